@@ -13,7 +13,7 @@ if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
 
 from dashboard.markup.text import page_links  # noqa: E402
 from dashboard.pages import PAGES, Page  # noqa: E402
-from dashboard.session import address, memory, page_change  # noqa: E402
+from dashboard.session import address, memory  # noqa: E402
 from dashboard.shell import link_notes  # noqa: E402
 
 st.set_page_config(
@@ -45,7 +45,7 @@ def main() -> None:
     page = st.navigation([entry(page) for page in PAGES], position="top")
     st.html(page_links({other.path: other.title for other in PAGES}, page.url_path))
     came_back = address.came_back()
-    along = page_change.arrive(page.url_path, st.session_state, came_back, st.query_params.get("text"))
+    along = address.arrive(page.url_path, st.session_state, came_back, st.query_params.get("text"))
     address.begin()
     if along:
         st.query_params.update(along)

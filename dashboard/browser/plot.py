@@ -55,8 +55,8 @@ def stepped(cells: Sequence[dict], row: int, key: str) -> None:
     `CellTexts` of its map: what the pointer reads; and `name`, that of the step in `figure`. row : the step, from 0,
     to begin with.
     """
-    drawn = [cell | {"figure": _json(cell["figure"])} | (_arrays(**cell) if cell["figure"] else {}) for cell in cells]
-    _show(drawn, row, key)
+    encoded = [cell | {"figure": _json(cell["figure"])} | (_arrays(**cell) if cell["figure"] else {}) for cell in cells]
+    _show(encoded, row, key)
 
 
 def _show(cells: Sequence[dict], row: int | None, key: str) -> None:

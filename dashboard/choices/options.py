@@ -1,9 +1,12 @@
 """The options of the page's controls, and what the page and the URL call them. No Streamlit here."""
 
+import functools
+
 from attnviz import mechanisms
 from attnviz.data import MOST_PIECES
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
+from dashboard.choices import settings
 
 LIMIT = 500  # characters of a sentence
 PIECES = MOST_PIECES  # of a sentence
@@ -27,6 +30,25 @@ CHAPTER_TITLES = {  # of the page Learn, in order
     "patterns": "Typical patterns",
     "limits": "What attention does not tell",
 }
+# Of the page Many sentences: where the sentences come from, their numbers, and their order.
+LINKED, PASTED, UPLOADED, NAMED, NO_OTHER = "linked", "pasted", "uploaded", "named", "none"
+SENTENCE_SOURCES = {
+    LINKED: "Sentences of this project",
+    PASTED: "Pasted",
+    UPLOADED: "An uploaded file",
+    NAMED: "A file on this machine",
+    NO_OTHER: "No other sentences",
+}
+_NUMBERS = {
+    "source_tokens": "Length of the sentence (tokens)",
+    "target_tokens": "Length of the text written (tokens)",
+    "log_prob": "Log-probability (nats)",
+    "order_swaps": "Order swaps (steps)",
+    "coverage": "Coverage (share of tokens)",
+    "alignment_error": "Alignment error",
+}
+SENTENCE_ORDERS = {"number": "as given", "largest": "largest first", "smallest": "smallest first"}
+IN_ADDRESS = 2000  # characters of pasted sentences that an address can hold
 
 
 def model(pair: str, mechanism: str) -> str:
@@ -62,10 +84,10 @@ def target_title(option: str) -> str:
 
 
 def head_title(head: int | None) -> str:
-    return "mean of heads" if head is None else number(head)
+    return "mean of heads" if head is None else place_title(head)
 
 
-def number(index: int) -> str:
+def place_title(index: int) -> str:
     """Layers, heads and steps are counted from 1 on the page."""
     return str(index + 1)
 
@@ -73,3 +95,34 @@ def number(index: int) -> str:
 def chapter_title(key: str) -> str:
     """`1. The bottleneck`, as in the list and in the address. KeyError for a key that is no chapter's."""
     return f"{list(CHAPTER_TITLES).index(key) + 1}. {CHAPTER_TITLES[key]}"
+
+
+def sentence_sources() -> list[str]:
+    """Where many sentences may come from on this server."""
+    here = settings.allowed()
+    brought = [PASTED] + [UPLOADED] * (settings.UPLOADS in here) + [NAMED] * (settings.FOLDERS in here)
+    return [LINKED, *brought]
+
+
+def most_sentences() -> int:
+    """Of a run of the page Many sentences."""
+    return settings.value(settings.SENTENCES)
+
+
+def most_megabytes() -> int:
+    """Of a file that is uploaded."""
+    return settings.value(settings.UPLOAD)
+
+
+@functools.cache
+def sentence_numbers() -> dict[str, str]:
+    """The numbers of a sentence: name -> title."""
+    from attnviz.across import VALUES  # imports pandas, which other pages need later or not at all
+    from attnviz.figures.wording import statistic_title
+
+    return {name: statistic_title(name) for name in VALUES} | _NUMBERS
+
+
+def corpus_words(value: str) -> str:
+    """What the page Many sentences and its address call a choice. KeyError for anything else."""
+    return (SENTENCE_SOURCES | sentence_numbers() | SENTENCE_ORDERS)[value]

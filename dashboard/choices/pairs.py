@@ -33,10 +33,10 @@ ANY = Task(  # of a user's own model, whose languages are not known
 _EXAMPLES = 4  # sentences one click away
 
 
-def of(name: str) -> Task:
+def task(name: str) -> Task:
     """The task of this name. A pair that is not in the table has examples where a card of its models has some."""
-    task = tasks.find(name)
-    return task if name in TASKS or not task.translates else replace(task, examples=_examples(name))
+    listed = tasks.find(name)
+    return listed if name in TASKS or not listed.translates else replace(listed, examples=_examples(name))
 
 
 def _examples(pair: str) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def _on_card(root: Path, model: str, stamp: tuple) -> tuple[str, ...]:
 
 def translates(name: str) -> bool:
     """Is a folder of checkpoints a pair for the page that compares translations? sst2 is not."""
-    return of(name).translates
+    return task(name).translates
 
 
 def ordered(names: Sequence[str]) -> list[str]:

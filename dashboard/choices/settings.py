@@ -45,7 +45,7 @@ def is_elsewhere(place: str) -> bool:
 
 
 def is_public() -> bool:
-    """Is this a server for strangers? Raises ValueError for a setting that is none."""
+    """Is this a server for strangers? ValueError if the setting is neither 0 nor 1."""
     public = os.environ.get(PUBLIC, "").strip() or "0"
     if public not in ("0", "1"):
         raise ValueError(f"{PUBLIC} must be 0 or 1; got {public!r:.80}")
@@ -53,7 +53,7 @@ def is_public() -> bool:
 
 
 def allowed() -> frozenset[str]:
-    """FOLDERS, HUB and UPLOADS, those that are allowed. Raises ValueError for a setting that is none."""
+    """FOLDERS, HUB and UPLOADS, those that are allowed. ValueError for an unknown word in the setting."""
     if not is_public():
         return OPENABLE
     named = frozenset(word.strip() for word in os.environ.get(ALLOW, "").split(",") if word.strip())
@@ -62,8 +62,8 @@ def allowed() -> frozenset[str]:
     return named
 
 
-def of(name: str) -> int:
-    """The value of one of SETTINGS. Raises ValueError for one that is none."""
+def value(name: str) -> int:
+    """The value of one of SETTINGS. ValueError if it is no whole number, or out of range."""
     text = os.environ.get(name, "").strip()
     if not text:
         return SETTINGS[name].public if is_public() else SETTINGS[name].own
@@ -74,11 +74,11 @@ def of(name: str) -> int:
 
 def bytes_of(name: str) -> int:
     """One of SETTINGS that is in MB, in bytes."""
-    return of(name) * 2**20
+    return value(name) * 2**20
 
 
 def hosts() -> list[str]:
-    """The names of this server that visitors type, in lower case, or ANY. Raises ValueError for what is no name."""
+    """The names of this server that visitors type, in lower case, or ANY. ValueError for an invalid name."""
     given = (name.strip().rstrip(".") for name in os.environ.get(HOSTS, "").lower().split(","))
     names = [name for name in given if name]
     for name in names:
@@ -91,12 +91,12 @@ def hosts() -> list[str]:
 
 
 def check() -> None:
-    """Raises ValueError for a setting that is none, so that a server with one does not start."""
+    """Check all settings when the server starts. ValueError for an invalid one."""
     allowed()
     mechanisms.check()
     hosts()
     for name in SETTINGS:
-        of(name)
+        value(name)
     for folder in filter(None, os.environ.get(CHECKPOINTS, "").split(os.pathsep)):
         if not os.path.isdir(folder):
             raise ValueError(f"{CHECKPOINTS} must be a folder; there is no folder {folder!r:.200}")

@@ -6,14 +6,24 @@ What a person or a model wrote is escaped here.
 import math
 from collections.abc import Sequence
 
-from attnviz import alignment
-from attnviz.confidence import Judge
+import numpy as np
+
+from attnviz import across, alignment
+from attnviz.across.reference import Reference
+from attnviz.concentration import measure
+from attnviz.confidence import Judge, Judgement
 from attnviz.data.sentences import notices as read_otherwise
 from attnviz.figures import labels
 from attnviz.figures.wording import row_name
+from attnviz.reading.rules import blurred
+from attnviz.select import Grid
+from attnviz.trace import Trace
 from dashboard.choices.options import kind_title
 from dashboard.compare.scene import Column, CompareChoices, CompareScene
-from dashboard.markup.text import escape, hatched, output, quoted, removed, said
+from dashboard.markup.text import escape, hatched, in_language, output, quoted, removed
+from dashboard.session.caches import reference
+
+_SHARPEST = 0.005  # normalised entropy that is written as 0.00: all weights are 1, and many sentences tie
 
 
 def header(column: Column, ink: str, card: str) -> str:
@@ -38,7 +48,7 @@ def translation(column: Column) -> str:
 def whole(column: Column, translations: Sequence[str], choices: CompareChoices) -> str:
     """The translations of all sentences of a long text, the one on show in bold; "" without any."""
     tags = ("b" if sentence == choices.text else "span" for sentence in choices.sentences)
-    texts = " ".join(said(text, column.languages.target, tag) for tag, text in zip(tags, translations))
+    texts = " ".join(in_language(text, column.languages.target, tag) for tag, text in zip(tags, translations))
     return f'<p class="what">The whole text, sentence by sentence: {texts}</p>' if texts else ""
 
 
@@ -86,6 +96,15 @@ def notices(scene: CompareScene) -> str:
     every = len(scene.columns)
     whose = {line: "" if len(titles) == every else f"{', '.join(titles)}: " for line, titles in models.items()}
     return "".join(f'<p class="notice" role="status">{escape(whose[line] + line)}</p>' for line in models)
+
+
+def sign(judgement: Judgement | None) -> str:
+    """The sign beside a translation: usual, unusual, or outside what the model has learnt; a click says why. A
+    `details` element, which the browser opens without a request to the server; "" without a judgement."""
+    if judgement is None:
+        return ""
+    why = "".join(f"<li>{escape(sentence)}</li>" for sentence in judgement.why)
+    return f'<details class="sign {judgement.level}"><summary>{judgement.title}</summary><ul>{why}</ul></details>'
 
 
 def untranslated(column: Column, judge: Judge | None) -> str:
@@ -184,11 +203,11 @@ def step(column: Column, index: int) -> str:
         return f'<p class="step">This text ends after {len(tokens)} steps.</p>'
     token = labels.plain(tokens[index].text)
     if column.grid and column.grid.kind == "encoder":
-        return f'<p class="step">Source token {index + 1}: {said(token, column.languages.source, "b")}</p>'
+        return f'<p class="step">Source token {index + 1}: {in_language(token, column.languages.source, "b")}</p>'
     log_probs = column.shown.log_probs  # <eos> is last, so hiding it moves no step
     chance = f" with probability {math.exp(log_probs[index]):.3f}" if log_probs else ""
     others = " ".join(  # with a space, where the line may break
-        f"<i>{said(labels.plain(other.text), language)} {other.probability:.3f}</i>"
+        f"<i>{in_language(labels.plain(other.text), language)} {other.probability:.3f}</i>"
         for other in column.shown.alternatives[index]
     ) or (
         "The alternatives are pieces of words. Choose pieces under Tokens to see them."
@@ -196,7 +215,7 @@ def step(column: Column, index: int) -> str:
         else ""
     )
     place = f" · predicted place {column.windows[index][0] + 1:.1f}" if column.windows else ""
-    return f'<p class="step">{said(token, language, "b")}{chance}{place}<span class="others">{others}</span></p>'
+    return f'<p class="step">{in_language(token, language, "b")}{chance}{place}<span class="others">{others}</span></p>'
 
 
 def left_out(scene: CompareScene) -> str:
@@ -220,3 +239,49 @@ def no_difference(scene: CompareScene) -> str:
         f"and to see how far they disagree, choose one text for all under “{option[0].upper()}{option[1:]}” on the "
         "left.</p>"
     )
+
+
+def percentile(trace: Trace, grid: Grid) -> str:
+    """`Sharper than 83% of …`, as HTML; "" for a text that the model was made to write, and without a reference.
+
+    grid : the map that is drawn. Where its entropy is another one, both are named, with the reason.
+    """
+    measured = None if trace.forced else reference(trace.model)
+    entropy = across.sharpness(trace) if measured else None
+    share = None if entropy is None else measured.sharper(entropy)
+    if share is None:
+        return ""
+    if entropy < _SHARPEST:
+        return '<p class="small placed">As sharp as attention can be: each row has all its weight on one token.</p>'
+    return (
+        f'<p class="small placed">Sharper than <b>{100 * share:.0f}%</b> of the {measured.sentences:,} test sentences '
+        f"of this model: normalised entropy {entropy:.2f}{_how_measured(trace, grid, entropy)}, in the median of the "
+        f"test set {_median(measured):.2f}.{_although_blurred(grid, share)}</p>"
+    )
+
+
+def _although_blurred(grid: Grid, share: float) -> str:
+    """Why a map that the line above calls blurred is sharper than most; "" for any other."""
+    if share <= 0.5 or blurred(grid) is None:
+        return ""
+    return " “Blurred” compares the map with uniform attention; this percentage, with other sentences of this model."
+
+
+def _how_measured(trace: Trace, grid: Grid, entropy: float) -> str:
+    """What was measured, where that is not the map that is drawn."""
+    heads = sum(attention.weights.shape[0] for attention in trace.maps if attention.kind == "cross")
+    each = f" (each of its {heads} cross-attention heads alone, then the mean)" if heads > 1 else ""
+    if not np.isfinite(drawn := _drawn_entropy(grid)) or f"{drawn:.2f}" == f"{entropy:.2f}":
+        return each
+    why = each or " (of pieces, with special tokens)"
+    return f"{why}; the map as drawn has {drawn:.2f}"
+
+
+def _drawn_entropy(grid: Grid) -> float:
+    """The mean normalised entropy of the rows of a map, as in the table beside it; NaN where no row has one."""
+    rows = measure(grid.weights, grid.visible, 0.1)["normalised_entropy"]
+    return float(np.nanmean(rows)) if np.isfinite(rows).any() else np.nan
+
+
+def _median(measured: Reference) -> float:
+    return float(np.median(measured.quantiles["cross"]["normalised_entropy"]))

@@ -11,9 +11,9 @@ from attnviz import stats
 from attnviz.confidence import Judgement
 from attnviz.export import bundle as export
 from attnviz.export import html_page
-from dashboard.choices.options import number
+from dashboard.choices.options import place_title
 from dashboard.compare import printing
-from dashboard.compare.confidence.caches import judgement
+from dashboard.compare.caches import judgement
 from dashboard.compare.pictures import makers
 from dashboard.compare.scene import CompareScene
 from dashboard.session import caches, memory
@@ -88,10 +88,10 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
     }
     frames["confidence"] = [_confidence(model, judged) for model, judged in _judgements(current).items()]
     tables = {name: pd.concat(listed, ignore_index=True) for name, listed in frames.items() if listed}
-    drawn = {name: make() for name, make in makers(current, dark, cursor).items()}
+    figures = {name: make() for name, make in makers(current, dark, cursor).items()}
     sheets_drawn = {name: make(printed.Style()) for name, make in printing.sheet_makers(current, cursor).items()}
     return export.bundle(
-        drawn,
+        figures,
         [column.shown for column in current.columns],
         tables,
         manifest(current, cursor),
@@ -115,7 +115,7 @@ def _confidence(model: str, judged: Judgement) -> pd.DataFrame:
 
 def manifest(current: CompareScene, cursor: Cursor) -> dict:
     """What is needed to see the same again."""
-    chosen = current.choices.query() | {"step": number(cursor.step)}
+    chosen = current.choices.query() | {"step": place_title(cursor.step)}
     if cursor.difference in current.differences:
         chosen["subtract"] = "true"
         chosen["difference"] = current.difference_title(cursor.difference)

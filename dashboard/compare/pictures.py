@@ -1,18 +1,28 @@
-"""Every figure of the page by name, as it is on the page: what is shown and what is downloaded is drawn by the same
-lines."""
+"""Every figure of the page by name, as it is on the page, and the table that is its text equivalent: what is shown and
+what is downloaded is drawn by the same lines."""
 
 import functools
+import math
 from collections.abc import Callable
 
+import numpy as np
 import plotly.graph_objects as go
 
-from attnviz import figures, select
+from attnviz import figures, heads, select, stats
+from attnviz.across.reference import SHOWN
 from attnviz.export import heading
+from attnviz.figures import labels
 from attnviz.figures.hover import CellTexts
 from attnviz.figures.steps import PANEL_STATISTICS, References
-from dashboard.compare import percentile
+from attnviz.figures.wording import TITLES, statistic_title
+from attnviz.trace import Trace
+from dashboard.compare.captions import which
 from dashboard.compare.scene import Column, CompareScene
+from dashboard.markup import tables
+from dashboard.session.caches import reference
 from dashboard.session.memory import Cursor
+
+BASELINES = ("untrained", "shuffled")
 
 
 def cell_texts(column: Column) -> CellTexts | None:
@@ -20,7 +30,7 @@ def cell_texts(column: Column) -> CellTexts | None:
     return column.grid and figures.cell_texts(column.grid, _cells(column))
 
 
-def heatmap(column: Column, dark: bool, texts=None, scale: bool = True, written: bool = True) -> go.Figure:
+def map_figure(column: Column, dark: bool, texts=None, scale: bool = True, written: bool = True) -> go.Figure:
     """The map of a column, with gold links where there are some. texts : of `cell_texts`, if they are there already.
 
     written : False leaves it to the page to write them out.
@@ -40,7 +50,7 @@ def references(current: CompareScene) -> References:
     if choices.words or not choices.special:
         return {}
     levels = {
-        column.title: percentile.baselines(column.trace, PANEL_STATISTICS)
+        column.title: _baselines(column.trace, PANEL_STATISTICS)
         for column in current.mapped
         if column.grid.kind == "cross"
         and (not column.mechanism.multi_head or (column.grid.head is None and _is_last(column)))
@@ -48,11 +58,24 @@ def references(current: CompareScene) -> References:
     return {name: each for name, each in levels.items() if each}
 
 
+def _baselines(trace: Trace, statistics: tuple[str, ...]) -> dict[str, dict[str, float]]:
+    """untrained, shuffled -> statistic -> its mean over test sentences of the same length, of the cross-attention of
+    the last layer, mean of its heads; {} without a reference."""
+    measured = reference(trace.model)
+    if measured is None:
+        return {}
+    tokens = len(trace.source)
+    levels = {name: {key: measured.level(name, key, tokens, SHOWN) for key in statistics} for name in BASELINES}
+    if any(level is None for numbers in levels.values() for level in numbers.values()):
+        return {}
+    return {name: {key: float(level) for key, level in numbers.items()} for name, numbers in levels.items()}
+
+
 def _is_last(column: Column) -> bool:
     return column.grid.layer == max(attention.layer for attention in column.trace.maps if attention.kind == "cross")
 
 
-def difference(a: Column, b: Column, dark: bool) -> go.Figure:
+def difference_figure(a: Column, b: Column, dark: bool) -> go.Figure:
     """Weights of a minus weights of b."""
     return figures.difference(select.difference(a.grid, b.grid), a.grid, (a.title, b.title), dark=dark)
 
@@ -76,7 +99,7 @@ def makers(current: CompareScene, dark: bool, cursor: Cursor) -> dict[str, Calla
 
 def _saved_map(column: Column, dark: bool) -> go.Figure:
     lines = heading.of_map(column.shown, column.grid, _cells(column), column.windows)
-    return heading.above(heatmap(column, dark), lines)
+    return heading.above(map_figure(column, dark), lines)
 
 
 def _saved_bars(column: Column, cursor: Cursor, dark: bool) -> go.Figure:
@@ -89,8 +112,8 @@ def _saved_bars(column: Column, cursor: Cursor, dark: bool) -> go.Figure:
 def _saved_statistics(current: CompareScene, dark: bool) -> go.Figure:
     traces = {column.title: column.shown for column in current.mapped}
     marks = references(current)
-    drawn = figures.by_step(current.frames(), current.keys, references=marks, dark=dark)
-    return heading.above(drawn, heading.of_statistics(traces, references=marks))
+    figure = figures.by_step(current.frames(), current.keys, references=marks, dark=dark)
+    return heading.above(figure, heading.of_statistics(traces, references=marks))
 
 
 def _saved_comparison(current: CompareScene, dark: bool) -> go.Figure:
@@ -100,4 +123,86 @@ def _saved_comparison(current: CompareScene, dark: bool) -> go.Figure:
 
 
 def _saved_difference(a: Column, b: Column, dark: bool) -> go.Figure:
-    return heading.above(difference(a, b, dark), heading.of_difference(a.shown, b.shown, a.grid))
+    return heading.above(difference_figure(a, b, dark), heading.of_difference(a.shown, b.shown, a.grid))
+
+
+def weights_table(column: Column) -> str:
+    """The text equivalent of a heatmap; nothing where there is none."""
+    return column.grid and _grid_table(f"{column.title}: weights, one row per step", column, column.grid.weights, ".2f")
+
+
+def difference_table(a: Column, b: Column) -> str:
+    """The text equivalent of a difference of two maps."""
+    return _grid_table(f"Weights of {a.title} minus {b.title}", a, select.difference(a.grid, b.grid), "+.2f")
+
+
+def _grid_table(caption: str, column: Column, values: np.ndarray, form: str) -> str:
+    return tables.grid_table(caption, column.grid, column.languages, values, form)
+
+
+def bars_table(column: Column, index: int) -> str:
+    """The text equivalent of the bars of a step; nothing where there are none."""
+    grid = column.grid
+    if grid is None or index >= len(grid.queries):
+        return ""
+    rows = [
+        (labels.plain(token.text), [tables.cell(weight, ".4f", seen)])
+        for token, weight, seen in zip(grid.keys, grid.weights[index].tolist(), grid.visible[index])
+    ]
+    caption = f"{column.title}: weights of step {index + 1}, {labels.plain(grid.queries[index].text)}"
+    return tables.table(caption, ["weight"], rows, (tables.tags(column.grid, column.languages)[1], "en"))
+
+
+def steps_table(column: Column) -> str:
+    """The text equivalent of the statistics by step of one mechanism."""
+    frame = column.frame
+    chosen = ["entropy_nats", "max_weight", "effective_entropy"]
+    rows = [
+        (f"{i + 1} {labels.plain(token)}", [tables.cell(value, ".3f") for value in row])
+        for i, (token, row) in enumerate(zip(frame["token"], frame[chosen].to_numpy()))
+    ]
+    return tables.table(
+        f"{column.title}, by step",
+        [TITLES[name] for name in chosen],
+        rows,
+        (tables.tags(column.grid, column.languages)[0], "en"),
+    )
+
+
+def disagreement_table(scene: CompareScene) -> str:
+    """How far maps of the same tokens disagree, a row for each two mechanisms; nothing where there are no such maps."""
+    rows = []
+    for i, j in scene.differences:
+        if i < j:
+            a, b = scene.columns[i], scene.columns[j]
+            seen = heads.disagreement(a.grid, b.grid)
+            where = "–" if seen.largest is None else _largest(a, seen)
+            numbers = [tables.cell(seen.mean_distance, ".2f"), tables.cell(seen.share_same, ".0%"), where]
+            rows.append((f"{a.title} and {b.title}", numbers))
+    columns = ["Jensen–Shannon distance, mean over the steps", "Steps with the same argmax", "They differ most at"]
+    return tables.table("How far the maps disagree", columns, rows) if rows else ""
+
+
+def _largest(column: Column, seen: heads.Disagreement) -> str:
+    step = seen.largest
+    return f"step {step + 1}, {labels.quoted(column.grid.queries[step])} ({seen.distances[step]:.2f})"
+
+
+def comparison_table(scene: CompareScene) -> str:
+    """Mean ± population standard deviation of every statistic, one column per mechanism."""
+    summary = scene.summary()
+    mechanisms = list(dict.fromkeys(summary["mechanism"]))
+    cells = {
+        (row.mechanism, row.statistic): f"{row.mean:.2f} ± {row.std:.2f}" if math.isfinite(row.mean) else "–"
+        for row in summary[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)
+    }
+    special = "special_mass" if scene.choices.special else "removed_mass"
+    names = [name for name in stats.STATISTICS if name != "argmax"] + [special]
+    rows = [(statistic_title(name), [cells.get((mechanism, name), "–") for mechanism in mechanisms]) for name in names]
+    several = [
+        f"{column.title}: {which(column).lower()}" for column in scene.columns if len(column.mechanism.kinds) > 1
+    ]
+    caption = "Mean ± standard deviation over the steps, of the weights shown above" + "".join(
+        f" ({text})" for text in several
+    )
+    return tables.table(caption, mechanisms, rows)

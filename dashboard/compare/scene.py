@@ -14,11 +14,10 @@ from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid
 from attnviz.trace import Token, Trace
 from dashboard.choices import pairs
-from dashboard.choices.options import BEAMS, KINDS, OWN, head_title, model, number, target_title, title
-from dashboard.session.space import Held, sizes
+from dashboard.choices.options import BEAMS, KINDS, OWN, head_title, model, place_title, target_title, title
+from dashboard.session.memory import Held, sizes
 from dashboard.shell import side_by_side
-from dashboard.shell.side_by_side import Tracer, forced_text
-from dashboard.shell.side_by_side import ModelColumn, SideBySide
+from dashboard.shell.side_by_side import ModelColumn, SideBySide, Tracer, forced_text
 
 Windows = Callable[[Trace], tuple[tuple[float, float], ...]]  # of local attention: (centre, reach) of each step
 
@@ -50,7 +49,7 @@ class CompareChoices:
     def query(self) -> dict[str, str | list[str]]:
         """The URL parameters that reopen this view: Streamlit writes options there in the words of the page."""
         chosen = {
-            "pair": pairs.of(self.pair).title,
+            "pair": pairs.task(self.pair).title,
             "text": self.text,
             "show": [title(name) for name in self.mechanisms],
             "target": target_title(self.target),
@@ -63,7 +62,7 @@ class CompareChoices:
             "tables": str(self.tables).lower(),
             "links": str(self.links).lower(),
         }
-        some = {"layer": number(self.layer)} if self.layer >= 0 else {}
+        some = {"layer": place_title(self.layer)} if self.layer >= 0 else {}
         return chosen | some | ({"gold": self.gold} if self.gold else {})
 
 

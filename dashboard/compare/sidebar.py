@@ -62,12 +62,12 @@ def _language_pair() -> str:
     pair = st.selectbox(
         "Language pair",
         list(catalogue.offered()),
-        format_func=lambda name: pairs.of(name).title,
+        format_func=lambda name: pairs.task(name).title,
         key="pair",
         bind="query-params",
         on_change=_enter,
     )
-    if note := pairs.of(pair).note:
+    if note := pairs.task(pair).note:
         st.html(f'<p class="tag">{escape(note)}</p>')
     return pair
 
@@ -116,10 +116,10 @@ def _enter() -> None:
     """For another pair, keep the mechanisms that it has too, and the sentence if it is of the same language and no
     example."""
     pair = st.session_state["pair"]
-    facts, offered = pairs.of(pair), catalogue.offered()[pair]
+    facts, offered = pairs.task(pair), catalogue.offered()[pair]
     st.session_state["show"] = [name for name in st.session_state["show"] if name in offered] or pairs.first(offered)
     last = memory.last(st.session_state, "compare")
-    before = pairs.of(last.choices.pair) if last else facts
+    before = pairs.task(last.choices.pair) if last else facts
     if before.source != facts.source or st.session_state["text"] in before.offered:
         st.session_state["text"] = facts.first
     if st.session_state["target"] == TYPED:
@@ -128,7 +128,7 @@ def _enter() -> None:
 
 
 def _reading(pair: str) -> dict:
-    return {"beam": widgets.beam(), "words": widgets.words(pairs.of(pair)), "special": widgets.special()}
+    return {"beam": widgets.beam(), "words": widgets.words(pairs.task(pair)), "special": widgets.special()}
 
 
 def _many_headed(shown: bool, model: str | None) -> dict:

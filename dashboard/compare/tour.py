@@ -163,8 +163,8 @@ class Stop:
 
 def is_offered(mechanisms: Mapping[str, list[str]]) -> bool:
     """Are all models there that the tour needs? mechanisms : pair -> those on offer."""
-    there = set(mechanisms.get(PAIR, ()))
-    return all(there.issuperset(stop.changes["show"]) for stop in STOPS)
+    offered = set(mechanisms.get(PAIR, ()))
+    return all(offered.issuperset(stop.changes["show"]) for stop in STOPS)
 
 
 def stop_number(written: str | None) -> int | None:
@@ -174,10 +174,10 @@ def stop_number(written: str | None) -> int | None:
 
 def _order_answer(scene: CompareScene) -> str:
     seen = ((column, reading.RULES["swapped"](column.grid, "word")) for column in scene.mapped)
-    said = next((f"{column.title}: {observed.sentence}" for column, observed in seen if observed), "")
+    crossing = next((f"{column.title}: {observed.sentence}" for column, observed in seen if observed), "")
     return (
-        f"{escape(said)} Two dark cells have changed places: the later French word looks at the earlier English "
-        "word. Nobody told the models about word order. They learnt it from translated sentences."
+        f"{escape(crossing)} Two dark cells have changed places: the later French word looks at the earlier "
+        "English word. Nobody told the models about word order. They learnt it from translated sentences."
     )
 
 
@@ -197,10 +197,10 @@ def _sharpness_answer(scene: CompareScene) -> str:
 def _end_answer(scene: CompareScene) -> str:
     [column] = scene.mapped
     observed = reading.RULES["special"](column.grid, "word")
-    said = escape(observed.sentence) if observed else ""
+    looks = escape(observed.sentence) if observed else ""
     mass = column.frame["special_mass"].mean()
     return (
-        f"{said} The weights of a row must sum to 1, so a head that has nothing to look for must still put its weight "
+        f"{looks} The weights of a row must sum to 1, so a head that has nothing to look for must still put its weight "
         f"somewhere. Here {mass:.0%} of all weight is on <i>&lt;eos&gt;</i>. {_CLARK} saw the same in BERT, and "
         "found that this weight hardly changes what the model says. Other heads of this layer do look at words: choose "
         "one on the left."

@@ -21,14 +21,13 @@ from attnviz.figures.wording import row_sentence
 from attnviz.service import ServiceError
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import Cell, named, plots, stepped
-from dashboard.choices.links import step_link
 from dashboard.choices.options import OWN, TYPED, model
-from dashboard.compare import captions, downloads, percentile, pictures, scene, sidebar, tables, tour
-from dashboard.compare.confidence import caches as confidence
-from dashboard.compare.confidence.sign import sign
+from dashboard.compare import caches as confidence
+from dashboard.compare import captions, downloads, pictures, scene, sidebar, tour
+from dashboard.compare.captions import sign
 from dashboard.compare.scene import Column, CompareChoices, CompareScene
 from dashboard.markup import card, terms
-from dashboard.markup.text import escape, reading
+from dashboard.markup.text import escape, reading, step_link
 from dashboard.session import address, caches, memory
 from dashboard.shell import frame, side_by_side, widgets
 from dashboard.shell.problems import Wanted
@@ -69,7 +68,7 @@ def _sentence(fields: dict) -> None:
     models = [model(fields["pair"], mechanism) for mechanism in fields["mechanisms"]]
     sentences = caches.one_by_one(models, text) if fields["target"] != TYPED else ()
     choices = CompareChoices(widgets.one_sentence(text, sentences), sentences=sentences, **fields)
-    traces = side_by_side.wanted(choices, models, caches.ask, caches.trace)
+    traces = side_by_side.wanted_traces(choices, models, caches.ask, caches.trace)
     wanted = itertools.chain(traces, confidence.wanted(choices, models), _whole_wanted(choices, models))
     compose = functools.partial(scene.compose, choices, caches.trace, caches.windows)
     with frame.composed("compare", compose, wanted) as current:
@@ -107,7 +106,7 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
             for column, text in zip(current.columns, texts, strict=True)
         ]
         plots(cells, "heatmaps")
-        _tables(current, tables.weights_table)
+        _tables(current, pictures.weights_table)
     play = '<button type="button" class="play">▶ Play the steps</button>' if current.steps > 1 else ""
     piece = current.columns[0].languages.piece
     st.html(terms.line("<eos>", "piece", "head", "log-probability", before=play, piece=piece))
@@ -159,13 +158,13 @@ def _heatmap(column: Column, texts, dark: bool, height: int | None, whole: str =
     words = captions.translation(column) + sign(confidence.judgement(column.trace)) + whole
     if column.grid is None:
         return Cell(words + captions.no_attention(column, caches.context_width(column.model)))
-    figure = pictures.heatmap(column, dark, texts=texts, scale=height is None, written=False)
+    figure = pictures.map_figure(column, dark, texts=texts, scale=height is None, written=False)
     if height is not None:
         figure = figures.large(figure, PRESENTED_MAP[0], height)
     lines = heading.of_map(column.shown, column.grid, column.links and column.links.cells, column.windows)
     below = reading(column.grid, column.languages.unit)
     if height is None:
-        below += captions.untranslated(column, confidence.judge(column.model)) + percentile.words(
+        below += captions.untranslated(column, confidence.judge(column.model)) + captions.percentile(
             column.trace, column.grid
         )
     named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)
@@ -185,7 +184,7 @@ def _steps(current: CompareScene, texts: list, dark: bool) -> None:
     ]
     stepped(bars, index, "step")
     st.html(step_link(current.choices.query(), current.choices.mechanisms, index))
-    _tables(current, lambda column: tables.bars_table(column, index))
+    _tables(current, lambda column: pictures.bars_table(column, index))
 
 
 def _bars(column: Column, texts, ink: str, dark: bool, present: bool) -> dict:
@@ -255,12 +254,12 @@ def _together(current: CompareScene, dark: bool) -> None:
     lines = heading.of_statistics({column.title: column.shown for column in current.mapped}, references=marks)
     plots([("", named(figure, "statistics by step", dark, lines=lines))], "by-step")
     if current.choices.tables:
-        st.html("".join(tables.steps_table(column) for column in current.mapped))
+        st.html("".join(pictures.steps_table(column) for column in current.mapped))
     left, right = st.columns([3, 2], gap="large") if current.differences else (st.container(), None)
     explained = ("entropy", "effective positions", "Gini coefficient", "expected position", "Jensen–Shannon distance")
     left.html(
         f'{left_out}<p class="small">{captions.steps_note(current, bool(marks))}</p>'
-        f"{terms.line(*explained)}{tables.comparison_table(current)}{tables.disagreement_table(current)}"
+        f"{terms.line(*explained)}{pictures.comparison_table(current)}{pictures.disagreement_table(current)}"
         f"{captions.no_difference(current)}{terms.caveat()}"
     )
     if right is not None:
@@ -282,9 +281,9 @@ def _difference(current: CompareScene, dark: bool) -> None:
     memory.cursor(st.session_state).difference = chosen
     a, b = (current.columns[i] for i in chosen)
     lines = heading.of_difference(a.shown, b.shown, a.grid)
-    figure = pictures.difference(a, b, dark)
+    figure = pictures.difference_figure(a, b, dark)
     figure = named(figure, f"difference {current.difference_title(chosen)}", dark, lines=lines)
     words = f'<p class="what">Cells with a dash: {escape(b.title)} has more weight there, by over {-DASHED}.</p>'
     plots([(words, figure)], "difference")
     if current.choices.tables:
-        st.html(tables.difference_table(a, b))
+        st.html(pictures.difference_table(a, b))

@@ -14,7 +14,7 @@ from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.select import Grid
 from attnviz.trace import Trace
-from dashboard.session.space import Held, sizes
+from dashboard.session.memory import Held, sizes
 from dashboard.shell.problems import SceneError, sentence
 
 Measurer = Callable[["HeadsChoices", Trace], pd.DataFrame]  # the trace at the level shown -> `heads.table` of the kind

@@ -41,7 +41,7 @@ class TrainedSource:
 
     @property
     def languages(self) -> Task:
-        return pairs.of(ModelName.parse(self.name).pair)
+        return pairs.task(ModelName.parse(self.name).pair)
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The page of heads: every layer and head of one model on one text. Each panel is a module of panels/."""
+"""The page of heads: every layer and head of one model on one text. Each panel is a module of its own."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,8 +8,18 @@ import streamlit as st
 from attnviz.models.names import ModelName
 from attnviz.trace import files
 from dashboard.choices.options import HF, SAVED
-from dashboard.heads import scene, sources
-from dashboard.heads.panels import ablation, classification, comparison, layers, maps, patterns, syntax, writing
+from dashboard.heads import (
+    ablation,
+    classification,
+    comparison,
+    layers,
+    maps,
+    patterns,
+    scene,
+    sources,
+    syntax,
+    writing,
+)
 from dashboard.heads.scene import HeadsChoices, HeadsScene
 from dashboard.markup import card, terms
 from dashboard.markup.text import named_card, output

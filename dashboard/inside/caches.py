@@ -17,16 +17,16 @@ def step(column, step: int):
 def other_scores(column, step: int, others: tuple[str, ...]):
     """The same query through other scores (`attnviz.inside.other_scores`), some as other models (by name) learnt
     them."""
-    asked = models.key(column.model), column.text, column.target, step, others
-    return _other_scores(*asked, column)
+    key = models.key(column.model), column.text, column.target, step, others
+    return _other_scores(*key, column)
 
 
 def outcome(column, change, scope, on_step=lambda: None):
     """A translation under a change (`attnviz.intervene.Outcome`). on_step : of `run`. Raises ValueError."""
     from attnviz import intervene
 
-    asked = column.text, column.target, str(change), scope
-    return _changing(models.key(column.model), *asked).get(
+    key = column.text, column.target, str(change), scope
+    return _changing(models.key(column.model), *key).get(
         lambda: intervene.run(models.model(column.model), column.text, change, scope, column.target, on_step)
     )
 

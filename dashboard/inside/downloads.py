@@ -22,7 +22,7 @@ def show(current: InsideScene) -> None:
     st.subheader(TITLE, divider="gray")
     st.caption("Each chart has a PNG and an SVG button. The zip opens offline; its CSV files count steps from 0.")
     with st.container(horizontal=True):
-        build = functools.partial(bundle, current, downloads.shown(PAGE))
+        build = functools.partial(bundle, current, downloads.panels_of(PAGE))
         words = "What the open panels show: figures as HTML, traces as JSON, numbers as CSV, and a manifest."
         downloads.zip_and_link(build, "attnviz-step.zip", "inside_zip", words)
 
@@ -45,17 +45,17 @@ def offer(panel: str, cells: Sequence[Cell], frames: Sequence[pd.DataFrame], tra
     """What a panel shows now, for its CSV button and for the zip."""
     figures = {figure.name: figure for _, figure in cells if figure is not None}
     numbers = pd.concat(frames, ignore_index=True) if frames else None
-    downloads.keep(PAGE, panel, figures, numbers, traces)
+    downloads.put_panel(PAGE, panel, figures, numbers, traces)
 
 
 def drop(panel: str) -> None:
     """A panel shows nothing."""
-    downloads.drop(PAGE, panel)
+    downloads.drop_panel(PAGE, panel)
 
 
 def csv_button(panel: str) -> None:
     """The numbers of a panel as a file. Call it after `offer`; nothing is built before it is asked for."""
-    part = downloads.shown(PAGE).panels[panel]
+    part = downloads.panels_of(PAGE).panels[panel]
     st.download_button(
         "Numbers as CSV",
         lambda: export.frame_csv(part.frame),

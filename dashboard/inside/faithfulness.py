@@ -1,17 +1,42 @@
-"""The tests of attention of one text, stage by stage, so that the page can say how far it is and stop. No Streamlit
-here."""
+"""The tests of attention of one text, run stage by stage, so that the page can say how far it is and stop; and their
+results: attributions beside attention, charts, tables and plain sentences. No Streamlit here."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+import pandas as pd
 import torch
 
 from attnviz import faithfulness
-from attnviz.faithfulness import Subject
-from attnviz.faithfulness.sentence import Tested, attributed, orders
+from attnviz.faithfulness import CHANGES, Subject, agreement, spread_of_tau
+from attnviz.faithfulness.gradients import POINTS
+from attnviz.faithfulness.sentence import INTEGRATED, METHODS, ORDERS, Tested, attributed, orders
+from attnviz.figures import heatmap, labels
+from attnviz.figures.faithfulness import agreement_bars, erasure_curves, saliency, variation_by_weight
+from attnviz.figures.wording import signed
+from attnviz.function_words import CONTENT, FUNCTION
+from attnviz.select import Grid, select
+from dashboard.browser.plot import Cell, named
+from dashboard.inside import caches
+from dashboard.inside.scene import Column
+from dashboard.markup import tables
+from dashboard.markup.terms import cited
+from dashboard.markup.text import escape
+from dashboard.shell.turns import Steps
 
 STAGES = 5
+GRADIENT, LEFT_OUT = "gradient", "leave-one-out"
+OFFERED = (GRADIENT, LEFT_OUT, INTEGRATED)
+TITLES = METHODS
+AT_ONCE = 4  # target tokens whose integrated gradients are computed together
+LIMITS = (
+    "<b>What these tests cannot show.</b> A changed row of attention and a sentence with deleted tokens are unlike the "
+    "training data, so a word may be lost for that reason alone. A word that stays could be written without that "
+    "attention; this does not show that the model did not use it. Gradients are about small changes and are no ground "
+    "truth. No test here explains by itself why the model wrote a word."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,3 +101,240 @@ class RunningTests:
 def _attributed(subject: Subject):
     attributions = attributed(subject)
     return attributions, faithfulness.agreement(subject.attention, attributions, subject.trace.target)
+
+
+@dataclass(frozen=True, eq=False)
+class Attributed:
+    """method : of OFFERED. values (T, S). agreement : of `faithfulness.agreement`, the rows of this method. note : on
+    how exact they are, HTML."""
+
+    method: str
+    values: np.ndarray
+    agreement: pd.DataFrame
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.method]
+
+
+def attribution(column: Column, tests: FaithfulnessTests, method: str, steps: Steps) -> Attributed:
+    """Integrated gradients of all tokens take about a second; the others are there. steps : receives progress."""
+    if method != INTEGRATED:
+        means_frame = tests.tested.agreement
+        return Attributed(method, tests.tested.attributions[method], means_frame[means_frame["method"] == method])
+    gradients, target = caches.integrated(column, steps), tests.subject.trace.target
+    means_frame = agreement(tests.subject.attention, {method: gradients.values}, target)
+    worst = int(np.abs(gradients.delta).argmax())
+    note = (
+        f"Completeness error: at most {abs(gradients.delta[worst]):.2f} nats, at "
+        f"{escape(labels.quoted(target[worst]))}. It is the difference between the sum of a row and the true "
+        f"change of log-probability. Where it is large, the row is not exact: {POINTS} points on the path were too few."
+    )
+    return Attributed(method, gradients.values, means_frame, f'<p class="small">{note}</p>')
+
+
+@dataclass(frozen=True, eq=False)
+class FaithfulnessResults:
+    """All that is shown of a model."""
+
+    column: Column
+    tests: FaithfulnessTests
+    attributed: Attributed
+
+    @property
+    def grid(self) -> Grid:
+        """Attention, the mean over all layers and heads."""
+        trace = self.tests.subject.trace
+        return replace(select(trace, "cross", 0), weights=self.tests.subject.attention, layer=None, head=None)
+
+    @property
+    def agreement(self) -> pd.DataFrame:
+        """Of all methods, also of one that is computed only when it is chosen."""
+        frames = [self.tests.tested.agreement, self.attributed.agreement]
+        return pd.concat(frames, ignore_index=True).drop_duplicates(["step", "method"])
+
+    @property
+    def spread(self) -> float:
+        """Of τ between random orders of this source's tokens."""
+        return spread_of_tau(len(self.tests.subject.source))
+
+
+def results_cells(results: Sequence[FaithfulnessResults], dark: bool) -> list[Cell]:
+    """Row by row: changed attention, erased tokens, attention, attributions beside it, and how far both agree."""
+    rows = (
+        lambda of: _cell(of, "changed attention", variation_by_weight(of.tests.tested.variation, dark=dark), dark),
+        lambda of: _cell(of, "erased source tokens", erasure_curves(_named_orders(of), dark=dark), dark),
+        lambda of: _cell(of, "attention, mean of all layers and heads", heatmap(of.grid, dark=dark), dark),
+        lambda of: _attributions_cell(of, dark),
+        lambda of: _agreement_cell(of, dark),
+    )
+    return [row(of) for row in rows for of in results]
+
+
+def _cell(of: FaithfulnessResults, words: str, figure, dark: bool, note: str = "") -> Cell:
+    name = f"{of.column.title}: {words}"
+    return f"<h4>{escape(name)}</h4>{note}", named(figure, name, dark)
+
+
+def _attributions_cell(of: FaithfulnessResults, dark: bool) -> Cell:
+    shown = of.attributed
+    return _cell(of, shown.title, saliency(of.grid, shown.values, shown.title, dark=dark), dark, shown.note)
+
+
+def _agreement_cell(of: FaithfulnessResults, dark: bool) -> Cell:
+    figure = agreement_bars(of.tests.subject.trace.target, of.attributed.agreement, of.spread, dark=dark)
+    note = '<p class="small">Pale: the two methods put different source tokens first.</p>'
+    return _cell(of, f"agreement of attention and {of.attributed.title}, by target token", figure, dark, note)
+
+
+def _named_orders(of: FaithfulnessResults) -> dict[str, pd.DataFrame]:
+    """Erasure by orders with their names for readers."""
+    return {METHODS.get(name, name): means_frame for name, means_frame in of.tests.tested.erased.items()}
+
+
+def tables_of(results: Sequence[FaithfulnessResults], every: bool) -> str:
+    """Preserved tokens and agreement; with `every`, the numbers of the charts too."""
+    shown = [_preserved_table, _agreement_table] + (
+        [_variation_table, _erasure_table, _maps_tables, _token_table] if every else []
+    )
+    return "".join(table(of) for table in shown for of in results)
+
+
+def _preserved_table(of: FaithfulnessResults) -> str:
+    shares = of.tests.tested.preserved.groupby(["change", "kind"])["preserved"].mean().unstack()
+    kinds = [kind for kind in ("function", "content", "other") if kind in shares]
+    rows = [
+        (change.title, [tables.cell(100 * float(shares.loc[str(change), kind]), ".0f") for kind in kinds])
+        for change in CHANGES
+    ]
+    return tables.table(
+        f"{of.column.title}: tokens that stay the first choice when attention is changed at their step (per cent)",
+        [f"{kind} words" if kind != "other" else "others" for kind in kinds],
+        rows,
+    )
+
+
+def _agreement_table(of: FaithfulnessResults) -> str:
+    means = of.agreement.groupby("method")[["tau_b", "top1"]].mean()
+    rows = [
+        (METHODS[method], [tables.cell(means.loc[method, "tau_b"], "+.2f"), f"{100 * means.loc[method, 'top1']:.0f}"])
+        for method in METHODS
+        if method in means.index
+    ]
+    return tables.table(
+        f"{of.column.title}: agreement with attention, mean over target tokens (random orders are expected to give 0, "
+        f"with a standard deviation of {of.spread:.2f} for one token)",
+        ["Kendall’s τ-b", "same first token (per cent)"],
+        rows,
+    )
+
+
+def _token_table(of: FaithfulnessResults) -> str:
+    """τ-b of each target token, by method; the first token is marked where it is the same."""
+    means_frame = of.agreement
+    methods = [method for method in METHODS if method in set(means_frame["method"])]
+    taus, same = (means_frame.pivot(index="step", columns="method", values=name) for name in ("tau_b", "top1"))
+    rows = [
+        (
+            f"{step + 1} {labels.plain(token.text)}",
+            [tables.cell(taus.loc[step, m], "+.2f") + ", same first token" * bool(same.loc[step, m]) for m in methods],
+        )
+        for step, token in enumerate(of.tests.subject.trace.target)
+    ]
+    caption = f"{of.column.title}: Kendall’s τ-b with attention, by target token"
+    return tables.table(caption, [METHODS[method] for method in methods], rows, (of.column.languages.target, "en"))
+
+
+def _variation_table(of: FaithfulnessResults) -> str:
+    names = {"max_weight": "maximum weight", "median": "permuted, median", "uniform": "uniform"}
+    means_frame = of.tests.tested.variation
+    rows = [
+        (f"{step + 1} {labels.plain(token)}", [tables.cell(value, ".3f") for value in row])
+        for step, token, row in zip(means_frame["step"], means_frame["token"], means_frame[[*names]].to_numpy())
+    ]
+    caption = f"{of.column.title}: total variation of the next token when attention is changed"
+    return tables.table(caption, [*names.values()], rows, (of.column.languages.target, "en"))
+
+
+def _erasure_table(of: FaithfulnessResults) -> str:
+    rows = []
+    for order in ORDERS:
+        means = of.tests.tested.erased[order].groupby("share")[["comprehensiveness", "sufficiency"]].mean()
+        rows += [
+            (f"{METHODS.get(order, order)}, {share:.0%} of the tokens", [f"{value:.3f}" for value in row])
+            for share, row in zip(means.index, means.to_numpy())
+        ]
+    caption = f"{of.column.title}: probability lost when source tokens are erased, mean over target tokens"
+    return tables.table(caption, ["without them", "with them alone"], rows)
+
+
+def _maps_tables(of: FaithfulnessResults) -> str:
+    """Attention, and the attributions of the same cells."""
+    title, languages = of.column.title, of.column.languages
+    attention = tables.grid_table(
+        f"{title}: attention, mean of all layers and heads", of.grid, languages, of.grid.weights, ".2f"
+    )
+    shown = of.attributed
+    return attention + tables.grid_table(f"{title}: {shown.title}", of.grid, languages, shown.values, "+.3f")
+
+
+def means_frame(of: FaithfulnessResults) -> pd.DataFrame:
+    """One row per measure, as it is saved: its mean over target tokens, and of how many."""
+    sums = of.tests.tested.sums
+    rows = [(of.column.model, name, total / count, count) for name, (total, count) in sums.items() if count]
+    return pd.DataFrame(rows, columns=["model", "measure", "mean", "tokens"])
+
+
+def tokens_frame(of: FaithfulnessResults) -> pd.DataFrame:
+    """One row per target token and method, as it is saved: steps count from 0."""
+    return of.agreement.assign(model=of.column.model)[["model", "step", "token", "method", "tau_b", "top1"]]
+
+
+def verdict(column: Column, tests: FaithfulnessTests, attributed: Attributed) -> str:
+    """A sentence for each test of a model; HTML."""
+    lines = (_permuted_words(tests), _preserved_words(tests), _erased_words(tests), _agreement_words(tests, attributed))
+    items = "".join(f"<li>{line}</li>" for line in lines)
+    return f'<div class="verdict" role="status"><b>{escape(column.title)}</b><ul>{items}</ul></div>'
+
+
+def _permuted_words(tests: FaithfulnessTests) -> str:
+    moved, uniform = (tests.tested.variation[name].mean() for name in ("median", "uniform"))
+    return (
+        f"Permuting attention at a step moves its next-token distribution by {moved:.2f} on average (the median of 100 "
+        f"permutations). Uniform attention moves it by {uniform:.2f}. This is total variation: 0 is no change, 1 is "
+        f"the largest possible ({cited('jain')}, {cited('wiegreffe')})."
+    )
+
+
+def _preserved_words(tests: FaithfulnessTests) -> str:
+    """By kinds of words, where the language has a list of function words; else of all tokens."""
+    means_frame = tests.tested.preserved
+    means_frame = means_frame[means_frame["change"] == "uniform"]
+    counts = {kind: rows["preserved"] for kind, rows in means_frame.groupby("kind") if kind in (FUNCTION, CONTENT)}
+    counts = counts or {"": means_frame["preserved"]}
+    shares = " and ".join(
+        f"{int(preserved.sum())} of {len(preserved)} {f'{kind} words' if kind else 'tokens'}"
+        for kind, preserved in sorted(counts.items(), reverse=True)
+    )
+    return f"Under uniform attention at their step, {shares} stay the model’s first choice ({cited('moradi')})."
+
+
+def _erased_words(tests: FaithfulnessTests) -> str:
+    own, chance = (tests.tested.erased[name]["comprehensiveness"].mean() for name in ("attention", "random"))
+    return (
+        "Deleting the source tokens with the largest weights lowers the probability of a token by "
+        f"{own:.2f} on average. Deleting random tokens lowers it by {chance:.2f} (comprehensiveness, "
+        f"{cited('deyoung')})."
+    )
+
+
+def _agreement_words(tests: FaithfulnessTests, attributed: Attributed) -> str:
+    random = tests.tested.agreement.groupby("method")["tau_b"].mean()["random"]
+    spread = spread_of_tau(len(tests.subject.source))
+    return (
+        f"Attention and {attributed.title} order the source tokens with Kendall’s τ-b "
+        f"{signed(attributed.agreement['tau_b'].mean(), 2)} on average (1: the same order, −1: the reverse order). "
+        f"Random numbers give {signed(random, 2)} here; they are expected to give 0, with a standard deviation of "
+        f"{spread:.2f} for one token ({cited('jain')})."
+    )

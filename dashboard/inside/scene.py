@@ -8,8 +8,7 @@ from attnviz.select import Grid, select
 from attnviz.trace import Trace
 from dashboard.choices.options import OWN, head_title, model
 from dashboard.shell import side_by_side
-from dashboard.shell.side_by_side import Tracer, forced_text
-from dashboard.shell.side_by_side import ModelColumn, SideBySide
+from dashboard.shell.side_by_side import ModelColumn, SideBySide, Tracer, forced_text
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ def show() -> dict:
     pair = st.selectbox(
         "Language pair",
         list(offered),
-        format_func=lambda name: pairs.of(name).title,
+        format_func=lambda name: pairs.task(name).title,
         key="pair",
         bind="query-params",
         on_change=_enter,
@@ -34,9 +34,9 @@ def show() -> dict:
 
 def _enter() -> None:
     """Another pair gets the same sentence, unless it reads another language or the sentence was an example."""
-    facts = pairs.of(st.session_state["pair"])
+    facts = pairs.task(st.session_state["pair"])
     last: InsideScene | None = memory.last(st.session_state, "inside")
-    before = pairs.of(last.choices.pair) if last else facts
+    before = pairs.task(last.choices.pair) if last else facts
     if before.source != facts.source or st.session_state.get("text") in before.offered:
         st.session_state["text"] = facts.first
     st.session_state.update(target=OWN, force="")

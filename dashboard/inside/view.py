@@ -1,11 +1,10 @@
 """The page that opens one step: its numbers, attention changed, and tests of whether it matters. Each panel is a
-module of panels/."""
+module of its own."""
 
 import streamlit as st
 
 from dashboard.choices.options import TYPED, model
-from dashboard.inside import downloads, scene
-from dashboard.inside.panels import change, matter, opened, replaced
+from dashboard.inside import change, downloads, matter, opened, replaced, scene
 from dashboard.inside.scene import Column, InsideChoices, InsideScene
 from dashboard.markup import card, terms
 from dashboard.markup.text import named_card, output, parts_list
@@ -20,7 +19,7 @@ def show(fields: dict) -> None:
     models = [model(fields["pair"], mechanism) for mechanism in fields["mechanisms"]]
     sentences = caches.one_by_one(models, text) if fields["target"] != TYPED else ()
     choices = InsideChoices(text=widgets.one_sentence(text, sentences), **fields)
-    wanted = side_by_side.wanted(choices, models, caches.ask, caches.trace)
+    wanted = side_by_side.wanted_traces(choices, models, caches.ask, caches.trace)
     with frame.composed("inside", lambda: scene.compose(choices, caches.trace), wanted) as current:
         if current is not None:
             _draw(current, frame.is_dark())

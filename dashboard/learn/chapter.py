@@ -1,4 +1,4 @@
-"""What a chapter of the page Learn is, and the models and sentences that the chapters show. No Streamlit here."""
+"""What a chapter of the page Learn is, and what chapters show: models, sentences, stored studies. No Streamlit here."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from attnviz.data.tasks import TASKS
+from attnviz.mechanisms import ALL
+from attnviz.models.checks import values
 from attnviz.models.names import ModelName
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell
 from dashboard.choices import pairs
 from dashboard.choices.options import CHAPTER_TITLES, model, title
 from dashboard.inside.scene import Column
+from dashboard.markup import tables
 from dashboard.markup.text import escape
 from dashboard.session import caches
 
@@ -98,9 +101,82 @@ def column(mechanism: str, text: str, target: str | None = None, layer: int = 0,
 
 def state(*mechanisms: str, text: str = SENTENCE, **others: str) -> dict[str, str | list[str]]:
     """The parameters that open the first page, or that of one step, with these mechanisms."""
-    return {"pair": pairs.of(PAIR).title, "text": text, "show": [title(name) for name in mechanisms]} | others
+    return {"pair": pairs.task(PAIR).title, "text": text, "show": [title(name) for name in mechanisms]} | others
 
 
 def heads_state(text: str = SENTENCE, **others: str) -> dict[str, str]:
     """The parameters that open the page of heads with the Transformer."""
     return {"model": f"{ModelName.parse(model(PAIR, 'transformer')).task.title} · Transformer", "text": text} | others
+
+
+@dataclass(frozen=True)
+class StudyColumn:
+    """A number of a study's rows. form : how it is printed; share : what it is divided by first."""
+
+    key: str
+    title: str
+    form: str = ".1f"
+    share: float = 1
+
+
+@dataclass(frozen=True)
+class StudyTable:
+    """A study as a chapter shows it. label : the key of a second name of its rows, such as the rate of dropout."""
+
+    name: str
+    heading: str
+    words: str
+    columns: tuple[StudyColumn, ...]
+    label: str = ""
+
+
+MECHANISMS_STUDY = StudyTable(
+    "mechanisms",
+    "What each mechanism costs and gives",
+    "Measured: the models of English to French that ship here, on captions. They were trained for different times, in "
+    "one run each, so small differences may be chance. BLEU (0 to 100) says how much a translation agrees with one "
+    "by a person.",
+    (
+        StudyColumn("bleu_lc", "BLEU"),
+        StudyColumn("error_rate", "alignment error", ".2f"),
+        StudyColumn("parameters", "parameters (millions)", ".1f", 1e6),
+        StudyColumn("seconds", "training (minutes)", ".0f", 60),
+        StudyColumn("peak_memory_mb", "memory in training (MB)", ".0f"),
+        StudyColumn("ms_per_sentence", "ms a sentence", ".1f"),
+    ),
+)
+DROPOUT_STUDY = StudyTable(
+    "dropout",
+    "Dropout of attention weights in training",
+    "Measured: a share of the weights is set to 0 at random in each step of training, and never afterwards. The gap is "
+    "the loss on validation minus that on training sentences.",
+    (
+        StudyColumn("test_bleu_lc", "BLEU"),
+        StudyColumn("entropy_nats", "entropy (nats)", ".2f"),
+        StudyColumn("max_weight", "largest weight", ".2f"),
+        StudyColumn("gap", "gap of the losses", ".2f"),
+    ),
+    "attention_dropout",
+)
+
+
+def study_table(study: StudyTable) -> list[Cell]:
+    """The study as a table under its heading; none where it has not been run."""
+    read = [row for row in caches.study(study.name).get("rows", ()) if row.get("mechanism") in ALL]
+    rows = [(_name(study, row), _numbers(study, row)) for row in read]
+    if not rows:
+        return []
+    table = tables.table(study.heading, [column.title for column in study.columns], rows)
+    return [Cell(f'<h4>{study.heading}</h4><p class="small">{study.words}</p>{table}', None)]
+
+
+def _name(study: StudyTable, row: dict) -> str:
+    more = f", {row[study.label]:.0%}" if study.label and values.numbers(row, study.label) else ""
+    return title(row["mechanism"]) + more
+
+
+def _numbers(study: StudyTable, row: dict) -> list[str]:
+    return [
+        tables.cell(row[column.key] / column.share, column.form) if values.numbers(row, column.key) else "–"
+        for column in study.columns
+    ]

@@ -21,12 +21,12 @@ def run(names: Sequence[str], given: Given, forced: bool) -> Run:
     """The run of these sentences through these models, finished or not. As long as somebody has it, all get the same;
     afterwards it is kept while there is room."""
     keys = tuple(models.key(name) for name in names)
-    asked = keys, given.digest, forced
+    key = keys, given.digest, forced
 
     def made() -> Run:
-        return _ALIVE.get(asked) or Run(names, given.records, forced, _statistics, _links(names))
+        return _ALIVE.get(key) or Run(names, given.records, forced, _statistics, _links(names))
 
-    _ALIVE[asked] = kept = models.keep(("run", *asked), made, lambda run: run.bytes)
+    _ALIVE[key] = kept = models.keep(("run", *key), made, lambda run: run.bytes)
     return kept
 
 
@@ -49,7 +49,7 @@ def _statistics(name: str, texts: Sequence[tuple[str, str | None]]) -> list[Futu
     """Have texts, each with a target or None, measured: a `Measured` each, and a `Trace` of those that have links, for
     which weights are needed. Raises ServiceError."""
     links = _links([name])
-    asked = [models.request(name, text, target, 1) for text, target in texts]
+    requests = [models.request(name, text, target, 1) for text, target in texts]
     return models.model_service().submit(
-        [replace(each, statistics=(each.text, each.target) not in links) for each in asked]
+        [replace(request, statistics=(request.text, request.target) not in links) for request in requests]
     )

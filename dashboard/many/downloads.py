@@ -1,6 +1,4 @@
-"""What the panels of the page of many sentences show now (dashboard/shell/downloads.py), and its downloads: all
-numbers as CSV, and a zip of what the panels show.
-"""
+"""Downloads of the page of many sentences: what its panels show now, all numbers as CSV, and all of it as a zip."""
 
 import functools
 
@@ -16,14 +14,14 @@ from dashboard.shell.downloads import ShownPanels
 PAGE = "many"
 
 
-def keep(panel: str, figure: Chart | None, frame: pd.DataFrame) -> None:
-    """Say what a panel shows."""
-    downloads.keep(PAGE, panel, {} if figure is None else {panel: figure}, frame)
+def offer(panel: str, figure: Chart | None, frame: pd.DataFrame) -> None:
+    """What a panel shows now, for the zip."""
+    downloads.put_panel(PAGE, panel, {} if figure is None else {panel: figure}, frame)
 
 
 def drop(panel: str) -> None:
     """A panel shows nothing."""
-    downloads.drop(PAGE, panel)
+    downloads.drop_panel(PAGE, panel)
 
 
 def show(current: ManyScene) -> None:
@@ -31,7 +29,7 @@ def show(current: ManyScene) -> None:
     st.subheader("Download", divider="gray")
     st.caption("Each chart has a PNG and an SVG button. The CSV has one row for each model and sentence.")
     with st.container(horizontal=True):
-        build = functools.partial(bundle, current, downloads.shown(PAGE))
+        build = functools.partial(bundle, current, downloads.panels_of(PAGE))
         words = "Figures as HTML, all numbers as CSV, and a manifest."
         downloads.zip_and_link(build, "attnviz-sentences.zip", "many_zip", words)
         st.download_button(

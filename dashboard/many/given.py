@@ -12,8 +12,7 @@ from attnviz import storage
 from attnviz.data import records
 from attnviz.data.records import Record, Unreadable
 from dashboard.choices import pairs
-from dashboard.choices.corpora import most_megabytes, most_sentences
-from dashboard.choices.options import LIMIT
+from dashboard.choices.options import LIMIT, most_megabytes, most_sentences
 from dashboard.choices.settings import is_elsewhere
 from dashboard.shell.problems import SceneError, Waiting
 
@@ -44,9 +43,12 @@ def of_project(pair: str) -> Given:
     """The sentences with links set by hand; of a pair without them, its examples. SceneError without either."""
     linked = pairs.linked(pair)
     if linked:
-        made = [Record(number, str(number), each.source, each.target) for number, each in enumerate(linked, start=1)]
+        made = [
+            Record(number, str(number), translation.source, translation.target)
+            for number, translation in enumerate(linked, start=1)
+        ]
         return gathered(f"the {len(made)} sentences linked by hand", made)
-    examples = pairs.of(pair).examples
+    examples = pairs.task(pair).examples
     if not examples:
         raise SceneError("This project has no sentences for this language pair. Paste some, or choose a file.")
     made = [Record(number, str(number), text) for number, text in enumerate(examples, start=1)]

@@ -25,7 +25,7 @@ from attnviz.service.request import RESTARTING, RUNNING
 from attnviz.trace import Trace
 from dashboard.choices.options import title
 from dashboard.session import caches
-from dashboard.session.line import Full
+from dashboard.session.waiting_line import Full
 from dashboard.shell import turns
 from dashboard.shell.problems import SceneError, sentence, without_places
 
@@ -91,8 +91,8 @@ class Run:
             if self.finished:
                 return
             model, part = self._left[0]
-            asked = [(record.source, record.target if self.forced else None) for record in part]
-            futures = self._submit(model, asked)
+            texts = [(record.source, record.target if self.forced else None) for record in part]
+            futures = self._submit(model, texts)
             while wait(futures, LOOK).not_done:
                 meanwhile(futures)
             answers = [_result(future) for future in futures]

@@ -13,7 +13,7 @@ from dashboard.choices import pairs
 from dashboard.choices.options import KINDS, kind_title, title
 from dashboard.many.given import Given
 from dashboard.many.running import Run
-from dashboard.session.space import Held
+from dashboard.session.memory import Held
 from dashboard.shell.problems import SceneError
 
 SHOWN_PROBLEMS = 3
@@ -67,7 +67,7 @@ class ManyScene:
     def heading(self) -> list[str]:
         models = ", ".join(self.titles)
         parts = [corpus.given.name for corpus in (self.corpus, self.other) if corpus]
-        return [f"{pairs.of(self.choices.pair).title}: {models}", " and ".join(parts), kind_title(self.choices.kind)]
+        return [f"{pairs.task(self.choices.pair).title}: {models}", " and ".join(parts), kind_title(self.choices.kind)]
 
     @property
     def held(self) -> list[Held]:
@@ -169,9 +169,11 @@ def references(
         if reference is None:
             continue
         tokens = frame["source_tokens"].to_numpy()
-        levels = {each: reference.level(each, statistic, tokens, kind) for each in ("untrained", "shuffled")}
+        levels = {
+            baseline: reference.level(baseline, statistic, tokens, kind) for baseline in ("untrained", "shuffled")
+        }
         if all(values is not None for values in levels.values()):
-            marks[name] = {each: float(values.mean()) for each, values in levels.items()}
+            marks[name] = {baseline: float(values.mean()) for baseline, values in levels.items()}
     return marks
 
 

@@ -16,7 +16,7 @@ def show() -> dict:
     pair = st.selectbox(
         "Language pair",
         list(offered),
-        format_func=lambda name: pairs.of(name).title,
+        format_func=lambda name: pairs.task(name).title,
         key="pair",
         bind="query-params",
     )

@@ -5,8 +5,8 @@ import os
 import streamlit as st
 
 from attnviz import storage
-from dashboard.choices import corpora
-from dashboard.choices.corpora import IN_ADDRESS, LINKED, NAMED, NONE, PASTED, UPLOADED
+from dashboard.choices import options
+from dashboard.choices.options import IN_ADDRESS, LINKED, NAMED, NO_OTHER, PASTED, UPLOADED
 from dashboard.choices.settings import is_elsewhere
 from dashboard.many import caches, given
 from dashboard.many.given import Given
@@ -23,12 +23,12 @@ _HELP = (
 def show(pair: str, other: bool = False) -> Given | SceneError | None:
     """The sentences, or why there are none; None where no other sentences are wanted. other : those to compare with."""
     prefix = "other_" if other else ""
-    options = [NONE] * other + corpora.sources()
+    offered = [NO_OTHER] * other + options.sentence_sources()
     source = st.segmented_control(
         "Compare with other sentences" if other else "Sentences",
-        options,
-        default=options[0],
-        format_func=corpora.SOURCES.get,
+        offered,
+        default=offered[0],
+        format_func=options.SENTENCE_SOURCES.get,
         key=f"{prefix}from",
         required=True,
         bind="query-params",
@@ -36,7 +36,7 @@ def show(pair: str, other: bool = False) -> Given | SceneError | None:
     takers = {LINKED: lambda: given.of_project(pair), PASTED: lambda: _pasted(prefix)}
     takers |= {UPLOADED: lambda: _uploaded(prefix), NAMED: lambda: _named(prefix)}
     try:
-        return None if source == NONE else takers[source]()
+        return None if source == NO_OTHER else takers[source]()
     except SceneError as error:
         return error
 
@@ -64,22 +64,22 @@ def _pasted(prefix: str) -> Given:
 
 def _uploaded(prefix: str) -> Given:
     file = st.file_uploader(
-        f"File with one sentence per line, at most {corpora.most_megabytes()} MB",
+        f"File with one sentence per line, at most {options.most_megabytes()} MB",
         FORMATS,
         key=f"{prefix}upload",
-        max_upload_size=corpora.most_megabytes(),
+        max_upload_size=options.most_megabytes(),
         help=_HELP,
     )
-    kept = f"{prefix}sentences of a file"
+    session_key = f"{prefix}sentences of a file"
     if file is None:
-        if kept in st.session_state:  # of a visit to this page before
-            return st.session_state[kept][1]
+        if session_key in st.session_state:  # of a visit to this page before
+            return st.session_state[session_key][1]
         raise Waiting("Choose a file. (A link to this page does not hold the file.)")
-    if st.session_state.get(kept, (None,))[0] != file.file_id:
-        if file.size > corpora.most_megabytes() * 2**20:
-            raise SceneError(f"The file is larger than {corpora.most_megabytes()} MB. Choose a smaller file.")
-        st.session_state[kept] = file.file_id, given.of_content(file.getvalue(), file.name)
-    return st.session_state[kept][1]
+    if st.session_state.get(session_key, (None,))[0] != file.file_id:
+        if file.size > options.most_megabytes() * 2**20:
+            raise SceneError(f"The file is larger than {options.most_megabytes()} MB. Choose a smaller file.")
+        st.session_state[session_key] = file.file_id, given.of_content(file.getvalue(), file.name)
+    return st.session_state[session_key][1]
 
 
 def _named(prefix: str) -> Given:
@@ -92,7 +92,7 @@ def _named(prefix: str) -> Given:
     ).strip()
     if not typed:
         raise Waiting("Type the name of a file on this machine.")
-    return caches.named_file(typed, _stamp(typed), corpora.most_sentences())
+    return caches.named_file(typed, _stamp(typed), options.most_sentences())
 
 
 def _stamp(typed: str) -> tuple:

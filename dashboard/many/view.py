@@ -1,4 +1,4 @@
-"""The page of many sentences: what was given, measured, drawn. Each panel is a module of panels/."""
+"""The page of many sentences: what was given, measured, drawn. Each panel is a module of its own."""
 
 from collections.abc import Sequence
 
@@ -6,14 +6,13 @@ import streamlit as st
 
 from dashboard.browser.bridge import bridge
 from dashboard.choices.options import model
-from dashboard.many import caches, downloads, running, scene, sources
+from dashboard.many import caches, charts, downloads, running, scene, sentences, sources
 from dashboard.many.given import Given
-from dashboard.many.panels import charts, comparison, sentences
 from dashboard.many.running import Run
 from dashboard.many.scene import ManyChoices, ManyScene
 from dashboard.markup import terms
 from dashboard.session import address, memory
-from dashboard.session.space import NoRoom
+from dashboard.session.memory import NoRoom
 from dashboard.shell import frame
 from dashboard.shell.problems import SceneError, sentence
 
@@ -22,8 +21,8 @@ from dashboard.shell.problems import SceneError, sentence
 def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices; sentences that fail leave the last good picture."""
     given = [sources.show(fields["pair"]), sources.show(fields["pair"], other=True)]
-    there = [each for each in given if isinstance(each, Given)]
-    forced = any(each.has_targets for each in there) and st.toggle(
+    corpora = [answer for answer in given if isinstance(answer, Given)]
+    forced = any(corpus.has_targets for corpus in corpora) and st.toggle(
         "Force the given translations",
         key="forced",
         bind="query-params",
@@ -31,11 +30,11 @@ def show(fields: dict) -> None:
         "model writes its own translation with greedy decoding.",
     )
     choices = ManyChoices(forced=forced, **fields)
-    problem = next((each for each in given if isinstance(each, SceneError)), None)
+    problem = next((answer for answer in given if isinstance(answer, SceneError)), None)
     names = [model(choices.pair, mechanism) for mechanism in choices.mechanisms]
-    runs = [caches.run(names, each, forced) for each in there] if names and not problem else []
+    runs = [caches.run(names, corpus, forced) for corpus in corpora] if names and not problem else []
     problem = problem or _no_room(runs) or running.measure(runs)
-    with frame.composed("many", lambda: _compose(choices, there, runs, problem)) as current:
+    with frame.composed("many", lambda: _compose(choices, corpora, runs, problem)) as current:
         if current is not None:
             _draw(current, frame.is_dark())
 
@@ -58,7 +57,7 @@ def _compose(choices: ManyChoices, given: Sequence[Given], runs: Sequence, probl
 
 def _draw(current: ManyScene, dark: bool) -> None:
     st.html(terms.line("entropy", "effective positions", "Gini coefficient", "expected position", "<eos>"))
-    for panel in (charts.distribution_panel, charts.points_panel, sentences.show, comparison.show):
+    for panel in (charts.distribution_panel, charts.points_panel, sentences.show, charts.differences_panel):
         panel(current, dark)
     downloads.show(current)
     st.html(terms.caveat())

@@ -3,12 +3,19 @@
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import urlencode
 
+from attnviz.mechanisms import MECHANISMS
 from attnviz.reading import sentence
 from attnviz.select import Grid
 from attnviz.trace import Trace
 from attnviz.trace.visible import escaped
+from dashboard.choices import pairs
+from dashboard.choices.options import KINDS, TYPED, head_title, place_title, target_title, title
+
+# parameters that mean the same on the first page and on that of one step
+_SAME = ("pair", "text", "target", "force", "layer", "head", "beam", "tables")
 
 
 def escape(text: str) -> str:
@@ -36,7 +43,7 @@ def output(trace: Trace, language: str, piece: str = "piece", name: str = "") ->
             f'<p class="what" role="status">The model reads these {len(trace.source)} tokens. It does not write '
             "text.</p>"
         )
-    text = said(trace.translation, language) if trace.translation else "<i>empty: the model ended at once</i>"
+    text = in_language(trace.translation, language) if trace.translation else "<i>empty: the model ended at once</i>"
     how = "forced; " if trace.forced else ""
     cut = "" if trace.complete else " · cut at the length limit"
     chance = "no log-probability in this trace"
@@ -50,12 +57,12 @@ def output(trace: Trace, language: str, piece: str = "piece", name: str = "") ->
 def source(trace: Trace, file: str) -> str:
     """The text of a saved trace."""
     return (
-        f'<p class="said">{said(trace.text, "")}<br><small>from {escape(file)} · {escape(trace.model)} · '
+        f'<p class="said">{in_language(trace.text, "")}<br><small>from {escape(file)} · {escape(trace.model)} · '
         f"{len(trace.source)} tokens</small></p>"
     )
 
 
-def said(text: str, language: str, tag: str = "span") -> str:
+def in_language(text: str, language: str, tag: str = "span") -> str:
     """A text of that language, escaped; its direction is its own."""
     return f'<{tag} lang="{escape(language)}" dir="auto">{escape(text)}</{tag}>'
 
@@ -119,3 +126,35 @@ def parts_list(titles: Iterable[str]) -> str:
     """HTML. titles : of the headings. parts.js leads to them: a link would make a stop of the Back button."""
     buttons = "".join(f'<button type="button">{escape(title)}</button>' for title in titles)
     return f'<nav class="parts" aria-label="Parts of this page">{buttons}</nav>'
+
+
+def sentence_link(pair: str, mechanisms: Sequence[str], text: str, target: str | None = None) -> str:
+    """HTML: one of many sentences, as a link that opens it on the first page.
+
+    target : the text that the models are forced to write.
+    """
+    query = {"pair": pairs.task(pair).title, "text": text, "show": [title(name) for name in mechanisms]}
+    query |= {"target": target_title(TYPED), "force": target} if target else {}
+    address = "./?" + urlencode(query, doseq=True)
+    language = escape(pairs.task(pair).source)
+    words = escape(text)
+    return f'<a href="{escape(address)}" target="_self" lang="{language}" dir="auto">{words}</a>'
+
+
+def step_link(query: Mapping[str, str | list[str]], mechanisms: Sequence[str], step: int) -> str:
+    """HTML: a link from the first page that opens a step (from 0) of the mechanisms that attend; without any, an empty
+    paragraph.
+
+    query : the parameters of the first page.
+    """
+    attending = [title(name) for name in mechanisms if MECHANISMS[name].kinds]
+    if not attending:
+        return "<p></p>"
+    same = {key: value for key, value in query.items() if key in _SAME}
+    is_cross = query.get("kind", KINDS["cross"]) == KINDS["cross"]
+    if is_cross and any(MECHANISMS[name].multi_head for name in mechanisms):
+        same.setdefault("head", head_title(None))  # the first page starts with the mean, the other with head 1
+    else:
+        same = {key: value for key, value in same.items() if key not in ("layer", "head")}
+    address = "inside?" + urlencode(same | {"show": attending, "step": place_title(step)}, doseq=True)
+    return f'<p class="open-step"><a href="{escape(address)}" target="_self">Open this step ›</a></p>'

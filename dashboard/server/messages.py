@@ -34,7 +34,7 @@ _LOG = logging.getLogger("attnviz")
 
 def largest() -> int:
     """Bytes of a message: what it takes to paste as many sentences as a run may have."""
-    return settings.of(settings.SENTENCES) * SENTENCE + ENVELOPE
+    return settings.value(settings.SENTENCES) * SENTENCE + ENVELOPE
 
 
 class Budget:

@@ -56,9 +56,9 @@ def warm() -> None:
         from dashboard.session import caches, catalogue
 
         pair, mechanisms = next(iter(catalogue.offered().items()))
-        first, text = tuple(pairs.first(mechanisms)), pairs.of(pair).first
+        first, text = tuple(pairs.first(mechanisms)), pairs.task(pair).first
         try:
-            asked = caches.ask([f"{pair}/{mechanism}" for mechanism in first], text)
+            requested = caches.ask([f"{pair}/{mechanism}" for mechanism in first], text)
         except service.ServiceError as error:  # the page says so too
             print(f"attnviz: {error}", file=sys.stderr)
             return
@@ -69,7 +69,7 @@ def warm() -> None:
 
         with suppress(SceneError):  # no model can be read: the page says so
             scene.compose(CompareChoices(text, first, pair), caches.trace)
-        asked.release()
+        requested.release()
         time.sleep(DRAWN)  # still in short turns: the first page imports pandas itself, while its charts are being sent
         import pandas  # noqa: F401
     folders.remove_left()

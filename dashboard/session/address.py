@@ -11,10 +11,13 @@ picture, so that a link and a reload show it too.
 
 So the address is written after every run from what the controls hold, and read again after Back and Forward. It reaches
 into Streamlit's own state, which has no public names for this; tests/browser/test_address.py says whether it works.
+
+A visitor takes some values along from page to page (`arrive`), and each page keeps others for itself: Streamlit drops
+the widgets of a page that is left, or gives their values to widgets of the same name on the next page.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import streamlit as st
@@ -22,10 +25,35 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from streamlit.runtime.state.query_params import _coerce_value_for_query_url, _parse_query_string
 
+from attnviz.mechanisms import MECHANISMS
+from attnviz.models.names import ModelName
+from dashboard.choices import pairs
+from dashboard.choices.options import (
+    BEAMS,
+    FROM,
+    KINDS,
+    OWN,
+    chapter_title,
+    head_title,
+    model_title,
+    place_title,
+    target_title,
+    title,
+)
+from dashboard.session import catalogue
+
 # in the session
 _PAGE, _WRITTEN = "page of the address", "address was written"
 _ALSO, _DEFAULTS = "also in the address", "defaults in the address"
 _DRAWN, _STAYING = "drawn at the address", "staying in the address"
+_AT, _LEFT = "page", "kept"
+# the same question on all pages, as the sentence is; and where it begins
+_TAKEN_ALONG = {"units": "pieces", "special": True, "tables": False}
+# asked on one page alone, or on each of something else
+_OWN = ("kind", "layer", "head", "own", "output", "beam", "chapter")
+_ELSEWHERE = ("direction", "row", "versus")  # the names of other controls on other pages
+_OF_A_PAIR = ("", "inside", "many")  # pages that show several models of a language pair
+_WITHOUT_FIELD = ("many", "learn")  # pages that hand on the sentence of the other pages
 
 
 def came_back() -> bool:
@@ -161,3 +189,96 @@ def _plain(query: dict[str, list[str] | str]) -> dict[str, str | list[str]]:
     """Each parameter as a word, and as a list only where it has several."""
     several = {key: words if isinstance(words, list) else [words] for key, words in query.items()}
     return {key: words if len(words) > 1 else "".join(words) for key, words in several.items()}
+
+
+def arrive(
+    page: str, session: MutableMapping, came_back: bool = False, text: str | None = None
+) -> dict[str, str | list[str]]:
+    """If the visitor comes from another page, put the values to take along into the session -> those for the address.
+
+    Call it at the top of each run, before there is any widget. page : `heads`, or any other name. came_back : with Back
+    or Forward, to a page whose address says all, so that nothing is taken along. text : the sentence in the address.
+    """
+    before, session[_AT] = session.get(_AT), page
+    if page in _WITHOUT_FIELD and (before is None or came_back):  # elsewhere the field itself reads the address
+        session.pop("text", None)
+        session.update({} if text is None else {"text": text})
+    if before in (None, page):
+        return {}
+    left = session.setdefault(_LEFT, {})
+    left[before] = {key: session[key] for key in _OWN if key in session}
+    if came_back:
+        for key in (*_OWN, *_ELSEWHERE):
+            session.pop(key, None)
+        return {}
+    along = {key: session[key] for key in _TAKEN_ALONG if key in session} | _sentence(session, before, page)
+    if {before, page} <= {*_OF_A_PAIR}:
+        along |= _models(session, page)
+    if session.get("sentence", 1) > 1 and {before, page} <= {"", "inside", "heads"}:
+        along["sentence"] = session["sentence"]
+    if (before, page) == ("", "inside"):
+        along |= _opened_head(session)
+    for key in (*_OWN, *_ELSEWHERE, *along, "text"):
+        session.pop(key, None)  # with its tie to the widget of the other page
+    now = left.get(page, {}) | along
+    session.update(now)
+    return {key: _as_written(key, value) for key, value in now.items() if value != _TAKEN_ALONG.get(key)}
+
+
+def _models(session: MutableMapping, page: str) -> dict:
+    """The mechanisms and the text that they write; pages about attention alone show those that attend."""
+    keys = ("show", "target", "force", *["beam"] * (page in ("", "inside")))
+    along = {key: session[key] for key in keys if key in session}
+    if page and "show" in along:
+        along["show"] = [name for name in along["show"] if MECHANISMS[name].kinds]
+        giver = along.get("target", OWN).removeprefix(FROM)
+        if giver in MECHANISMS and not MECHANISMS[giver].kinds:
+            along["target"] = OWN
+    return {key: value for key, value in along.items() if value}
+
+
+def _opened_head(session: MutableMapping) -> dict:
+    """The head or the mean of heads of the first page, which the page of one step opens."""
+    shown = session.get("show", MECHANISMS)
+    if session.get("kind", "cross") != "cross" or not any(MECHANISMS[name].multi_head for name in shown):
+        return {}
+    return {key: session[key] for key in ("layer", "head") if key in session}
+
+
+def _as_written(key: str, value) -> str | list[str]:
+    """A value as its widget writes it into the address."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    words = {
+        "show": lambda names: [title(name) for name in names],
+        "target": target_title,
+        "pair": lambda name: pairs.task(name).title,
+        "model": model_title,
+        "beam": BEAMS.get,
+        "chapter": chapter_title,
+        "kind": KINDS.get,
+        "layer": place_title,
+        "head": lambda head: head_title(head if head >= 0 else None),
+    }
+    return words.get(key, str)(value)
+
+
+def _sentence(session: MutableMapping, before: str, page: str) -> dict:
+    """The sentence, if the next page reads its language, and the pair (from the model) or the model (from the pair)."""
+    offered, model = catalogue.offered(), session.get("model")
+    pair = session.get("pair", next(iter(offered)))
+    # The languages of a user's own model are not known.
+    of_model = reads = ModelName.parse(model).pair if model in catalogue.many_headed() else None
+    if "heads" not in (before, page):  # two pages of a language pair
+        of_model = reads = pair
+    if page == "heads":
+        left = pair
+        if (not model or of_model in offered) and (of_pair := catalogue.many_headed_of(pair)):
+            model, reads = of_pair[0], pair
+        entered, along = reads or pair, {"model": model} if model else {}
+    else:
+        left = reads or pair
+        entered = of_model if of_model in offered else pair
+        along = {"pair": entered}
+    same = "text" in session and pairs.task(entered).source == pairs.task(left).source
+    return along | ({"text": session["text"]} if same else {})

@@ -29,8 +29,7 @@ from attnviz.service import Request
 from dashboard.choices import settings
 from dashboard.choices.options import LIMIT
 from dashboard.session import catalogue
-from dashboard.session.space import size
-from dashboard.session.traces import Asked, Traces
+from dashboard.session.traces import Requested, Traces, size
 
 Value = TypeVar("Value")
 _BLOCK = 32  # tokens written at once
@@ -42,7 +41,7 @@ def model(name: str):
     return _kept(name).model(*key(name))
 
 
-def ask(names: Sequence[str], text: str, target: str | None = None, beam: int = 1) -> Asked:
+def ask(names: Sequence[str], text: str, target: str | None = None, beam: int = 1) -> Requested:
     """Have a text traced by trained models, all at once; `trace` then has each. Raises ServiceError."""
     return answers().ask([request(name, text, target, beam) for name in names])
 
@@ -53,7 +52,8 @@ def trace(name: str, text: str, target: str | None = None, beam: int = 1):
 
 
 def start_models() -> None:
-    """Start the model service before anyone asks for a trace. Where it cannot start, who asks is told."""
+    """Start the model service before anyone asks for a trace. If it fails to start, the first request reports
+    the error."""
     with contextlib.suppress(service.ServiceError):
         model_service()
 
@@ -87,8 +87,8 @@ def written(name: str, text: str, writing):
 
     steps = -(-writing.steps // _BLOCK) * _BLOCK
     how = {"top_k": writing.top_k, "top_p": writing.top_p, "seed": writing.seed, "choices": dict(writing.choices)}
-    asked = ("written", key(name), text, replace(writing, steps=steps))
-    whole = keep(asked, lambda: model(name).write(text, steps, writing.temperature, **how))
+    value_key = ("written", key(name), text, replace(writing, steps=steps))
+    whole = keep(value_key, lambda: model(name).write(text, steps, writing.temperature, **how))
     return beginning(whole, whole.given + writing.steps)
 
 
@@ -126,14 +126,14 @@ def effect(name: str, text: str, off: tuple, target: str | None = None):
         with st.spinner("Computing again without them …"):
             return ablation.effect(model(name), off, text, target)
 
-    asked = ("effect", key(name), text, off, target)
-    return keep(asked, measure, lambda made: sum(map(size, (made.before, made.after, made.free))))
+    value_key = ("effect", key(name), text, off, target)
+    return keep(value_key, measure, lambda made: sum(map(size, (made.before, made.after, made.free))))
 
 
-def keep(asked: tuple, maker: Callable[[], Value], taken: Callable[[Value], int] = size) -> Value:
+def keep(value_key: tuple, maker: Callable[[], Value], taken: Callable[[Value], int] = size) -> Value:
     """What `maker` computes of something large, in the one cache of all traces. taken : its bytes. Raises what `maker`
     raises."""
-    return answers().make(asked, maker, taken)
+    return answers().make(value_key, maker, taken)
 
 
 def importance(name: str, text: str, target: str | None, only: list):
@@ -219,14 +219,14 @@ def one_by_one(models: Sequence[str], text: str) -> tuple[str, ...]:
         return ()
 
 
-def ask_all(models: Sequence[str], texts: Sequence[str], beam: int) -> Asked:
+def ask_all(models: Sequence[str], texts: Sequence[str], beam: int) -> Requested:
     """Have several texts traced by several trained models, all at once. Raises ServiceError."""
     return answers().ask([request(name, text, None, beam) for name in models for text in texts])
 
 
 def translations(name: str, texts: Sequence[str], beam: int) -> list[str]:
     """What a model wrote for texts that were asked for; [] unless all are there."""
-    traces = [answers().there(request(name, text, None, beam)) for text in texts]
+    traces = [answers().if_there(request(name, text, None, beam)) for text in texts]
     return [trace.translation for trace in traces] if all(traces) else []
 
 
@@ -293,8 +293,8 @@ def _own(name: str, root: str, stamp: tuple):
 
 def _own_trace(name: str, root: str, stamp: tuple, text: str, target: str | None = None):
     with st.spinner("Reading the text …"):
-        asked = (name, root, stamp, text, target)
-        return keep(asked, lambda: _own(name, root, stamp).trace(text, *filter(None, [target])))
+        value_key = (name, root, stamp, text, target)
+        return keep(value_key, lambda: _own(name, root, stamp).trace(text, *filter(None, [target])))
 
 
 class _Kept(NamedTuple):

@@ -2,14 +2,109 @@
 visitor's step and difference map; and the heads measured so far. What it holds in all is bounded."""
 
 import functools
+import threading
+import weakref
 from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 
+from attnviz.trace import Trace
 from dashboard.choices import settings
 from dashboard.session import caches
-from dashboard.session.space import Held, Space
+from dashboard.session.traces import size
 
 _HEADING, _SCENE, _CURSOR, _CHANGES, _VISITOR = "heading", "last scene of ", "cursor", "importance", "visitor"
+
+Held = tuple[object, int]  # a value that may be shared, and its bytes
+
+
+class NoRoom(ValueError):
+    """A visitor wants to hold more than they may now."""
+
+
+class VisitorMemory:
+    """How much all visitors hold, and how much one of them may.
+
+    A visitor holds what their pages show: traces, and what was measured of many sentences. While there is room, each
+    may hold `share`. When all together hold more than `most`, nobody is sent away: each may then hold an equal part of
+    `most`, so a visitor with small texts sees no difference.
+
+    share : bytes that one visitor may hold. most : bytes of all. Threads may share it.
+    """
+
+    def __init__(self, share: int, most: int):
+        self.share, self.most = share, most
+        self._sizes: dict[int, int] = {}  # of the values that are alive, by their id
+        self._visitors: weakref.WeakSet[Visitor] = weakref.WeakSet()
+        self._lock = threading.RLock()  # a value may die while another is counted
+
+    @property
+    def held(self) -> int:
+        """Bytes of all values that were counted and are alive, each once however many visitors show it."""
+        with self._lock:
+            return sum(self._sizes.values())
+
+    @property
+    def limit(self) -> int:
+        """Bytes that one visitor may hold now."""
+        if self.held <= self.most:
+            return self.share
+        with self._lock:
+            return min(self.share, self.most // max(1, len(self._visitors)))
+
+    def count(self, value: object, taken: int) -> None:
+        """Count a value until it dies. A second call changes nothing."""
+        key = id(value)
+        with self._lock:
+            if key not in self._sizes:
+                self._sizes[key] = taken
+                weakref.finalize(value, self._gone, key).atexit = False
+
+    def visitor(self) -> "Visitor":
+        """Somebody new. They are counted as long as this object lives."""
+        visitor = Visitor(self)
+        with self._lock:
+            self._visitors.add(visitor)
+        return visitor
+
+    def _gone(self, key: int) -> None:
+        with self._lock:
+            self._sizes.pop(key, None)
+
+
+class Visitor:
+    """What one visitor's pages hold."""
+
+    def __init__(self, memory: VisitorMemory):
+        self._memory = memory
+        self._pages: dict[str, int] = {}  # bytes, by the name of the page, the one shown last at the end
+
+    @property
+    def held(self) -> int:
+        return sum(self._pages.values())
+
+    def show(self, page: str, values: Iterable[Held]) -> list[str]:
+        """A page is about to show these -> other pages that must let go of what they showed, so that it fits.
+
+        Raises NoRoom when it does not fit even so. Nothing has changed then.
+        """
+        by_id = {id(value): (value, taken) for value, taken in values}
+        for value, taken in by_id.values():
+            self._memory.count(value, taken)
+        wanted, limit = sum(taken for _, taken in by_id.values()), self._memory.limit
+        if wanted > limit:
+            raise NoRoom(
+                f"this needs {_megabytes(wanted)} of the server's memory, and each visitor may use "
+                f"{_megabytes(limit)} now; use shorter or fewer texts, or choose fewer models"
+            )
+        self._pages.pop(page, None)
+        dropped = []
+        for other in list(self._pages):
+            if wanted + self.held <= limit:
+                break
+            dropped.append(other)
+            del self._pages[other]
+        self._pages[page] = wanted
+        return dropped
 
 
 @dataclass
@@ -25,9 +120,9 @@ class Cursor:
 
 
 @functools.cache
-def space() -> Space:
+def visitor_memory() -> VisitorMemory:
     """The memory of what all visitors hold."""
-    return Space(settings.bytes_of(settings.VISITOR), settings.bytes_of(settings.MEMORY))
+    return VisitorMemory(settings.bytes_of(settings.VISITOR), settings.bytes_of(settings.MEMORY))
 
 
 def remember(scene, session: MutableMapping, page: str) -> None:
@@ -40,7 +135,7 @@ def remember(scene, session: MutableMapping, page: str) -> None:
 def claim(held: Iterable[Held], session: MutableMapping, page: str) -> None:
     """A page is about to hold these; what other pages hold goes if it must. Raises NoRoom when that is not enough."""
     if _VISITOR not in session:
-        session[_VISITOR] = space().visitor()
+        session[_VISITOR] = visitor_memory().visitor()
     for dropped in session[_VISITOR].show(page, held):
         for key in [key for key in session if str(key).endswith(f" of {dropped}")]:  # what the page has kept
             del session[key]
@@ -71,7 +166,16 @@ def cursor(session: MutableMapping) -> Cursor:
 def head_changes(session: MutableMapping, model: str, text: str, output: str = "") -> list:
     """The heads measured so far (`ablation.importance`), of one model, text and forced output at a time; a list to
     be added to."""
-    asked = (*caches.key(model), text, output)
-    if session.get(_CHANGES, (None,))[0] != asked:
-        session[_CHANGES] = (asked, [])
+    subject = (*caches.key(model), text, output)
+    if session.get(_CHANGES, (None,))[0] != subject:
+        session[_CHANGES] = (subject, [])
     return session[_CHANGES][1]
+
+
+def sizes(traces: Iterable[Trace]) -> list[Held]:
+    """Traces with their bytes."""
+    return [(trace, size(trace)) for trace in traces]
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 2**20:,.1f} MB"

@@ -1,6 +1,7 @@
 """The traces of all sessions, and translations that models drew, in one cache of bounded size, each computed once: by
 the model service, or here, of models and files that people bring. No Streamlit here."""
 
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -9,13 +10,22 @@ from typing import TypeVar
 
 from attnviz.service import Request, Service
 from attnviz.trace import Trace
-from dashboard.session.space import size
 
 Value = TypeVar("Value")
+TOKEN = 1000  # bytes of a token with its alternatives, about
 MANY = 1000  # traces: a few of each of 300 people, and what a class has typed in five minutes
 
 
-class Asked:
+def size(answer: Trace | tuple[str, ...]) -> int:
+    """Bytes that a trace, or texts, take in memory, about."""
+    if isinstance(answer, tuple):
+        return sum(map(sys.getsizeof, answer))
+    return sum(attention.weights.nbytes for attention in answer.maps) + TOKEN * (
+        len(answer.source) + len(answer.target)
+    )
+
+
+class Requested:
     """Traces that were asked for together. Release it when they are there, or no longer wanted."""
 
     def __init__(self, traces: "Traces", requests: Sequence[Request], futures: Sequence[Future]):
@@ -47,7 +57,7 @@ class Traces:
         self._users: dict[Request, int] = {}  # of those that are not
         self._lock = threading.Lock()
 
-    def ask(self, requests: Sequence[Request]) -> Asked:
+    def ask(self, requests: Sequence[Request]) -> Requested:
         """Ask for what is not there and not on its way. Raises ServiceError."""
         with self._lock:
             new = [request for request in dict.fromkeys(requests) if request not in self._futures]
@@ -60,21 +70,21 @@ class Traces:
             futures = [self._futures[request] for request in requests]
         for request, future in made.items():
             future.add_done_callback(lambda done, request=request: self._arrived(request, done))
-        return Asked(self, requests, futures)
+        return Requested(self, requests, futures)
 
     def get(self, request: Request) -> Trace:
         """The answer to one request. Raises ValueError for a text that cannot be read, ServiceError."""
-        asked = self.ask([request])
+        requested = self.ask([request])
         try:
-            return asked.futures[0].result()
+            return requested.futures[0].result()
         finally:
-            asked.release()
+            requested.release()
 
     def state_of(self, futures: Sequence[Future]) -> str:
         """What these wait for (`Service.state_of`)."""
         return self._service().state_of(futures)
 
-    def there(self, request: Request) -> object | None:
+    def if_there(self, request: Request) -> object | None:
         """The answer to a request that has been asked, if it is there; None while it is not, or when it failed."""
         with self._lock:
             future = self._futures.get(request)

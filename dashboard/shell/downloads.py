@@ -1,7 +1,7 @@
-"""The downloads of every page: a zip of what it shows, a button that copies the link, and what its manifest says.
+"""The downloads of every page: a zip of what it shows, a button that copies the link, and what its manifest says; and
+what each panel shows now, for that zip: a panel may be drawn again without the rest of the page."""
 
-The zip has what each panel of a page shows now. A panel may be drawn again without the rest of the page, so each panel
-says what it shows when it is drawn."""
+from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -56,7 +56,7 @@ class ShownPanel:
     """figures : by the names that they have in the zip. frame : None without numbers."""
 
     figures: Mapping[str, Chart]
-    frame: "pd.DataFrame | None" = None
+    frame: pd.DataFrame | None = None
     traces: tuple[Trace, ...] = ()
 
 
@@ -73,7 +73,7 @@ class ShownPanels:
         return {name: figure for panel in self.panels.values() for name, figure in panel.figures.items()}
 
     @property
-    def frames(self) -> "dict[str, pd.DataFrame]":
+    def frames(self) -> dict[str, pd.DataFrame]:
         """By the name of the panel."""
         return {name: panel.frame for name, panel in self.panels.items() if panel.frame is not None}
 
@@ -83,20 +83,20 @@ class ShownPanels:
         return [trace for panel in self.panels.values() for trace in panel.traces]
 
 
-def shown(page: str) -> ShownPanels:
-    """The session's panels of a page."""
+def panels_of(page: str) -> ShownPanels:
+    """The panels of a page, as this session shows them."""
     return st.session_state.setdefault(f"shown panels of {page}", ShownPanels())
 
 
-def keep(
-    page: str, panel: str, figures: Mapping[str, Chart], frame: "pd.DataFrame | None", traces: Sequence[Trace] = ()
+def put_panel(
+    page: str, panel: str, figures: Mapping[str, Chart], frame: pd.DataFrame | None, traces: Sequence[Trace] = ()
 ) -> None:
     """Say what a panel shows."""
-    now = shown(page)
+    now = panels_of(page)
     now.panels[panel] = ShownPanel(figures, frame, tuple(traces))
     now.query = {key: st.query_params.get_all(key) for key in st.query_params}
 
 
-def drop(page: str, panel: str) -> None:
+def drop_panel(page: str, panel: str) -> None:
     """A panel shows nothing."""
-    shown(page).panels.pop(panel, None)
+    panels_of(page).panels.pop(panel, None)

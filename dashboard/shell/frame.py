@@ -9,8 +9,8 @@ import streamlit as st
 from attnviz.service.request import ServiceError
 from dashboard.markup.text import markdown
 from dashboard.session import address, memory
-from dashboard.session.line import Full
-from dashboard.session.space import NoRoom
+from dashboard.session.memory import NoRoom
+from dashboard.session.waiting_line import Full
 from dashboard.shell import turns
 from dashboard.shell.problems import SceneError, Waiting, Wanted, sentence
 

@@ -6,7 +6,7 @@ from collections.abc import MutableMapping
 
 import streamlit as st
 
-from dashboard.choices import corpora, options, pairs
+from dashboard.choices import options, pairs
 from dashboard.markup.text import markdown
 
 _ASKED, _OPENED = "asked by the link", "opened by a link"
@@ -47,14 +47,14 @@ _WORDS = (
     options.title,
     options.model_title,
     options.chapter_title,
-    corpora.words,
+    options.corpus_words,
     options.target_title,
     lambda value: {options.OWN: "Each model's own translation"}[
         value
     ],  # of links made before every pair had these words
     lambda value: options.BEAMS[value],
     lambda value: options.KINDS[value],
-    lambda value: pairs.of(value).title,
+    lambda value: pairs.task(value).title,
     lambda value: value or "none",
 )
 
@@ -74,8 +74,8 @@ def came_with_link() -> bool:
 def drop_meaningless() -> None:
     """Take `?beam=` out of the address: a group of buttons would have none pressed. Call it before there is any widget.
 
-    An empty text, or no pair of words, is something that a person can choose. So are no mechanisms, on the page; a link
-    to nothing is none.
+    An empty text, or no pair of words, is something that a person can choose. So are no mechanisms on the page; a link
+    with no mechanisms is ignored.
     """
     meaningless = [key for key in st.query_params if _means_nothing(key, st.query_params[key])]
     for key in meaningless:
@@ -92,10 +92,10 @@ def _means_nothing(key: str, value: str) -> bool:
 
 def show(session: MutableMapping) -> None:
     """A note for the values that the controls of this page did not take. Call it when all controls are there."""
-    asked = session[_ASKED] = {key: values for key, values in session[_ASKED].items() if key not in st.query_params}
+    linked = session[_ASKED] = {key: values for key, values in session[_ASKED].items() if key not in st.query_params}
     ignored = {
         key: next((value for value in values if value not in _words(key, session[key])), None)
-        for key, values in asked.items()
+        for key, values in linked.items()
         if key in session
     }
     unknown = ", ".join(f"{key} = “{value[:_QUOTED]}”" for key, value in ignored.items() if value)
@@ -111,7 +111,7 @@ def _words(key: str, value) -> set[str]:
         return {options.head_title(value if value >= 0 else None)}
     if isinstance(value, int) and value < 0:
         return {"none"}  # no sentence, no word: the controls have no other such number
-    texts = set().union(*(_words(key, each) for each in value)) if isinstance(value, list) else set()
+    texts = set().union(*(_words(key, option) for option in value)) if isinstance(value, list) else set()
     for words in _WORDS:
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             texts.add(words(value))

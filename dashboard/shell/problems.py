@@ -11,7 +11,7 @@ _FOLDERS = re.compile(r"""(?<![\w.\\/-])(?:[A-Za-z]:[\\/]|[\\/](?![\\/]))(?:[^\s
 
 
 class Wanted(Protocol):
-    """What must be there before a page can be drawn (`dashboard.session.traces.Asked`)."""
+    """What must be there before a page can be drawn (`dashboard.session.traces.Requested`)."""
 
     def done(self, seconds: float) -> bool:
         """Wait at most so long -> is it there?"""

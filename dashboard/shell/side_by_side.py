@@ -1,5 +1,5 @@
-"""Trained models side by side on one text: what the scenes of two pages have in common, and the one text that all
-models are made to write, where a person chose one. No Streamlit here."""
+"""Trained models side by side on one text, or made to write one text: what the scenes of two pages have in common. No
+Streamlit here."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from attnviz.models.names import ModelName
 from attnviz.trace import Trace
 from dashboard.choices import pairs
 from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, model, title
-from dashboard.session.space import Held, sizes
+from dashboard.session.memory import Held, sizes
 from dashboard.shell.problems import SceneError, Wanted, check_text, sentence
 
 Tracer = Callable[[str, str, str | None, int], Trace]  # model, text, target, beam
@@ -81,7 +81,7 @@ class SideBySide(Generic[Column]):
 
 def check(choices: Chosen) -> None:
     """Raises Waiting or SceneError when there is nothing that could be traced."""
-    check_text(choices.text, bool(pairs.of(choices.pair).examples))
+    check_text(choices.text, bool(pairs.task(choices.pair).examples))
     if not choices.mechanisms:
         raise SceneError("Choose at least one mechanism on the left.")
 
@@ -113,11 +113,14 @@ class ForcedTextChoices(Protocol):
 
 
 def forced_text(choices: ForcedTextChoices, tracer: Tracer) -> str | None:
-    """The text; None where each model writes its own. Raises SceneError when there is none to use."""
+    """The text that all models are made to write; None where each model writes its own.
+
+    Raises SceneError when there is none to use.
+    """
     if choices.target == OWN:
         return None
     if choices.target == TYPED:
-        output = pairs.of(choices.pair).output
+        output = pairs.task(choices.pair).output
         if not choices.forced.strip():
             raise SceneError(
                 f"Type the {output} that all models should write on the left, or choose another {output} there."
@@ -132,7 +135,7 @@ def forced_text(choices: ForcedTextChoices, tracer: Tracer) -> str | None:
         raise SceneError(f"The text of {title(giver)} cannot be used for all models: {error}") from None
 
 
-def wanted(choices: ForcedTextChoices, models: Sequence[str], ask: Ask, tracer: Tracer) -> Iterator[Wanted]:
+def wanted_traces(choices: ForcedTextChoices, models: Sequence[str], ask: Ask, tracer: Tracer) -> Iterator[Wanted]:
     """Ask for the traces of these models, all at once; first for the text of one model, where all are to write it.
 
     Nothing for choices that cannot be drawn: composing the scene says why.

@@ -1,5 +1,5 @@
-"""Turns: only as many people compute at once as there are processors, first come, first served; a queue is shown. Work
-of more than a second says how far it is and ends when the person moves anything."""
+"""Turns: only as many people compute at once as there are processors, first come, first served; a queue is shown. What
+takes long says how far it is, and ends when the person moves anything."""
 
 import threading
 import time
@@ -12,14 +12,12 @@ from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequestType
 
 from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING, Limits
-from dashboard.session.line import Line, Ticket, cores
+from dashboard.session.waiting_line import Ticket, WaitingLine, cores
 from dashboard.shell.problems import Wanted
 
 SOON = 0.5  # s that a person waits without a word
 LOOK = 0.25  # s between two looks at whether the person has typed again
 MOST = 500  # people who may wait
-FIRST_WORD = 1.0  # s of long work without a word
-NEXT_WORD = 0.25  # s between two words on it
 # What is said of the models: instead of the place in the queue, and after it.
 _INSTEAD = {
     STARTING: "The trained models are being read.",
@@ -34,9 +32,11 @@ AFTER = {
 
 # The models compute in a process of their own, so one processor is theirs. Threads that draw share one interpreter:
 # more than two at once draw fewer pages in all than one after the other.
-QUICK = Line(min(2, max(1, cores() - 1)), MOST)
-LONG = Line(1, MOST)  # what takes seconds: one at a time, and never in the way of a new sentence
+QUICK = WaitingLine(min(2, max(1, cores() - 1)), MOST)
+LONG = WaitingLine(1, MOST)  # what takes seconds: one at a time, and never in the way of a new sentence
 _here = threading.local()  # the ticket of this thread
+QUIET = 1.0  # s of work without a word
+EVERY = 0.25  # s between two words
 
 
 @contextmanager
@@ -46,11 +46,11 @@ def turn(notice, wanted: Iterable[Wanted] = ()) -> Iterator[None]:
     notice : the container that says how many are ahead. wanted : is asked for what the turn needs, one after the other.
     Raises Full. A person who types again stops this: Streamlit ends the run, and the place in the line is free.
     """
-    ticket, asked = QUICK.join(), []
+    ticket, requested = QUICK.join(), []
     try:
         waiting = _Waiting(notice, ticket)
         for traces in wanted:
-            asked.append(traces)
+            requested.append(traces)
             waiting.until(traces.done, traces.state)
         ticket.ready()
         waiting.until(ticket.admitted)
@@ -59,7 +59,7 @@ def turn(notice, wanted: Iterable[Wanted] = ()) -> Iterator[None]:
         yield
     finally:
         ticket.leave()
-        for traces in asked:
+        for traces in requested:
             traces.release()
 
 
@@ -85,9 +85,9 @@ class _Waiting:
         self._notice, self._ticket = notice, ticket
         self._since, self._line, self._said = time.monotonic(), None, ""
 
-    def until(self, there: Callable[[float], bool], state: Callable[[], str] = lambda: RUNNING) -> None:
+    def until(self, arrived: Callable[[float], bool], state: Callable[[], str] = lambda: RUNNING) -> None:
         """state : of what is waited for."""
-        while not there(LOOK):
+        while not arrived(LOOK):
             let_go_if_asked()
             if time.monotonic() - self._since >= SOON:
                 self._say(state())
@@ -125,25 +125,25 @@ def let_go_if_asked() -> None:
     if context and context.script_requests and context.script_requests._state == ScriptRequestType.RERUN:
         request = context.script_requests.on_scriptrunner_ready()
         if request.type == ScriptRequestType.RERUN:  # and not, meanwhile, a stop
-            asked = with_interrupted(request.rerun_data, context.fragment_ids_this_run)
-            came_back = asked.is_history_navigation or context.is_history_navigation
-            raise RerunException(replace(asked, is_history_navigation=came_back))
+            rerun = with_interrupted(request.rerun_data, context.fragment_ids_this_run)
+            came_back = rerun.is_history_navigation or context.is_history_navigation
+            raise RerunException(replace(rerun, is_history_navigation=came_back))
 
 
-def with_interrupted(asked: RerunData, running: Sequence[str] | None) -> RerunData:
+def with_interrupted(rerun: RerunData, running: Sequence[str] | None) -> RerunData:
     """The run that was asked for, together with the one that it ends: what that had still to draw would be missing.
 
     running : fragments of the run that ends; None of a run of the whole page.
     """
-    if not asked.fragment_id_queue:
-        return asked
+    if not rerun.fragment_id_queue:
+        return rerun
     if not running:
-        return replace(asked, fragment_id=None, fragment_id_queue=[], is_fragment_scoped_rerun=False)
-    return replace(asked, fragment_id_queue=list(dict.fromkeys([*running, *asked.fragment_id_queue])))
+        return replace(rerun, fragment_id=None, fragment_id_queue=[], is_fragment_scoped_rerun=False)
+    return replace(rerun, fragment_id_queue=list(dict.fromkeys([*running, *rerun.fragment_id_queue])))
 
 
 class Steps:
-    """Called at each step of some work: after FIRST_WORD it says how many of `count` are done, beside a Stop button.
+    """Called at each step of some work: after QUIET it says how many of `count` are done, beside a Stop button.
 
     Where the person has pressed it, or moved anything else on the page, the work ends there, and the page is drawn
     anew.
@@ -155,14 +155,14 @@ class Steps:
     def __init__(self, words: str, count: int, key: str, stop: Callable[[], None]):
         self._words, self._count, self._done = words, max(1, count), 0
         self._key, self._stop = key, stop
-        self._next, self._line, self._bar = time.monotonic() + FIRST_WORD, None, None
+        self._next, self._line, self._bar = time.monotonic() + QUIET, None, None
 
     def __call__(self) -> None:
         self._done += 1
         let_go_if_asked()
         if time.monotonic() < self._next:
             return
-        self._next = time.monotonic() + NEXT_WORD
+        self._next = time.monotonic() + EVERY
         share = min(self._done / self._count, 1.0)
         self._say(share, f"{self._words}: {share:.0%}")
 
@@ -182,7 +182,7 @@ class Steps:
 
 
 class Once:
-    """A value that is made once for all who ask. What is stopped while it is made is made by the next who asks."""
+    """A value that is computed once for all who ask. If computing is stopped, the next caller restarts it."""
 
     def __init__(self):
         self._lock, self._value = threading.Lock(), None

@@ -20,7 +20,7 @@ from dashboard.choices.options import (
     TYPED,
     head_title,
     model_title,
-    number,
+    place_title,
     target_title,
     title,
 )
@@ -38,7 +38,7 @@ def brand(tag: str) -> None:
 
 def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
     """The sentence, and example sentences below it. on_change : called when another sentence is typed or clicked."""
-    facts = pairs.of(pair)
+    facts = pairs.task(pair)
     field = st.text_area if facts.writes else st.text_input  # a text that is written on may have lines
     text = field(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint, on_change=on_change)
     over = ' over" role="status' if len(text) > LIMIT else ""
@@ -81,8 +81,8 @@ def one_sentence(text: str, sentences: Sequence[str]) -> str:
 
 def _firsts() -> str:
     """What is shown where an address has no sentence, by the pair or the model that it names, for history.js."""
-    of_pairs = {pairs.of(name).title: pairs.of(name).first for name in catalogue.offered()}
-    of_models = {model_title(name): pairs.of(ModelName.parse(name).pair).first for name in catalogue.many_headed()}
+    of_pairs = {pairs.task(name).title: pairs.task(name).first for name in catalogue.offered()}
+    of_models = {model_title(name): pairs.task(ModelName.parse(name).pair).first for name in catalogue.many_headed()}
     brought = {model_title(name): pairs.ANY.first for name in (HF, SAVED)}
     default = {"": next(iter(of_pairs.values()))}
     return json.dumps(default | of_pairs | of_models | brought)
@@ -140,7 +140,7 @@ def _hold() -> None:
 
 def target(pair: str, mechanisms: list[str], on_change: Callable[[], None] = lambda: None) -> dict:
     """What the models write: their own texts, or one text for all -> `target` and `forced`."""
-    output = pairs.of(pair).output
+    output = pairs.task(pair).output
     chosen = st.selectbox(
         output[0].upper() + output[1:],
         [OWN, TYPED, *(FROM + name for name in mechanisms)],
@@ -156,7 +156,7 @@ def target(pair: str, mechanisms: list[str], on_change: Callable[[], None] = lam
         key="force",
         bind="query-params",
         disabled=chosen != TYPED,
-        placeholder=pairs.of(pair).forced,
+        placeholder=pairs.task(pair).forced,
         on_change=on_change,
     )
     return {"target": chosen, "forced": typed}
@@ -228,7 +228,14 @@ def tables() -> bool:
 def layer(layers, default: int | None, **look) -> int:
     """The layer, counted from 1 on the page and from 0 here. default : None leaves what the session holds."""
     return st.segmented_control(
-        "Layer", layers, default=default, format_func=number, key="layer", required=True, bind="query-params", **look
+        "Layer",
+        layers,
+        default=default,
+        format_func=place_title,
+        key="layer",
+        required=True,
+        bind="query-params",
+        **look,
     )
 
 

@@ -51,7 +51,7 @@ def test_one_entry_adds_a_language_pair(dutch):
     assert training_config("en-nl", "luong-dot").epochs == 2 < training_config("en-fr", "luong-dot").epochs
     assert [metric.key for metric in metrics.for_pair("en-nl")] == ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]
     assert ModelName.parse("en-nl/bahdanau").task is EN_NL
-    page = pairs.of("en-nl")
+    page = pairs.task("en-nl")
     assert (page.title, page.output, page.first, page.ask) == (
         "English → Dutch",
         "Dutch text",

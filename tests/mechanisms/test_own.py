@@ -217,7 +217,7 @@ CONTENT = ("dashboard/learn/", "dashboard/compare/tour.py", "attnviz/studies/", 
 DEFAULTS = (
     "dashboard/choices/pairs.py",
     "attnviz/own/train.py",
-    "dashboard/inside/faithfulness_study.py",
+    "dashboard/inside/matter.py",
     "attnviz/data/language_pairs.py",
 )
 FORMULAS = ("attnviz/own/formula.py", "attnviz/own/forms.py")  # a formula or a form of a module may be called the same

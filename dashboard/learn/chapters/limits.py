@@ -4,8 +4,7 @@ from attnviz.export import heading
 from attnviz.figures.inside import effect_bars
 from attnviz.intervene import Scope, Uniform
 from dashboard.browser.plot import Cell, named
-from dashboard.inside import caches
-from dashboard.inside.panels import effects
+from dashboard.inside import caches, effects
 from dashboard.learn.chapter import SENTENCE, Chapter, Drawn, column, state
 from dashboard.markup.terms import says
 

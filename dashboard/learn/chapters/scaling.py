@@ -7,10 +7,9 @@ from attnviz.figures.inside import product_spread, score_bars
 from attnviz.inside import Step
 from attnviz.select import select
 from dashboard.browser.plot import Cell, named
-from dashboard.inside import caches
-from dashboard.inside.panels import opened
+from dashboard.inside import caches, opened
 from dashboard.inside.scene import Column
-from dashboard.learn import studies
+from dashboard.learn import chapter
 from dashboard.learn.chapter import SENTENCE, TRANSLATION, Chapter, Drawn, column, state
 from dashboard.markup import tables
 from dashboard.markup.terms import cited
@@ -43,7 +42,7 @@ def draw(dark: bool) -> Drawn:
     cells.append(("<h4>Why √d</h4>", named(product_spread(spread, dark=dark), "spread of dot products", dark)))
     compared = [column(name, SENTENCE, TRANSLATION) for name in PRODUCTS]
     cells += [_product(column_shown, dark) for column_shown in compared]
-    cells += studies.cell(studies.DROPOUT)
+    cells += chapter.study_table(chapter.DROPOUT_STUDY)
     rows = [
         (f"{row.temperature:g}", [f"{row.entropy_nats:.2f}", f"{row.max_weight:.2f}"]) for row in entropies.itertuples()
     ]

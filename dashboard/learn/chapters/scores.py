@@ -7,7 +7,7 @@ from attnviz.figures.what_if import weights_by_score
 from dashboard.browser.plot import named
 from dashboard.choices.options import model
 from dashboard.inside import caches
-from dashboard.learn import studies
+from dashboard.learn import chapter
 from dashboard.learn.chapter import PAIR, SENTENCE, TRANSLATION, Chapter, Drawn, column, state
 from dashboard.markup import tables
 from dashboard.session import catalogue
@@ -50,7 +50,7 @@ def draw(dark: bool) -> Drawn:
         for place, token in enumerate(step.keys)
     ]
     words = tables.table("Scores and weights of Bahdanau", ["score", "weight"], scored)
-    cells += studies.cell(studies.MECHANISMS)
+    cells += chapter.study_table(chapter.MECHANISMS_STUDY)
     return Drawn(cells, words + tables.table("Weights of one query through several score functions", columns, rows))
 
 

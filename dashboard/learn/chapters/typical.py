@@ -13,7 +13,7 @@ from attnviz.syntax import by_head
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import KINDS
-from dashboard.heads.panels.syntax import question, rows_of_model
+from dashboard.heads.syntax import question, rows_of_model
 from dashboard.learn.chapter import SENTENCE, Chapter, Drawn, column, heads_state
 from dashboard.markup import tables
 from dashboard.markup.terms import says

@@ -5,7 +5,7 @@ from attnviz.figures import labels
 from attnviz.figures.inside import score_bars
 from dashboard.browser.plot import Cell, named
 from dashboard.inside import caches
-from dashboard.inside.panels.pictures import steps_in_order
+from dashboard.inside.pictures import steps_in_order
 from dashboard.inside.scene import Column
 from dashboard.learn.chapter import SENTENCE, TRANSLATION, Chapter, Drawn, column, state
 from dashboard.markup import tables

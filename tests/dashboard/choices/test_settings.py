@@ -16,13 +16,13 @@ from dashboard.server import security
 
 @pytest.mark.parametrize("name", settings.SETTINGS)
 def test_each_has_a_value_of_its_own_and_is_documented(name, monkeypatch):
-    assert settings.of(name) == settings.SETTINGS[name].own
+    assert settings.value(name) == settings.SETTINGS[name].own
     monkeypatch.setenv("ATTNVIZ_PUBLIC", "1")
-    assert settings.of(name) == settings.SETTINGS[name].public
+    assert settings.value(name) == settings.SETTINGS[name].public
     monkeypatch.setenv("ATTNVIZ_ALLOW", "folders,hub,uploads")  # it is public all the same
-    assert settings.of(name) == settings.SETTINGS[name].public
+    assert settings.value(name) == settings.SETTINGS[name].public
     monkeypatch.setenv(name, " 7 ")
-    assert settings.of(name) == 7 and settings.bytes_of(name) == 7 * 2**20
+    assert settings.value(name) == 7 and settings.bytes_of(name) == 7 * 2**20
     rows = [
         line for line in (ROOT / "docs" / "many-people.md").read_text().splitlines() if line.startswith(f"| `{name}`")
     ]

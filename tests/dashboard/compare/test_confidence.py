@@ -14,7 +14,8 @@ from compare_app import charts, run, scene, sound
 from attnviz import confidence, loading
 from attnviz.models import checkpoints
 from dashboard.compare import captions, downloads
-from dashboard.compare.confidence.sign import judgement, sign
+from dashboard.compare.caches import judge_translation
+from dashboard.compare.captions import sign
 from dashboard.session import caches
 from dashboard.session.memory import Cursor
 
@@ -31,7 +32,7 @@ def trace(root):
 
 
 def test_reasons_are_escaped_and_the_risk_is_said(trace):
-    words = sign(judgement(trace, judge(0.1, 0.2)))
+    words = sign(judge_translation(trace, judge(0.1, 0.2)))
     assert words.startswith('<details class="sign outside"><summary>outside what this model has learnt</summary><ul>')
     assert "<li>“Narita” is in no training sentence and was cut into" in words and "<b>" not in words
     assert "<li>Estimated risk that the translation is poor: 50%.</li><li>All this is about" in words
@@ -40,7 +41,7 @@ def test_reasons_are_escaped_and_the_risk_is_said(trace):
 
 def test_no_sign(root, trace):
     forced = loading.load(judged.NAME, root).trace("The dog is running.", "Le chien court.")
-    assert judgement(trace, None) is None and judgement(forced, judge(0.1)) is None and sign(None) == ""
+    assert judge_translation(trace, None) is None and judge_translation(forced, judge(0.1)) is None and sign(None) == ""
 
 
 def test_the_page_shows_the_sign_of_the_model_that_has_thresholds(tmp_path, monkeypatch):
@@ -64,7 +65,7 @@ def test_the_sign_reads_translations_that_the_model_draws(tmp_path, monkeypatch)
         loading.load(judged.NAME, root).trace("The dog is running."),
         confidence.Judge.load(judged.NAME, root),
     )
-    expected = sign(judgement(trace, its_judge, its_judge.samples(trace.text)))
+    expected = sign(judge_translation(trace, its_judge, its_judge.samples(trace.text)))
     assert expected in cells[0]["words"] and "drew at random differ much" in expected
 
 

@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from compare_app import charts, htmls, run, scene, shows, sound
+from compare_app import charts, htmls, run, scene, shows, sound, together
 
 import attnviz
 from attnviz import mechanisms
@@ -25,10 +25,10 @@ def test_what_ships():
     assert {("en-fr", name) for name in pairs.FIRST} <= set(SHIPPED)
 
 
-@pytest.mark.parametrize("pair, mechanism", SHIPPED)
-def test_each_shipped_model(pair, mechanism):
+@pytest.mark.parametrize("pair, names", together(SHIPPED))
+def test_each_shipped_model(pair, names):
     """In pieces; test_pairs.py has each mechanism of each pair in words."""
-    shows(pair, mechanism, "pieces")
+    shows(pair, names, "pieces")
 
 
 def test_a_mechanism_without_a_formula_shows_none(monkeypatch):
@@ -89,42 +89,33 @@ def test_the_count_names_the_limit_of_the_models():
     "step, shown", [("99", "last"), ("9" * 30, "last"), ("3", 3), ("0", 1), ("-2", 1), ("abc", 1), ("", 1)]
 )
 def test_the_step_of_a_link(step, shown):
-    app = run(step=step)
+    app = run(step=step, show=["Bahdanau"])
     sound(app)
     steps = app.session_state["last scene of compare"].steps
     assert app.slider(key="step").value == app.session_state["step"] == (steps if shown == "last" else shown)
 
 
 @pytest.mark.parametrize(
-    "show, kind, meaning",
-    [
-        (["Bahdanau", "Transformer"], "cross", "the target token that is produced"),
-        (["Transformer"], "encoder", "the source token that attends"),
-        (["Bahdanau", "Transformer"], "encoder", "one row of each map"),
-        (["Bahdanau", "Transformer"], "decoder", "the target token that is produced"),
-    ],
-)
-def test_the_slider_says_what_a_step_is(show, kind, meaning):
-    app = run(show=show, kind=KINDS[kind])
-    assert (
-        app.slider(key="step").label
-        == f"{'Row' if show == ['Transformer'] and kind == 'encoder' else 'Step'} (1 to {scene(app).steps}): {meaning}"
-    )
-
-
-@pytest.mark.parametrize(
-    "show, kind, said, unsaid",
+    "show, kind, meaning, said, unsaid",
     [
         (
             ["Bahdanau", "Transformer"],
             "cross",
+            "the target token that is produced",
             ["Dotted line: uniform attention over 11 tokens."],
             ["differ", "window"],
         ),
-        (["Luong local"], "cross", ["over 11 tokens. Luong local looks only at the tokens in its window"], ["differ"]),
+        (
+            ["Luong local"],
+            "cross",
+            "the target token that is produced",
+            ["over 11 tokens. Luong local looks only at the tokens in its window"],
+            ["differ"],
+        ),
         (
             ["Bahdanau", "Transformer"],
             "encoder",
+            "one row of each map",
             [
                 "The maps differ in kind: cross-attention (Bahdanau), self-attention of the encoder (Transformer).",
                 "A step is a source token in the encoder and a target token elsewhere",
@@ -135,6 +126,7 @@ def test_the_slider_says_what_a_step_is(show, kind, meaning):
         (
             ["Bahdanau", "Transformer"],
             "decoder",
+            "the target token that is produced",
             [
                 "self-attention of the decoder (Transformer).",
                 "There is no line for uniform attention, because the maps differ in how many",
@@ -144,13 +136,18 @@ def test_the_slider_says_what_a_step_is(show, kind, meaning):
         (
             ["Transformer"],
             "decoder",
+            "the target token that is produced",
             ["Dotted line: uniform attention over the tokens that each step can see, up to"],
             ["differ"],
         ),
+        (["Transformer"], "encoder", "the source token that attends", ["Dotted line: uniform"], ["differ"]),
     ],
 )
-def test_the_note_below_the_statistics_says_what_the_maps_do_not_share(show, kind, said, unsaid):
-    [note] = [html for html in htmls(run(show=show, kind=KINDS[kind])) if "Effective positions = exp" in html]
+def test_the_slider_says_what_a_step_is_and_the_note_what_the_maps_do_not_share(show, kind, meaning, said, unsaid):
+    app = run(show=show, kind=KINDS[kind])
+    name = "Row" if show == ["Transformer"] and kind == "encoder" else "Step"
+    assert app.slider(key="step").label == f"{name} (1 to {scene(app).steps}): {meaning}"
+    [note] = [html for html in htmls(app) if "Effective positions = exp" in html]
     note = note.split("<div")[0]
     assert all(text in note for text in said) and not any(text in note for text in unsaid), note
 
@@ -173,7 +170,7 @@ def test_the_table_names_its_threshold():
 
 
 def test_reversed_letters_are_called_letters():
-    app = run(pair=pairs.of("reverse").title)
+    app = run(pair=pairs.task("reverse").title)
     sound(app)
     words = " ".join(htmls(app)) + captions.shown_map(scene(app).columns[0])
     assert "6 letters · 11 of at most" in words

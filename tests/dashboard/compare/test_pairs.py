@@ -6,7 +6,7 @@ import shutil
 import other_pairs
 import pytest
 import tiny
-from compare_app import charts, mechanisms, run, said, scene, shows, sound
+from compare_app import charts, mechanisms, run, said, scene, shows, sound, together
 
 from attnviz import gold
 from attnviz.mechanisms import MECHANISMS
@@ -30,9 +30,9 @@ def elsewhere(untrained, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(untrained))
 
 
-@pytest.mark.parametrize("pair, mechanism", UNTRAINED)
-def test_each_mechanism_of_each_pair(elsewhere, pair, mechanism):
-    shows(pair, mechanism, "words")
+@pytest.mark.parametrize("pair, names", together(UNTRAINED))
+def test_each_mechanism_of_each_pair(elsewhere, pair, names):
+    shows(pair, names, "words")
 
 
 def test_a_link_without_a_pair_opens_the_first(elsewhere):

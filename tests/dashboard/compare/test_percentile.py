@@ -11,7 +11,7 @@ from compare_app import charts, run, scene, sound
 
 from attnviz.models import checkpoints
 from attnviz.studies import references
-from dashboard.compare import captions, percentile, pictures
+from dashboard.compare import captions, pictures
 
 TEXT = "The black dog runs."
 NAMES = ("en-fr/bahdanau", "en-fr/transformer")
@@ -58,15 +58,15 @@ def test_a_sentence_is_placed_among_the_test_set_of_each_model_that_has_one():
     (share,) = re.findall(
         r"Sharper than <b>(\d+)%</b> of the \d+ test sentences of this model: normalised entropy \d\.\d\d, in the "
         r"median of the test set \d\.\d\d\.",
-        percentile.words(single.trace, single.grid),
+        captions.percentile(single.trace, single.grid),
     )
     assert 0 <= int(share) <= 100
     heads = sum(len(attention.weights) for attention in several.trace.maps if attention.kind == "cross")
     sharp = replace(several.grid, weights=first(several))
     expected = f"(each of its {heads} cross-attention heads alone, then the mean); the map as drawn has 0.00, in"
-    assert expected in percentile.words(several.trace, sharp)
+    assert expected in captions.percentile(several.trace, sharp)
     sharp = replace(single.grid, weights=first(single))
-    assert "(of pieces, with special tokens); the map as drawn has 0.00, in" in percentile.words(single.trace, sharp)
+    assert "(of pieces, with special tokens); the map as drawn has 0.00, in" in captions.percentile(single.trace, sharp)
 
 
 def first(column):
@@ -79,7 +79,7 @@ def test_no_share_where_all_weights_are_1():
     (attention,) = column.trace.maps
     one_hot = np.eye(attention.weights.shape[2], dtype=np.float32)[attention.weights.argmax(2)]
     trace = replace(column.trace, maps=(replace(attention, weights=one_hot),))
-    words = percentile.words(trace, replace(column.grid, weights=one_hot[0]))
+    words = captions.percentile(trace, replace(column.grid, weights=one_hot[0]))
     assert "As sharp as attention can be" in words and "%" not in words
 
 
@@ -120,5 +120,5 @@ def test_blurred_and_sharper_than_most_is_explained():
     grid = scene(shown(show=["Bahdanau"])).columns[0].grid
     uniform = replace(grid, weights=np.full(grid.weights.shape, 1 / grid.weights.shape[1]))
     sharp = replace(grid, weights=np.eye(*grid.weights.shape)[np.zeros(len(grid.weights), dtype=int)])
-    assert "compares the map with uniform attention" in percentile._although_blurred(uniform, 0.97)
-    assert percentile._although_blurred(uniform, 0.4) == percentile._although_blurred(sharp, 0.97) == ""
+    assert "compares the map with uniform attention" in captions._although_blurred(uniform, 0.97)
+    assert captions._although_blurred(uniform, 0.4) == captions._although_blurred(sharp, 0.97) == ""

@@ -206,7 +206,7 @@ def test_pairs_are_named_and_other_tasks_left_out():
         "nl-en",
     ]
     assert pairs.ordered(["nl-en", "reverse", "en-fr"]) == ["en-fr", "reverse", "nl-en"]
-    own = pairs.of("nl-en")
+    own = pairs.task("nl-en")
     assert (own.title, own.source, own.target, own.examples) == ("Dutch → English", "nl", "en", ())
     facts = pairs.TASKS.values()
     assert len({pair.title for pair in facts}) == len(facts) and all(len(pair.examples) == 4 for pair in facts)

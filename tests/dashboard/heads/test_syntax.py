@@ -12,7 +12,7 @@ from attnviz.data.tasks import TASKS
 from attnviz.models import checkpoints
 from attnviz.syntax import DIRECTIONS, RELATIONS
 from dashboard.choices.options import KINDS
-from dashboard.heads.panels.syntax import question, rows_of_model
+from dashboard.heads.syntax import question, rows_of_model
 
 FIRST = TASKS["en-fr"].first
 

@@ -1,6 +1,6 @@
 """Words that differ between two texts are marked."""
 
-from dashboard.inside.panels.effects import marked
+from dashboard.inside.effects import marked
 
 
 def test_words_that_differ_are_marked_on_both_sides():

@@ -15,7 +15,7 @@ from attnviz import intervene
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices.options import title
 from dashboard.inside import downloads
-from dashboard.inside.panels.change import CHANGES, PARTS, WHERE, places
+from dashboard.inside.change import CHANGES, PARTS, WHERE, places
 from dashboard.pages import PAGES
 from dashboard.session import caches
 

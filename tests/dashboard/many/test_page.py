@@ -12,9 +12,8 @@ import pytest
 import tiny
 from streamlit.testing.v1 import AppTest
 
-from dashboard.choices.corpora import sentence_numbers
-from dashboard.many import downloads, given
-from dashboard.many.panels import sentences
+from dashboard.choices.options import sentence_numbers
+from dashboard.many import downloads, given, sentences
 from dashboard.pages import PAGES
 
 NUMBERS = sentence_numbers()

@@ -7,7 +7,7 @@ import pytest
 from source_files import DASHBOARD, ROOT, nodes
 
 from dashboard.choices.options import HF, OWN, target_title
-from dashboard.session import catalogue, page_change
+from dashboard.session import address, catalogue
 
 PAIRS = {
     "en-fr": ["bahdanau", "transformer"],
@@ -26,8 +26,8 @@ def here(monkeypatch):
 
 
 def go(start: str, to: str, **session) -> dict:
-    page_change.arrive(start, session)
-    page_change.arrive(to, session)
+    address.arrive(start, session)
+    address.arrive(to, session)
     return session
 
 
@@ -69,17 +69,17 @@ def test_a_model_of_no_pair_stays():
 
 def test_the_address_says_what_went_along():
     session = {"text": "a dog", "special": False, "units": "pieces", "kind": "decoder", "layer": 0, "head": -1}
-    page_change.arrive(HEADS, session)
+    address.arrive(HEADS, session)
     there = {"text": "a dog", "special": "false", "pair": "English → French"}
-    assert page_change.arrive(SENTENCE, session) == there and page_change.arrive(SENTENCE, session) == {}
-    back = page_change.arrive(HEADS, session)
+    assert address.arrive(SENTENCE, session) == there and address.arrive(SENTENCE, session) == {}
+    back = address.arrive(HEADS, session)
     assert (back["kind"], back["layer"], back["head"]) == ("Self-attention of the decoder", "1", "mean of heads")
 
 
 def test_the_sentence_goes_to_a_model_that_a_person_brought_too():
     session = go(SENTENCE, HEADS, text="a dog", pair="en-fr", model=HF)
     assert (session["text"], session["model"]) == ("a dog", HF)
-    page_change.arrive(SENTENCE, session)
+    address.arrive(SENTENCE, session)
     assert (session["text"], session["pair"]) == ("a dog", "en-fr")
 
 
@@ -91,16 +91,16 @@ def test_each_page_keeps_its_own_head_and_shares_what_is_the_same_question():
     session = go(SENTENCE, HEADS, kind="cross", layer=2, special=False)
     assert session["special"] is False and not {"kind", "layer", "head"} & session.keys()
     session.update(kind="encoder", layer=0, head=1)
-    page_change.arrive(SENTENCE, session)
+    address.arrive(SENTENCE, session)
     assert (session["kind"], session["layer"], session.get("head")) == ("cross", 2, None)
-    page_change.arrive(HEADS, session)
+    address.arrive(HEADS, session)
     assert (session["kind"], session["layer"], session["head"]) == ("encoder", 0, 1)
 
 
 def test_the_name_of_a_model_that_a_person_brought_is_kept():
     session = go(HEADS, SENTENCE, model=HF, own="./my-bert", text="a dog")
     assert "own" not in session
-    assert page_change.arrive(HEADS, session)["own"] == "./my-bert" and session["own"] == "./my-bert"
+    assert address.arrive(HEADS, session)["own"] == "./my-bert" and session["own"] == "./my-bert"
 
 
 def test_two_pages_of_a_pair_share_it_whatever_the_page_of_heads_last_showed():
@@ -118,14 +118,14 @@ def test_the_mechanisms_and_their_text_go_to_the_page_of_one_step_and_back():
     }
     there = go(SENTENCE, "inside", **asked)
     assert {key: there[key] for key in asked} == asked
-    address = page_change.arrive(SENTENCE, there)
-    assert there["show"] == asked["show"] and address["show"] == ["Bahdanau", "Transformer"]
+    written = address.arrive(SENTENCE, there)
+    assert there["show"] == asked["show"] and written["show"] == ["Bahdanau", "Transformer"]
 
 
 def test_what_does_not_attend_stays_behind():
     session = {"page": SENTENCE, "pair": "en-fr", "text": "a dog", "show": ["fixed-context", "bahdanau"]}
-    address = page_change.arrive("inside", session | {"target": "from-fixed-context"})
-    assert address["show"] == ["Bahdanau"] and address["target"] == target_title(OWN)
+    written = address.arrive("inside", session | {"target": "from-fixed-context"})
+    assert written["show"] == ["Bahdanau"] and written["target"] == target_title(OWN)
 
 
 @pytest.mark.parametrize(
@@ -144,15 +144,15 @@ def test_the_page_of_one_step_opens_the_head_of_the_first_page(chosen, there):
 
 def test_nothing_goes_along_with_back():
     session = {"text": "a dog", "pair": "en-de", "page": SENTENCE}
-    assert page_change.arrive("inside", session, came_back=True) == {} and session["page"] == "inside"
+    assert address.arrive("inside", session, came_back=True) == {} and session["page"] == "inside"
 
 
 def test_what_belongs_to_the_page_that_was_left_with_back_stays_there():
     session = {"page": "learn", "chapter": "scores", "pair": "en-fr"}
-    page_change.arrive("many", session, came_back=True)
+    address.arrive("many", session, came_back=True)
     assert "chapter" not in session
     session["kind"] = "decoder"
-    assert page_change.arrive("learn", session)["chapter"] == "3. Score functions" and "kind" not in session
+    assert address.arrive("learn", session)["chapter"] == "3. Score functions" and "kind" not in session
 
 
 @pytest.mark.parametrize("page", ["many", "learn"])
@@ -160,24 +160,24 @@ def test_what_belongs_to_the_page_that_was_left_with_back_stays_there():
 def test_a_page_without_a_sentence_hands_on_that_of_its_address(page, before):
     """After a reload, and after Back to it."""
     session = {"pair": "en-fr"} | before
-    page_change.arrive(page, session, came_back=bool(before), text="a dog")
-    assert page_change.arrive("inside", session)["text"] == "a dog"
-    page_change.arrive(page, session, came_back=True, text=None)
-    assert "text" not in page_change.arrive("inside", session)
+    address.arrive(page, session, came_back=bool(before), text="a dog")
+    assert address.arrive("inside", session)["text"] == "a dog"
+    address.arrive(page, session, came_back=True, text=None)
+    assert "text" not in address.arrive("inside", session)
 
 
 def test_learn_opens_at_the_chapter_that_was_left():
     session = go("learn", SENTENCE, chapter="scores", text="a dog", pair="en-fr")
     assert "chapter" not in session
-    address = page_change.arrive("learn", session)
-    assert session["chapter"] == "scores" and address["chapter"] == "3. Score functions"
+    written = address.arrive("learn", session)
+    assert session["chapter"] == "scores" and written["chapter"] == "3. Score functions"
 
 
 def test_the_beam_goes_along_between_pages_of_a_pair_and_waits_while_others_are_open():
     assert go(SENTENCE, "inside", beam=5, text="a dog", pair="en-fr")["beam"] == 5
     session = go(SENTENCE, HEADS, beam=5, text="a dog", pair="en-fr")
     assert "beam" not in session
-    assert page_change.arrive(SENTENCE, session)["beam"] == "beam of 5" and session["beam"] == 5
+    assert address.arrive(SENTENCE, session)["beam"] == "beam of 5" and session["beam"] == 5
 
 
 def test_a_control_takes_nothing_from_another_control_of_its_name_on_another_page():

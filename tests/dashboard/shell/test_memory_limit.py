@@ -5,7 +5,7 @@ from compare_app import run, scene, sound
 
 from dashboard.many import view
 from dashboard.session import memory
-from dashboard.session.space import Space
+from dashboard.session.memory import VisitorMemory
 
 
 @pytest.fixture(autouse=True)
@@ -13,8 +13,8 @@ def tiny_models(root, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
 
 
-def limited(monkeypatch, share: int) -> Space:
-    space = Space(share, 2**30)
+def limited(monkeypatch, share: int) -> VisitorMemory:
+    space = VisitorMemory(share, 2**30)
     monkeypatch.setattr(memory, "space", lambda: space)
     return space
 

@@ -1,5 +1,4 @@
-"""What is run when a person moves something in the middle of a run; work that can be stopped, and values that are made
-once."""
+"""What is run when a person moves something in the middle of a run, and values that are made once."""
 
 import threading
 

@@ -1,11 +1,13 @@
 """The page that compares translations without a browser, and what is on it."""
 
+from collections.abc import Iterable
+
 import serving
 from streamlit.testing.v1 import AppTest
 
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
-from dashboard.choices.options import title
+from dashboard.choices.options import MOST, title
 
 
 def run(**query) -> AppTest:
@@ -31,12 +33,22 @@ def mechanisms(app: AppTest) -> list[str]:
     return [column.trace.mechanism for column in scene(app).columns]
 
 
-def shows(pair, mechanism, units):
-    app = run(pair=pairs.of(pair).title, show=[title(mechanism)], units=units, tables="true")
+def together(models: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """(pair, mechanism) of each model -> pairs, each with mechanisms that one page shows beside each other."""
+    by_pair = {}
+    for pair, mechanism in models:
+        by_pair.setdefault(pair, []).append(mechanism)
+    return [(pair, names[i : i + MOST]) for pair, names in by_pair.items() for i in range(0, len(names), MOST)]
+
+
+def shows(pair: str, names: list[str], units: str) -> None:
+    """A page has a column for each of these mechanisms, of the model itself, and all charts."""
+    app = run(pair=pairs.task(pair).title, show=[title(name) for name in names], units=units, tables="true")
     sound(app)
-    [column] = scene(app).columns
-    assert column.trace.model == f"{pair}/{mechanism}" and column.trace.text == pairs.of(pair).first
-    assert len(charts(app)) == (3 if MECHANISMS[mechanism].kinds else 2)
+    columns = scene(app).columns
+    assert {column.trace.model for column in columns} == {f"{pair}/{name}" for name in names}
+    assert all(column.trace.text == pairs.task(pair).first for column in columns)
+    assert len(charts(app)) == (3 if any(MECHANISMS[name].kinds for name in names) else 2)
 
 
 def htmls(app: AppTest) -> list[str]:

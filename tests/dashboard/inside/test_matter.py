@@ -1,4 +1,4 @@
-"""A sentence beside the stored study: its percentile, and the sentiment classifier beside translators."""
+"""Does it matter: the percentile of a sentence in the stored study, and the sentiment classifier beside translators."""
 
 import json
 
@@ -7,7 +7,7 @@ import tiny
 
 from attnviz.faithfulness.sentence import QUANTILES
 from attnviz.models import checkpoints
-from dashboard.inside import faithfulness_study
+from dashboard.inside import matter
 from dashboard.inside.faithfulness import STAGES, RunningTests
 from dashboard.inside.scene import Column
 from dashboard.session import caches
@@ -50,14 +50,14 @@ def write(models, sha256: str) -> None:
 
 
 def test_without_a_study_there_are_values_and_no_percentiles(tested):
-    text = faithfulness_study.percentiles(tested)
+    text = matter.percentiles(tested)
     assert "total variation under permuted attention" in text
     assert "No percentile for Bahdanau: the study has not been run on these weights." in text
 
 
 def test_a_study_of_these_weights_places_the_sentence(models, tested):
     write(models, checkpoints.fingerprint(MODEL, models))
-    text = faithfulness_study.percentiles(tested)
+    text = matter.percentiles(tested)
     assert "<td>100</td>" in text and "among 200 to 500 test sentences" in text
     assert "&lt;faithfulness&gt;" in text and "No percentile" not in text
     assert len(QUANTILES) == 21
@@ -65,7 +65,7 @@ def test_a_study_of_these_weights_places_the_sentence(models, tested):
 
 def test_a_study_of_other_weights_is_no_study_of_this_model(models, tested):
     write(models, "0" * 64)
-    assert "No percentile for Bahdanau" in faithfulness_study.percentiles(tested)
+    assert "No percentile for Bahdanau" in matter.percentiles(tested)
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff", b"[]", b"null"])
@@ -109,9 +109,9 @@ def finished(name: str) -> RunningTests:
 def both_tasks():
     """Of the shipped models."""
     column = Column(caches.trace(MODEL, REVIEW), 0, 0, None)
-    translator, classifier = finished(MODEL), finished(faithfulness_study.CLASSIFIER)
-    classified = faithfulness_study.classifier(column)
-    words = faithfulness_study.both_tasks([(column, translator.tests)], classified, classifier)
+    translator, classifier = finished(MODEL), finished(matter.CLASSIFIER)
+    classified = matter.classifier(column)
+    words = matter.both_tasks([(column, translator.tests)], classified, classifier)
     return words, translator, classifier
 
 
@@ -129,7 +129,7 @@ def test_the_numbers_are_those_of_the_tests(both_tasks):
 
 def test_the_study_stands_beside_the_sentence(both_tasks):
     words, *_ = both_tasks
-    row = faithfulness_study.measured(faithfulness_study.CLASSIFIER)["preserved uniform all"]
+    row = matter.measured(matter.CLASSIFIER)["preserved uniform all"]
     assert f"<td>{row['value']:.2f} ({row['low']:.2f} to {row['high']:.2f})</td>" in words
 
 
@@ -140,10 +140,10 @@ def test_it_says_what_it_does_not_show(both_tasks):
 
 def test_letters_are_no_review():
     letters = Column(caches.trace("reverse/bahdanau", "a b c"), 0, 0, None)
-    assert faithfulness_study.classifier(letters) is None
+    assert matter.classifier(letters) is None
 
 
 def test_without_the_classifier_there_is_nothing_to_compare(tmp_path, monkeypatch):
     column = Column(caches.trace(MODEL, REVIEW), 0, 0, None)
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path))
-    assert faithfulness_study.classifier(column) is None
+    assert matter.classifier(column) is None

@@ -1,11 +1,9 @@
-"""The link from the step on the first page, and the mechanisms that it shows."""
+"""The link from the step on the first page."""
 
 from urllib.parse import parse_qs, urlsplit
 
-from attnviz import mechanisms
-from dashboard.choices import pairs
-from dashboard.choices.links import step_link
 from dashboard.compare.scene import CompareChoices
+from dashboard.markup.text import step_link
 
 
 def link(step: int, *mechanisms: str, **others) -> str:
@@ -33,20 +31,3 @@ def test_the_mean_of_heads_is_the_mean_there_too_and_recurrent_models_have_no_he
 
 def test_without_attention_there_is_no_step_to_open():
     assert link(0, "fixed-context") == "<p></p>"
-
-
-def test_the_default_mechanisms_are_no_mistake():
-    from dashboard.shell.link_notes import _words
-
-    assert "Transformer" in _words("show", ["bahdanau", "transformer"])
-
-
-def test_a_mechanism_of_ones_own_is_shown_beside_two_that_ship():
-    offered = ["bahdanau", "luong-general", "transformer", "mine"]
-    assert pairs.first(offered) == ["bahdanau", "luong-general", "transformer"]
-    mechanisms.add(mechanisms.Mechanism("mine", "Mine", asks="after", score="attnviz.attention:Dot"))
-    try:
-        assert pairs.first(offered) == ["bahdanau", "luong-general", "mine"]
-        assert pairs.first(["mine", "transformer"]) == ["transformer", "mine"]
-    finally:
-        mechanisms.remove("mine")

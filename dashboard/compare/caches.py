@@ -16,7 +16,6 @@ from attnviz.models.names import CARD, WEIGHTS, ModelName
 from attnviz.service import Request, ServiceError
 from attnviz.trace import Trace
 from dashboard.choices.options import LIMIT, OWN
-from dashboard.compare.confidence import sign
 from dashboard.compare.scene import CompareChoices
 from dashboard.session import caches, catalogue
 from dashboard.shell.problems import Wanted
@@ -32,13 +31,21 @@ def judge(name: str) -> confidence.Judge | None:
 
 
 def judgement(trace: Trace) -> confidence.Judgement | None:
-    """`sign.judgement` of the model's judge; None also where the translations that it needs were not drawn."""
+    """`judge_translation` by the model's judge; None also where the translations that it needs were not drawn."""
     its_judge = judge(trace.model)
     requests = _requests(its_judge, trace.text) if its_judge else ()
-    drawn = [caches.answers().there(request) for request in requests]
+    drawn = [caches.answers().if_there(request) for request in requests]
     if any(answer is None for answer in drawn) and not trace.forced:
         return None
-    return sign.judgement(trace, its_judge, [sample for answer in drawn for sample in answer or ()])
+    return judge_translation(trace, its_judge, [sample for answer in drawn for sample in answer or ()])
+
+
+def judge_translation(
+    trace: Trace, its_judge: confidence.Judge | None, samples: Sequence[str] = ()
+) -> confidence.Judgement | None:
+    """None for a model without thresholds, and for a target that the model was made to write. samples : of the model,
+    where the judge needs them."""
+    return None if its_judge is None or trace.forced or not trace.log_probs else its_judge(trace, samples)
 
 
 def wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:

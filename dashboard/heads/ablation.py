@@ -207,28 +207,28 @@ def show_importance(current: HeadsScene, dark: bool) -> None:
         f"Each head is switched off alone. The number is the change in the log-probability of {output}, in nats. "
         f"Negative: the model is less sure of {output} without this head."
     )
-    asked, every = (source.name, current.input, current.choices.output), current.all_heads
-    measured = memory.head_changes(st.session_state, *asked)
+    subject, every = (source.name, current.input, current.choices.output), current.all_heads
+    measured = memory.head_changes(st.session_state, *subject)
     if st.query_params.get(_WRITTEN) == _HEADS and (_MEASURING not in st.session_state or address.came_back()):
-        _measure(asked)  # a link to a page with these numbers
-    measuring = st.session_state.get(_MEASURING) == asked and len(measured) < len(every)
+        _measure(subject)  # a link to a page with these numbers
+    measuring = st.session_state.get(_MEASURING) == subject and len(measured) < len(every)
     was_asked = _MEASURING in st.session_state  # a classifier measures its heads by itself
     address.also(_WRITTEN, lambda held: _HEADS if measuring or (measured and was_asked) else None)
-    _measure_controls(asked, len(measured), len(every), measuring)
+    _measure_controls(subject, len(measured), len(every), measuring)
     if measured:
         _importance_results(current, measured, dark)
     if measuring:
         _go_on(current, measured)
 
 
-def _measure_controls(asked: tuple[str, str, str], done: int, count: int, measuring: bool) -> None:
+def _measure_controls(subject: tuple[str, str, str], done: int, count: int, measuring: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         begin = "Continue" if 0 < done < count else "Measure each head"
         st.button(  # one button, whose words change: two would stand beside each other until the last head
             "Stop" if measuring else begin,
             key="measure",
             on_click=_measure,
-            args=(None if measuring else asked,),
+            args=(None if measuring else subject,),
             disabled=done == count,
             help="The results so far are kept." if measuring else None,
         )
@@ -236,9 +236,9 @@ def _measure_controls(asked: tuple[str, str, str], done: int, count: int, measur
             st.progress(done / count, f"{done} of {count} heads")
 
 
-def _measure(asked: tuple[str, str, str] | None) -> None:
+def _measure(subject: tuple[str, str, str] | None) -> None:
     """The model, text and forced output whose heads are being measured from now on; None to stop."""
-    st.session_state[_MEASURING] = asked
+    st.session_state[_MEASURING] = subject
 
 
 def _go_on(current: HeadsScene, measured: list[Importance]) -> None:

@@ -1,19 +1,50 @@
-"""The sentence at hand beside the stored study of the shipped models: its percentile among the sentences of the study,
-and translation against classification (Vashishth et al. 2019)."""
+"""Does attention matter for this sentence? Permutations, preserved words, gradients beside attention, erased tokens;
+the sentence beside the stored study, and translation against classification (Vashishth et al. 2019).
 
+The tests run a stage at a time: in between, the page says how far they are and can be stopped.
+"""
+
+import contextlib
 from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from attnviz.data.tasks import SST2
 from attnviz.faithfulness.sentence import percentile
 from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName
-from dashboard.inside.faithfulness import FaithfulnessTests, RunningTests
-from dashboard.inside.scene import Column
+from dashboard.browser.plot import plots
+from dashboard.inside import caches, downloads, faithfulness
+from dashboard.inside.faithfulness import (
+    AT_ONCE,
+    GRADIENT,
+    OFFERED,
+    STAGES,
+    TITLES,
+    FaithfulnessResults,
+    FaithfulnessTests,
+    RunningTests,
+    attribution,
+)
+from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup import tables
 from dashboard.markup.terms import says
-from dashboard.markup.text import escape
-from dashboard.session import caches
+from dashboard.markup.text import escape, markdown
+from dashboard.session import address
+from dashboard.session import caches as session_caches
+from dashboard.shell import turns
+from dashboard.shell.problems import sentence
+from dashboard.shell.turns import Steps
 
+TITLE = "Does it matter?"
+
+DEBATE = (
+    f"<b>Attention is not by itself an explanation.</b> {says('jain')} permuted the attention of classifiers and often "
+    f"changed nothing. {says('wiegreffe')} answered that an explanation need not be the only one. {says('vashishth')} "
+    f"expect attention to matter more in translation than in classification. {says('moradi')} tested translation, and "
+    "found content words to depend on it more than function words."
+)
 TestedColumn = tuple[Column, FaithfulnessTests]
 MEASURES = {
     "variation median": "total variation under permuted attention",
@@ -32,6 +63,91 @@ BOTH_TASKS = {  # measure -> its words, and the form of its values
     "variation uniform": ("total variation under uniform attention", ".3f"),
     "comprehensiveness attention": ("probability lost without the most attended tokens", ".2f"),
 }
+
+
+@address.fragment
+def show(current: InsideScene, dark: bool) -> None:
+    st.subheader(TITLE, divider="gray")
+    st.html(f'<p class="small caveat">{DEBATE}</p>')
+    if not st.toggle(
+        "Test attention on this sentence",
+        key="tests",
+        bind="query-params",
+        help="The tests take a second or two for each model. Switch them off to stop; what is done so far is kept.",
+    ):
+        downloads.drop("tests")
+        downloads.drop("agreement")
+        return
+    under_way = [(column, caches.testing(column)) for column in current.columns]
+    other = classifier(current.columns[0])
+    judged = caches.testing(other) if other else None
+    _finish([testing for _, testing in under_way] + [judged] * bool(judged))
+    for column, testing in under_way:
+        if testing.problem:
+            st.error(markdown(f"{column.title}: {sentence(testing.problem)}"), icon=":material/info:")
+    tested = [(column, testing.tests) for column, testing in under_way if testing.tests]
+    if tested:
+        _results(current, tested, both_tasks(tested, other, judged) if other else "", dark)
+
+
+def _finish(testings: list[RunningTests]) -> None:
+    """Do the stages that are left, and say how far they are.
+
+    A run of this panel alone does one and begins anew, since only then it learns whether the switch was moved. A run of
+    the whole page does all: Streamlit stops it when anything is moved.
+    """
+    if all(testing.finished for testing in testings):
+        return
+    bar = st.empty()
+    while waiting := [testing for testing in testings if not testing.finished]:
+        done, count = sum(testing.done for testing in testings), STAGES * len(testings)
+        bar.progress(done / count, f"Tests: {done} of {count} stages done. Switch the tests off to stop.")
+        with turns.long_turn():
+            waiting[0].advance(turns.let_go_if_asked)
+        with contextlib.suppress(StreamlitAPIException):  # the whole page is run
+            st.rerun(scope="fragment")
+    bar.empty()
+
+
+def _results(current: InsideScene, tested: list[TestedColumn], of_tasks: str, dark: bool) -> None:
+    """of_tasks : the comparison with the classifier, HTML."""
+    above = st.container()
+    method = st.segmented_control(
+        "Beside attention",
+        OFFERED,
+        default=GRADIENT,
+        required=True,
+        format_func=TITLES.get,
+        key="method",
+        bind="query-params",
+        help="Integrated gradients of all target tokens take a second or two for each model.",
+    )
+    shown = _attributed(tested, method)
+    with above:
+        st.html("".join(faithfulness.verdict(of.column, of.tests, of.attributed) for of in shown))
+        st.html(f'<p class="small caveat">{faithfulness.LIMITS}</p>')
+        st.html(percentiles(tested))
+        st.html(of_tasks or "<p></p>")
+    cells = faithfulness.results_cells(shown, dark)
+    with st.container(key=f"tested{len(shown)}"):  # style.css: a column for each model
+        plots(cells, "tests")
+    st.html(faithfulness.tables_of(shown, current.choices.tables))
+    downloads.offer("tests", cells, [faithfulness.means_frame(of) for of in shown])
+    downloads.offer("agreement", (), [faithfulness.tokens_frame(of) for of in shown])
+    downloads.csv_button("tests")
+
+
+def _attributed(tested: list[TestedColumn], method: str) -> list[FaithfulnessResults]:
+    """The tests with the attributions of the chosen method; the page says how far they are."""
+    count = sum(-(-len(tests.subject.target) // AT_ONCE) for _, tests in tested)
+    steps = Steps("Integrated gradients", count, "stop-gradients", _without_integrated)
+    shown = [FaithfulnessResults(column, tests, attribution(column, tests, method, steps)) for column, tests in tested]
+    steps.end()
+    return shown
+
+
+def _without_integrated() -> None:
+    st.session_state["method"] = GRADIENT
 
 
 def percentiles(tested: list[TestedColumn]) -> str:
@@ -60,10 +176,10 @@ def _percentile_cells(sums: tuple[float, int] | None, row: dict) -> list[str]:
 
 def measured(model: str) -> dict[str, dict]:
     """measure -> its row, of the study of this very model; {} when there is none: its weights may be newer."""
-    results = caches.study("faithfulness")
+    results = session_caches.study("faithfulness")
     models = [entry.get("weights_sha256") for entry in results.get("models", ())]
     name = ModelName.parse(model)
-    if caches.fingerprint(model) not in models:
+    if session_caches.fingerprint(model) not in models:
         return {}
     return {
         row.get("measure"): row
@@ -84,7 +200,7 @@ def _source(study_rows: list) -> str:
     missing = [column.title for column, _, rows in study_rows if not rows]
     notes = []
     if len(missing) < len(study_rows):
-        command = escape(str(caches.study("faithfulness").get("command", "?")))
+        command = escape(str(session_caches.study("faithfulness").get("command", "?")))
         notes.append(f"Percentiles are measured among {_counts(study_rows)} test sentences (<code>{command}</code>).")
     if missing:
         notes.append(f"No percentile for {escape(', '.join(missing))}: the study has not been run on these weights.")
@@ -93,7 +209,7 @@ def _source(study_rows: list) -> str:
 
 @dataclass(frozen=True)
 class ClassifiedText:
-    """The classifier as `caches.testing` takes a model: its own label of the text."""
+    """The classifier as `session_caches.testing` takes a model: its own label of the text."""
 
     text: str
     model: str = CLASSIFIER
@@ -143,8 +259,8 @@ def _verdict(tested: list[TestedColumn], running: RunningTests) -> str:
     stays = running.tests.tested.sums["preserved uniform all"][0] == 1
     shares = []
     for column, tests in tested:
-        kept, count = tests.tested.sums["preserved uniform all"]
-        shares.append(f"{escape(column.title)} keeps {kept:.0f} of {count} tokens")
+        staying, count = tests.tested.sums["preserved uniform all"]
+        shares.append(f"{escape(column.title)} keeps {staying:.0f} of {count} tokens")
     return (
         f"<b>Translation against classification.</b> {says('vashishth')} expect attention to matter in translation, "
         f"and less in the classification of one sentence. Under uniform attention, {'; '.join(shares)}. The sentiment "

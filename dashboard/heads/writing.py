@@ -191,8 +191,8 @@ def _bar(candidate) -> str:
 
 def _choose(writing: Writing, token: int) -> None:
     """Take a token as the next one. Choices of later steps belong to the way that is left."""
-    kept = [(step, number) for step, number in writing.choices if step < writing.steps]
-    st.session_state["way"] = " ".join(f"{step}:{number}" for step, number in [*kept, (writing.steps, token)])
+    earlier = [(step, number) for step, number in writing.choices if step < writing.steps]
+    st.session_state["way"] = " ".join(f"{step}:{number}" for step, number in [*earlier, (writing.steps, token)])
     st.session_state["written"] = writing.steps + 1
 
 

@@ -130,15 +130,15 @@ def _best(rows: pd.DataFrame) -> str:
 
 def _all_heads(rows: pd.DataFrame) -> str:
     """The text equivalent: the share of each head for each question."""
-    asked = list(dict.fromkeys(zip(rows["relation"], rows["direction"])))
+    pairs = list(dict.fromkeys(zip(rows["relation"], rows["direction"])))
     shares = rows.set_index(["layer", "head", "relation", "direction"])["share"]
     places = list(dict.fromkeys(zip(rows["layer"], rows["head"])))
     lines = [
-        (head_name(Head("encoder", *place)), [f"{shares[(*place, *pair)]:.0%}" for pair in asked]) for place in places
+        (head_name(Head("encoder", *place)), [f"{shares[(*place, *pair)]:.0%}" for pair in pairs]) for place in places
     ]
     baseline = rows.drop_duplicates(["relation", "direction"])["baseline"]
     lines.append(("best fixed offset", [f"{value:.0%}" for value in baseline]))
-    return tables.table("Share of right answers of every head", [question(*pair) for pair in asked], lines)
+    return tables.table("Share of right answers of every head", [question(*pair) for pair in pairs], lines)
 
 
 def question(label: str, direction: str) -> str:

@@ -15,13 +15,13 @@ def show(current: HeadsScene, dark: bool) -> None:
     chances = " · ".join(
         f"{text.escape(label.text)} {label.probability:.3f}" for label in current.trace.alternatives[0]
     )
-    said = (
+    verdict = (
         f'<p class="said" role="status"><b>{text.escape(current.trace.translation)}</b><br><small>probability: '
         f"{chances}</small></p>"
     )
     grid = select.select(current.shown)
     words = (
-        f'{said}<p class="what">{text.escape(mechanisms.find(current.choices.mechanism).words)} Below: the weight '
+        f'{verdict}<p class="what">{text.escape(mechanisms.find(current.choices.mechanism).words)} Below: the weight '
         f"of each token, on a scale that ends near the largest.{text.unread(current.trace)}</p>"
     )
     left, right = st.columns([3, 2], gap="large")

@@ -1,4 +1,4 @@
-"""Who may compute, first come, first served; and what a person reads who waits."""
+"""Who may compute, first come, first served, on how many processors; and what a person reads who waits."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING
-from dashboard.session.line import Full, Line, cores
+from dashboard.session.waiting_line import Full, WaitingLine, cores
 from dashboard.shell import turns
 
 
-def joined(line: Line, count: int):
+def joined(line: WaitingLine, count: int):
     tickets = [line.join() for _ in range(count)]
     for ticket in tickets:
         ticket.ready()
@@ -24,7 +24,7 @@ def inside(tickets) -> list[int]:
 
 
 def test_first_come_first_served():
-    tickets = joined(Line(2, 10), 4)
+    tickets = joined(WaitingLine(2, 10), 4)
     assert inside(tickets) == [0, 1]
     assert [ticket.ahead for ticket in tickets] == [0, 1, 2, 3]
     tickets[1].leave()
@@ -33,7 +33,7 @@ def test_first_come_first_served():
 
 
 def test_one_that_still_waits_for_the_models_lets_others_go_ahead():
-    line = Line(1, 10)
+    line = WaitingLine(1, 10)
     first, second = line.join(), line.join()
     second.ready()
     assert second.admitted(0) and not first.admitted(0)
@@ -44,7 +44,7 @@ def test_one_that_still_waits_for_the_models_lets_others_go_ahead():
 
 
 def test_one_that_gives_up_frees_its_place():
-    tickets = joined(Line(1, 10), 3)
+    tickets = joined(WaitingLine(1, 10), 3)
     tickets[1].leave()
     tickets[1].leave()  # twice does nothing
     assert tickets[2].ahead == 1
@@ -53,7 +53,7 @@ def test_one_that_gives_up_frees_its_place():
 
 
 def test_the_moment_when_the_last_one_leaves_can_be_waited_for():
-    line = Line(1, 10)
+    line = WaitingLine(1, 10)
     first, second = joined(line, 2)
     assert not line.empties(0)
     with ThreadPoolExecutor(1) as pool:
@@ -67,7 +67,7 @@ def test_the_moment_when_the_last_one_leaves_can_be_waited_for():
 
 
 def test_a_full_line_refuses_and_recovers():
-    line = Line(1, 2)
+    line = WaitingLine(1, 2)
     tickets = joined(line, 2)
     with pytest.raises(Full) as error:
         line.join()
@@ -83,7 +83,7 @@ def test_a_full_line_refuses_and_recovers():
     st.integers(1, 4), st.lists(st.tuples(st.sampled_from(["join", "ready", "leave"]), st.integers(0, 9)), max_size=60)
 )
 def test_never_more_than_the_slots_and_never_a_free_slot_with_one_ready(slots, events):
-    line, tickets, ready = Line(slots, 100), [], set()
+    line, tickets, ready = WaitingLine(slots, 100), [], set()
     for event, which in events:
         if event == "join":
             tickets.append(line.join())
@@ -122,7 +122,7 @@ def test_words_for_who_waits():
 @pytest.mark.parametrize(
     ("written", "wanted"), [("100000 100000\n", 1), ("50000 100000\n", 1), ("350000 100000\n", 3), ("max 100000\n", 4)]
 )
-def test_the_processors_of_a_container_are_fewer_than_the_machines(written, wanted, tmp_path, monkeypatch):
+def test_a_quota_counts(written, wanted, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2, 3}, raising=False)
     (tmp_path / "cpu.max").write_text(written)
     assert cores(tmp_path / "cpu.max") == wanted

@@ -4,12 +4,11 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.choices import pairs
-from dashboard.choices.corpora import ORDERS, sentence_numbers
-from dashboard.choices.links import sentence_link
+from dashboard.choices.options import SENTENCE_ORDERS, sentence_numbers
 from dashboard.many import downloads
 from dashboard.many.scene import ManyScene, chosen, minus, unusual
 from dashboard.markup import tables
-from dashboard.markup.text import escape, said
+from dashboard.markup.text import escape, in_language, sentence_link
 from dashboard.session import address
 from dashboard.shell.frame import slider_value
 
@@ -43,12 +42,14 @@ def show(current: ManyScene, dark: bool) -> None:
         "which sentences one mechanism finds hard and the other does not.",
         **choice,
     )
-    order = places[3].selectbox("Order", list(ORDERS), format_func=ORDERS.get, key="direction", **choice)
+    order = places[3].selectbox(
+        "Order", list(SENTENCE_ORDERS), format_func=SENTENCE_ORDERS.get, key="direction", **choice
+    )
     find = places[4].text_input("With these words", key="find", placeholder="for example: dog", **choice)
     compared = other not in (_NOTHING, line)
     rows = minus(lines[line], lines[other], sort) if compared else lines[line]
     frame = chosen(rows, "difference" if compared else sort, order, find)
-    downloads.keep("sentences", None, frame)
+    downloads.offer("sentences", None, frame)
     st.html(_outliers(current, lines[line], line, sort))
     first = _first(len(frame))
     st.html(_table(current, frame, f"{line} minus {other}" if compared else line, sort, first))
@@ -96,7 +97,7 @@ def _row(current: ManyScene, row: dict, columns: list[str]) -> str:
     choices = current.choices
     target = row["translation"] if choices.forced else None
     link = sentence_link(choices.pair, choices.mechanisms, row["source"], target)
-    translation = said(row["translation"], pairs.of(choices.pair).target)
+    translation = in_language(row["translation"], pairs.task(choices.pair).target)
     numbers = "".join(f"<td>{_number(name, row[name])}</td>" for name in columns)
     return f'<tr><th scope="row">{row["number"]}</th><td>{link}</td><td>{translation}</td>{numbers}</tr>'
 

@@ -1,5 +1,4 @@
-"""The queue: a few may compute at once, first come, first served; and how many processors there are for them. No
-Streamlit here."""
+"""The queue: as many may compute at once as the processors allow, first come, first served. No Streamlit here."""
 
 import itertools
 import os
@@ -16,7 +15,7 @@ class Full(ValueError):
 class Ticket:
     """A place in a line. It may wait for something else first (`ready`); those behind it go ahead meanwhile."""
 
-    def __init__(self, line: "Line"):
+    def __init__(self, line: "WaitingLine"):
         self._line = line
         self._turn = threading.Event()
         self._ready = False
@@ -40,7 +39,7 @@ class Ticket:
         self._line._leave(self)
 
 
-class Line:
+class WaitingLine:
     """slots : of those who compute at once. most : tickets that may be out. Threads may share it."""
 
     def __init__(self, slots: int, most: int):
@@ -92,7 +91,10 @@ class Line:
 
 
 def cores(quota: Path = QUOTA) -> int:
-    """At least 1. By what the process may run on (Linux), and by the quota of its control group (cgroup v2)."""
+    """How many processors this server may use: at least 1, and in a container fewer than the machine has.
+
+    By what the process may run on (Linux), and by the quota of its control group (cgroup v2).
+    """
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity else os.cpu_count() or 1
     try:

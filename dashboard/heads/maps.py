@@ -10,7 +10,7 @@ from attnviz.select import Grid
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import HALF, named, plots
 from dashboard.choices.options import kind_title
-from dashboard.heads.panels import syntax
+from dashboard.heads import syntax
 from dashboard.heads.scene import COLUMNS, HeadsScene, head_name
 from dashboard.markup import tables
 from dashboard.markup.text import escape, hatched, reading, removed

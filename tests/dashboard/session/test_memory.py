@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import attnviz
-from dashboard.session.space import TOKEN, NoRoom, Space, size, sizes
+from dashboard.session.memory import NoRoom, VisitorMemory, sizes
+from dashboard.session.traces import TOKEN, size
 
 BYTES = 4 * 10 * 10 + 20 * TOKEN
 
@@ -24,7 +25,7 @@ def test_the_bytes_of_a_trace():
 
 
 def test_a_trace_is_counted_once_and_as_long_as_somebody_has_it():
-    space, shared = Space(10 * BYTES, 100 * BYTES), trace()
+    space, shared = VisitorMemory(10 * BYTES, 100 * BYTES), trace()
     first, second = space.visitor(), space.visitor()
     assert first.show("compare", sizes([shared, shared])) == [] == second.show("compare", sizes([shared]))
     assert (space.held, first.held, second.held) == (BYTES, BYTES, BYTES)
@@ -34,7 +35,7 @@ def test_a_trace_is_counted_once_and_as_long_as_somebody_has_it():
 
 
 def test_one_who_wants_more_than_their_share_is_told_so_and_keeps_what_they_had():
-    space = Space(3 * 2**20, 100 * 2**20)
+    space = VisitorMemory(3 * 2**20, 100 * 2**20)
     visitor, small, large = space.visitor(), trace(), trace(10_000)
     visitor.show("heads", sizes([small]))
     with pytest.raises(NoRoom) as error:
@@ -47,7 +48,7 @@ def test_one_who_wants_more_than_their_share_is_told_so_and_keeps_what_they_had(
 
 
 def test_other_pages_let_go_the_oldest_first():
-    space, traces = Space(2 * BYTES, 100 * BYTES), [trace() for _ in range(4)]
+    space, traces = VisitorMemory(2 * BYTES, 100 * BYTES), [trace() for _ in range(4)]
     visitor = space.visitor()
     assert [visitor.show(page, sizes([each])) for page, each in zip(("a", "b", "a"), traces)] == [[], [], []]
     assert visitor.show("c", sizes(traces[3:])) == ["b"]  # a was shown after it
@@ -55,7 +56,7 @@ def test_other_pages_let_go_the_oldest_first():
 
 
 def test_when_memory_is_full_each_may_have_an_equal_part_and_small_texts_go_on():
-    space = Space(100 * BYTES, 10 * BYTES)
+    space = VisitorMemory(100 * BYTES, 10 * BYTES)
     greedy, modest = space.visitor(), space.visitor()
     large = [trace() for _ in range(9)]
     assert greedy.show("heads", sizes(large)) == []  # there is room
@@ -71,7 +72,7 @@ def test_when_memory_is_full_each_may_have_an_equal_part_and_small_texts_go_on()
 
 
 def test_visitors_who_have_left_take_no_part():
-    space, held = Space(100 * BYTES, BYTES), [trace(), trace()]
+    space, held = VisitorMemory(100 * BYTES, BYTES), [trace(), trace()]
     for each in held:
         space.count(each, BYTES)
     visitors = [space.visitor() for _ in range(4)]

@@ -13,9 +13,8 @@ from attnviz.models.names import ModelName
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import named, plots
 from dashboard.choices.options import model
-from dashboard.inside import caches, downloads
-from dashboard.inside.panels import pictures
-from dashboard.inside.panels.pictures import Opened
+from dashboard.inside import caches, downloads, pictures
+from dashboard.inside.pictures import Opened
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup import tables
 from dashboard.markup.text import escape, markdown

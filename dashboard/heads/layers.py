@@ -6,7 +6,7 @@ from attnviz import figures, rollout, select
 from attnviz.export import heading
 from attnviz.select import Grid
 from dashboard.browser.plot import HALF, Cell, named, plots
-from dashboard.choices.options import number
+from dashboard.choices.options import place_title
 from dashboard.heads.scene import HeadsScene
 from dashboard.markup import tables, terms
 from dashboard.markup.text import escape, reading
@@ -35,7 +35,7 @@ def _rollout(current: HeadsScene, dark: bool) -> tuple[Cell, str]:
         current.layers,
         default=current.layers[-1],
         required=True,
-        format_func=number,
+        format_func=place_title,
         key="depth",
         bind="query-params",
         help="Attention rollout estimates how much of each input token reaches each position after this layer. It "

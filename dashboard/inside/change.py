@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -9,10 +10,9 @@ from attnviz import function_words, intervene
 from attnviz.figures import labels
 from attnviz.intervene import Change, Given, Scope
 from attnviz.models.names import ModelName
-from dashboard.browser.drag import drag
+from dashboard.browser import script
 from dashboard.browser.plot import plots
-from dashboard.inside import caches, downloads
-from dashboard.inside.panels import effects
+from dashboard.inside import caches, downloads, effects
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import escape, markdown
 from dashboard.session import address
@@ -54,6 +54,12 @@ _WANTED = (
     "be above 0."
 )
 GREEDY = " Both translations are decoded greedily. The charts show the text that the beam of 5 found."
+_bars = st.components.v2.component(
+    "attnviz_drag",
+    html='<div class="drag-bars"></div><p class="small drag-sum" role="status"></p>',
+    isolate_styles=False,
+    js=script("drag.js"),
+)
 
 
 @address.fragment
@@ -191,8 +197,8 @@ def _title(name: str, affected: list) -> str:
     return f"Attention changed: {' or '.join(titles)}, {where}{part}"
 
 
-def _draw(current: InsideScene, affected: list, said: str, dark: bool) -> None:
-    cells = effects.cells(affected, dark, effects.CHANGED, said)
+def _draw(current: InsideScene, affected: list, title: str, dark: bool) -> None:
+    cells = effects.cells(affected, dark, effects.CHANGED, title)
     with st.container(key=f"changed{len(affected)}"):  # style.css: a column for each model
         plots(cells, "changed")
     st.html(f'<p class="small">{escape(CAUTION + GREEDY * (current.choices.beam > 1))}</p>')
@@ -264,3 +270,22 @@ def _read(text: str, count: int) -> list[float] | None:
     fits = len(weights) == count and all(math.isfinite(weight) and weight >= 0 for weight in weights)
     total = sum(weights)
     return [round(weight / total, 6) for weight in weights] if fits and 0 < total < math.inf else None
+
+
+def drag(
+    tokens: Sequence[str], weights: Sequence[float], on_weights: Callable[[list[float]], None], key: str, model: str
+) -> None:
+    """One bar per token, from 0 to 1, which sum to 1: a bar that moves takes its weight from the others in proportion.
+
+    weights : at least 0, with a sum of 1. on_weights : gets all weights when a bar is let go.
+    model : its name, which each bar and the sum say to a screen reader.
+    """
+    name = f"drag-{key}"
+
+    def moved() -> None:
+        weights = st.session_state[name].get("weights")
+        if weights is not None:
+            on_weights([float(weight) for weight in weights])
+
+    data = {"tokens": list(tokens), "weights": [round(float(weight), 6) for weight in weights], "model": model}
+    _bars(key=name, data=data, on_weights_change=moved)

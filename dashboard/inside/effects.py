@@ -18,7 +18,7 @@ from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
-from dashboard.markup.text import escape, number, said
+from dashboard.markup.text import escape, in_language, number
 from dashboard.session import caches, memory
 
 _SPACELESS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")  # kana and Chinese characters: words have no spaces between
@@ -85,7 +85,7 @@ def _forced(column: Column, effect: Effect, how: str) -> str:
     numbers = f"<small>{number(effect.forced.log_prob)} nats ({moved})</small>"
     if column.target is None:
         return f"<dt>The unchanged translation, forced {how}</dt><dd>{numbers}</dd>"
-    text = said(effect.before.translation, column.languages.target)
+    text = in_language(effect.before.translation, column.languages.target)
     return f"<dt>The text at the top of the page, forced {how}</dt><dd>{text} {numbers}</dd>"
 
 

@@ -12,11 +12,10 @@ from attnviz.heads import Head
 from attnviz.select import Grid
 from dashboard.browser.plot import Cell, named, plots
 from dashboard.choices.options import kind_title, model_title
-from dashboard.heads import scene, sources
-from dashboard.heads.panels import syntax
+from dashboard.heads import scene, sources, syntax
 from dashboard.heads.scene import COLUMNS, MOST, HeadsScene, head_name
 from dashboard.markup import tables, terms
-from dashboard.markup.text import escape, markdown, reading, removed, said
+from dashboard.markup.text import escape, in_language, markdown, reading, removed
 from dashboard.session import address, caches, catalogue
 from dashboard.shell.problems import SceneError
 
@@ -68,8 +67,8 @@ def show(current: HeadsScene, dark: bool) -> None:
 
 def _map(current: HeadsScene, name: str, grid: Grid, dark: bool) -> Cell:
     """A map under its name, with notes on hidden weight and on the mean, and what can be read from it."""
-    said = [removed(grid), "Statistics of a mean are not the mean of the statistics" if grid.head is None else ""]
-    note = f'<p class="what">{". ".join(filter(None, said))}.</p>' if any(said) else ""
+    notes = [removed(grid), "Statistics of a mean are not the mean of the statistics" if grid.head is None else ""]
+    note = f'<p class="what">{". ".join(filter(None, notes))}.</p>' if any(notes) else ""
     figure = named(
         figures.heatmap(grid, dark=dark, written=False),
         f"heatmap {current.choices.kind} {name}",
@@ -181,10 +180,10 @@ def _other_controls() -> tuple[str, str]:
 def _other_overview(side: HeadsScene, dark: bool) -> Cell:
     """All heads of the kind, under the model, its text and its output."""
     languages, kind = side.choices.languages, side.choices.kind
-    output = f" → {said(side.target, languages.target)}" if side.target else ""
+    output = f" → {in_language(side.target, languages.target)}" if side.target else ""
     words = (
         f"<h4>{escape(side.name)}</h4>"
-        f'<p class="what">{kind_title(kind)}. {said(side.text, languages.source)}{output}</p>'
+        f'<p class="what">{kind_title(kind)}. {in_language(side.text, languages.source)}{output}</p>'
     )
     figure = figures.overview(side.shown, kind, root=side.choices.root, dark=dark)
     return words, named(figure, f"overview beside {side.name} {kind}", dark, lines=heading.of_heads(side.shown, kind))

@@ -13,7 +13,7 @@ from attnviz.inside.values import MEAN
 from dashboard.browser.plot import Cell, named
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
-from dashboard.markup.text import escape, said
+from dashboard.markup.text import escape, in_language
 
 ASKS = {  # with the token before this one
     "before": "The query is the decoder’s state <b>before</b> this step. It has not yet read {}. The decoder reads "
@@ -74,8 +74,8 @@ class Opened:
 
 def cells(opened: Sequence[Opened], dark: bool) -> list[Cell]:
     """Row by row: each picture of all models, then the next."""
-    rows = (asked, scores, parts, values, following)
-    unopened = {asked: _ended, scores: _mean_weights}
+    rows = (who_asks, scores_cell, parts_cell, values_cell, next_tokens)
+    unopened = {who_asks: _ended, scores_cell: _mean_weights}
     return [
         row(shown, dark) if shown.step else unopened.get(row, _nothing)(shown, dark) for row in rows for shown in opened
     ]
@@ -102,10 +102,10 @@ def _heading(shown: Opened, words: str) -> str:
     return f"<h4>{name}{': ' if words else ''}{words}</h4>"
 
 
-def asked(shown: Opened, dark: bool) -> Cell:
+def who_asks(shown: Opened, dark: bool) -> Cell:
     """Who asks, as words and as a row of boxes."""
     step, column = shown.step, shown.column
-    token = said(labels.plain(step.token.text), column.languages.target, "b")
+    token = in_language(labels.plain(step.token.text), column.languages.target, "b")
     window = ""
     if step.window:
         window = (
@@ -134,10 +134,10 @@ def _before(shown: Opened) -> str:
     if not shown.step.step:
         return START
     token = shown.column.trace.target[shown.step.step - 1]
-    return f"{said(labels.plain(token.text), shown.column.languages.target, 'b')}, the token before"
+    return f"{in_language(labels.plain(token.text), shown.column.languages.target, 'b')}, the token before"
 
 
-def scores(shown: Opened, dark: bool) -> Cell:
+def scores_cell(shown: Opened, dark: bool) -> Cell:
     figure = score_bars(shown.step, temperature=shown.temperature, dark=dark)
     measured = inside.temperatures(shown.step, (1.0, shown.temperature))["entropy_nats"]
     words = f"Entropy of the weights: {measured[0]:.2f} nats."
@@ -147,7 +147,7 @@ def scores(shown: Opened, dark: bool) -> Cell:
     return f'{heading}<p class="what">{words}</p>', named(figure, f"scores and weights {shown.column.title}", dark)
 
 
-def parts(shown: Opened, dark: bool) -> Cell:
+def parts_cell(shown: Opened, dark: bool) -> Cell:
     step, token = shown.step, escape(labels.quoted(shown.step.keys[shown.key]))
     words = f"why the score of {token} is high or low"
     compared = step.compared(shown.key, shown.reference)
@@ -164,14 +164,14 @@ def parts(shown: Opened, dark: bool) -> Cell:
     )
 
 
-def values(shown: Opened, dark: bool) -> Cell:
+def values_cell(shown: Opened, dark: bool) -> Cell:
     words = '<p class="what">Each value times its weight; the last row is their sum, which the decoder reads.</p>'
     step = shown.step.at_temperature(shown.temperature)
     figure = named(weighted_values(step, dark=dark), f"weighted values {shown.column.title}", dark)
     return _heading(shown, f"weighted values make the context{shown.heat}") + words, figure
 
 
-def following(shown: Opened, dark: bool) -> Cell:
+def next_tokens(shown: Opened, dark: bool) -> Cell:
     rows = [(labels.plain(choice.text), [f"{choice.probability:.4f}"]) for choice in shown.step.alternatives]
     table = tables.table("The most probable next tokens", ["probability"], rows, (shown.column.languages.target, "en"))
     if shown.temperature == 1:

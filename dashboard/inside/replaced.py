@@ -4,8 +4,7 @@ import streamlit as st
 
 from attnviz import intervene
 from dashboard.browser.plot import plots
-from dashboard.inside import caches, downloads
-from dashboard.inside.panels import effects
+from dashboard.inside import caches, downloads, effects
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import escape, markdown
 from dashboard.session import address
@@ -49,8 +48,8 @@ def show(current: InsideScene, dark: bool) -> None:
     downloads.offer("replaced", cells, [effects.frame(*pair) for pair in affected], traces)
     downloads.csv_button("replaced")
     if current.choices.tables:
-        asked = [(*pair, effects.REPLACED) for pair in affected]
-        st.html("".join(effects.table(*each) + effects.maps_tables(*each) for each in asked))
+        how = effects.REPLACED
+        st.html("".join(effects.table(*pair, how) + effects.maps_tables(*pair, how) for pair in affected))
 
 
 def _as_it_was() -> None:

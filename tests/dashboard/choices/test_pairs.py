@@ -1,0 +1,20 @@
+"""The mechanisms that a pair shows before anything is chosen."""
+
+from attnviz import mechanisms
+from dashboard.choices import pairs
+from dashboard.shell.link_notes import _words
+
+
+def test_the_default_mechanisms_are_no_mistake():
+    assert "Transformer" in _words("show", ["bahdanau", "transformer"])
+
+
+def test_a_mechanism_of_ones_own_is_shown_beside_two_that_ship():
+    offered = ["bahdanau", "luong-general", "transformer", "mine"]
+    assert pairs.first(offered) == ["bahdanau", "luong-general", "transformer"]
+    mechanisms.add(mechanisms.Mechanism("mine", "Mine", asks="after", score="attnviz.attention:Dot"))
+    try:
+        assert pairs.first(offered) == ["bahdanau", "luong-general", "mine"]
+        assert pairs.first(["mine", "transformer"]) == ["transformer", "mine"]
+    finally:
+        mechanisms.remove("mine")
