@@ -35,8 +35,8 @@ AFTER = {
 QUICK = WaitingLine(min(2, max(1, cores() - 1)), MOST)
 LONG = WaitingLine(1, MOST)  # what takes seconds: one at a time, and never in the way of a new sentence
 _here = threading.local()  # the ticket of this thread
-QUIET = 1.0  # s of work without a word
-EVERY = 0.25  # s between two words
+FIRST_WORD = 1.0  # s of work without a word
+NEXT_WORD = 0.25  # s between two words
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def with_interrupted(rerun: RerunData, running: Sequence[str] | None) -> RerunDa
 
 
 class Steps:
-    """Called at each step of some work: after QUIET it says how many of `count` are done, beside a Stop button.
+    """Called at each step of some work: after FIRST_WORD it says how many of `count` are done, beside a Stop button.
 
     Where the person has pressed it, or moved anything else on the page, the work ends there, and the page is drawn
     anew.
@@ -155,14 +155,14 @@ class Steps:
     def __init__(self, words: str, count: int, key: str, stop: Callable[[], None]):
         self._words, self._count, self._done = words, max(1, count), 0
         self._key, self._stop = key, stop
-        self._next, self._line, self._bar = time.monotonic() + QUIET, None, None
+        self._next, self._line, self._bar = time.monotonic() + FIRST_WORD, None, None
 
     def __call__(self) -> None:
         self._done += 1
         let_go_if_asked()
         if time.monotonic() < self._next:
             return
-        self._next = time.monotonic() + EVERY
+        self._next = time.monotonic() + NEXT_WORD
         share = min(self._done / self._count, 1.0)
         self._say(share, f"{self._words}: {share:.0%}")
 
