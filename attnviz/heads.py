@@ -14,9 +14,9 @@ import numpy as np
 from attnviz import lazy_pandas as pd
 from attnviz import patterns, select, stats
 from attnviz.arguments import checked, listed
-from attnviz.concentration import means
 from attnviz.patterns import PATTERNS, Layout, Pattern
 from attnviz.select import Grid
+from attnviz.stats import means
 from attnviz.trace import AttentionMap, Trace
 
 COLUMNS = (*stats.STATISTICS, "special_mass", "distance")

@@ -23,7 +23,6 @@ LAYERS = {
     "gold": "",
     "function_words": "",
     "select": "numpy",
-    "concentration": "numpy",
     "stats": "numpy pandas",
     "alignment": "numpy pandas",
     "patterns": "numpy",
@@ -59,7 +58,7 @@ ORDER = list(LAYERS)
 DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files", "trace.generated"}
 # Packages and modules that reach no torch, so that they are imported at once.
 LIGHT = (
-    "arguments storage lazy_pandas python_file trace gold function_words select concentration stats alignment patterns"
+    "arguments storage lazy_pandas python_file trace gold function_words select stats alignment patterns"
     " heads rollout syntax across plotlyjs figures reading export"
 ).split()
 LIGHT_MODULES = (

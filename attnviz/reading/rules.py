@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnviz.concentration import measure
 from attnviz.figures.labels import plain, quoted
 from attnviz.reading.words import on_words, quoted_word, usable_rows
 from attnviz.select import Grid
+from attnviz.stats import measure
 
 LEAST = 0.5  # of its weight on one word, for a word to "look at" it
 MOST_ROWS = 0.5  # more than this share of the rows makes "most rows"

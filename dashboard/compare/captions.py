@@ -10,13 +10,13 @@ import numpy as np
 
 from attnviz import across, alignment
 from attnviz.across.reference import Reference
-from attnviz.concentration import measure
 from attnviz.confidence import Judge, Judgement
 from attnviz.data.sentences import notices as read_otherwise
 from attnviz.figures import labels
 from attnviz.figures.wording import row_name
 from attnviz.reading.rules import blurred
 from attnviz.select import Grid
+from attnviz.stats import measure
 from attnviz.trace import Trace
 from dashboard.choices.options import kind_title
 from dashboard.compare.scene import Column, CompareChoices, CompareScene

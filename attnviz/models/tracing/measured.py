@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnviz.concentration import STATISTICS, measure
+from attnviz.stats import STATISTICS, measure
 from attnviz.trace import BOS, Token, Trace, axes
 
 if TYPE_CHECKING:
