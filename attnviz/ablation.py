@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from attnviz import mechanisms
-from attnviz.arguments import checked
+from attnviz.arguments import brief, checked
 from attnviz.heads import Head
 from attnviz.models.huggingface.single_stack import Prediction
 from attnviz.models.model import Model, TextError
@@ -95,6 +95,8 @@ class Effect:
     after: Trace
     free: Trace
     predictions: tuple[tuple[Prediction, ...], tuple[Prediction, ...]] = ((), ())
+
+    __repr__ = brief
 
     @property
     def log_probs(self) -> tuple[float, float] | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Union
 
 SHOWN = 80  # characters of a value in an error
+FEW = 4  # entries of a list that `brief` writes out
 LARGEST = 2**63  # of whole numbers
 PART, WHOLE = 255, 4095  # bytes of a name in a path, and of the path
 _WORDS = {
@@ -92,6 +93,20 @@ def shown(value: Any) -> str:
 def cut(text: str, most: int = SHOWN) -> str:
     """A text of at most so many characters; a longer one ends in an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def brief(value: Any) -> str:
+    """The `repr` of a data class or named tuple with arrays: in one line, each field short, of an array its shape."""
+    names = value._fields if hasattr(value, "_fields") else [field.name for field in fields(value) if field.repr]
+    parts = (f"{name}={_brief(getattr(value, name))}" for name in names)
+    return f"{type(value).__name__}({', '.join(parts)})"
+
+
+def _brief(value: Any) -> str:
+    if hasattr(value, "shape"):
+        return f"{type(value).__name__} {' × '.join(map(str, value.shape))}"
+    many = isinstance(value, Mapping | list | tuple) and not hasattr(value, "_fields") and len(value) > FEW
+    return f"{len(value)} values" if many else shown(value)
 
 
 def listed(names: Iterable[str]) -> str:

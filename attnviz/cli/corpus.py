@@ -39,8 +39,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_threads(parser)
 
 
-def run(args: Namespace) -> None:
-    """Compute, with a bar of progress on standard error, and say what was skipped."""
+def run(args: Namespace) -> int:
+    """Compute, with a bar of progress on standard error, and say what was skipped -> 1 when that is all, else 0."""
     from tqdm import tqdm
 
     from attnviz import corpus
@@ -78,6 +78,7 @@ def run(args: Namespace) -> None:
             file=sys.stderr,
         )
     print(f"{sentences} through {_counted(len(config.models), 'model')} in {args.out}{more}")
+    return int(skipped == progress.total)
 
 
 def _counted(count: int, unit: str) -> str:

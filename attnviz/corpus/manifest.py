@@ -93,7 +93,7 @@ class Sentences:
         storage.check_file(path)  # it is read several times, so a pipe will not do
         state, digest = storage.stamp(path), storage.sha256(path)
         if not any(isinstance(record, Record) and record.source.strip() for record in read(path)):
-            raise ValueError(f"{path} must hold at least one sentence; got none")
+            raise ValueError(f"{path} must hold at least one sentence; got none{_first_problem(path)}")
         sentences = cls(path, digest, count(path), state)
         sentences.check()
         return sentences
@@ -129,6 +129,12 @@ class Sentences:
 
     def _refuse(self, reason: str) -> None:
         raise InputChanged(f"{self.path} changed while the run was at work: {reason}; {_REMEDY}") from None
+
+
+def _first_problem(path: Path) -> str:
+    """Why the first line that cannot be read cannot; nothing of a file that has none."""
+    problem = next((record for record in read(path) if isinstance(record, Unreadable)), None)
+    return f": line {problem.number}: {problem.reason}" if problem else ""
 
 
 def model_files(config: CorpusConfig) -> dict[str, dict]:

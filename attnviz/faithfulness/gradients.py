@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnviz.arguments import checked
+from attnviz.arguments import brief, checked
 from attnviz.faithfulness.subject import Subject
 
 POINTS = 32  # of the path of integrated gradients
@@ -26,6 +26,8 @@ class Integrated(NamedTuple):
 
     values: np.ndarray
     delta: np.ndarray
+
+    __repr__ = brief
 
 
 @checked

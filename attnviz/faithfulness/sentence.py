@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from attnviz.arguments import brief
 from attnviz.faithfulness.agreement import agreement
 from attnviz.faithfulness.changes import preserved, preserved_together, variation
 from attnviz.faithfulness.erasure import erasures, random_importance
@@ -35,6 +36,8 @@ class Tested:
     attributions: dict[str, np.ndarray]
     agreement: pd.DataFrame
     erased: dict[str, pd.DataFrame]
+
+    __repr__ = brief
 
     @property
     def sums(self) -> Sums:

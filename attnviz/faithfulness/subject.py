@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attnviz import intervene
-from attnviz.arguments import checked
+from attnviz.arguments import brief, checked
 from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.intervene import Change, StepEffect
@@ -41,6 +41,8 @@ class Subject:
     trace: Trace
     attention: np.ndarray
     on_step: Callable[[], None] = lambda: None
+
+    __repr__ = brief
 
     @property
     def vectors(self) -> Tensor:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from attnviz.arguments import brief
 from attnviz.trace import Alternative, Token
 
 
@@ -46,6 +47,8 @@ class Parts:
     terms: np.ndarray
     unit: str
 
+    __repr__ = brief
+
     def __post_init__(self):
         _freeze(self)
 
@@ -77,6 +80,8 @@ class Comparison:
     constant: float
     differences: Parts
     gaussian: float
+
+    __repr__ = brief
 
     def largest(self, count: int = 10) -> list[tuple[int, float]]:
         """(number of the term, its difference): the `count` furthest from 0, the largest first."""

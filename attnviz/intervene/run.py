@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from attnviz import function_words
-from attnviz.arguments import checked
+from attnviz.arguments import brief, checked
 from attnviz.intervene.changed import Changed, OnStep, at, where_said
 from attnviz.intervene.changes import Change, Identity
 from attnviz.intervene.scope import Scope
@@ -33,6 +33,8 @@ class Outcome:
     free: Trace
     total_variation: np.ndarray
     steps: np.ndarray
+
+    __repr__ = brief
 
     @property
     def log_prob_changes(self) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from attnviz.arguments import checked
+from attnviz.arguments import brief, checked
 from attnviz.intervene.changed import OnStep
 from attnviz.intervene.changes import Identity
 from attnviz.intervene.run import forced_with_logits, free_text, own_text
@@ -38,6 +38,8 @@ class Rewritten:
     forced: Trace
     free: Trace
     total_variation: np.ndarray
+
+    __repr__ = brief
 
     @property
     def log_prob_changes(self) -> np.ndarray:

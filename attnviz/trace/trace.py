@@ -149,10 +149,10 @@ class Trace:
 
     def __repr__(self) -> str:
         """One line: which model, the texts, and how many tokens and maps."""
-        arrow = f" -> {self.translation!r}" if self.target else ""
+        arrow = f" -> {shown(self.translation)}" if self.target else ""
         maps = f"{len(self.maps)} map{'' if len(self.maps) == 1 else 's'}"
         counts = f"{len(self.source)} source and {len(self.target)} target {self.level}, {maps}"
-        return f"Trace({self.model}: {self.text!r}{arrow}; {counts})"
+        return f"Trace({self.model}: {shown(self.text)}{arrow}; {counts})"
 
     def _repr_html_(self) -> str:
         """In a notebook: the texts, and how probable each target token was."""

@@ -155,7 +155,7 @@ def _letters(text: str) -> int:
 def _heatmap(column: Column, texts, dark: bool, height: int | None, whole: str = "") -> Cell:
     """Its words, its figure and what can be read from it. height : px in a presentation, None on the page. whole :
     of a long text."""
-    words = captions.translation(column) + sign(confidence.judgement(column.trace)) + whole
+    words = captions.translation(column) + sign(confidence.judgement(column.trace)) + whole * (height is None)
     if column.grid is None:
         return Cell(words + captions.no_attention(column, caches.context_width(column.model)))
     figure = pictures.map_figure(column, dark, texts=texts, scale=height is None, written=False)
@@ -217,8 +217,8 @@ def _places(current: CompareScene) -> list:
 
 
 def _tables(current: CompareScene, table: Callable[[Column], str]) -> None:
-    """The text equivalents of a row of figures, when they are asked for."""
-    if current.choices.tables:
+    """The text equivalents of a row of figures, when they are asked for; a screen that is presented has no room."""
+    if current.choices.tables and not current.choices.present:
         for place, column in zip(_places(current), current.columns, strict=True):
             place.html(table(column) or "<p></p>")
 

@@ -21,6 +21,7 @@ from dashboard.shell.problems import SceneError
 
 _NAMES = {"layer": "Layer", "head": "Head"} | COLUMNS
 _MEANS = ("entropy_nats", "max_weight", "distance", "special_mass")
+_ACROSS = 10  # numbers beside each other on a sheet of paper
 
 
 @address.fragment
@@ -107,13 +108,15 @@ def show_table(current: HeadsScene) -> None:
     if len(along.columns):
         st.caption("The last columns are the share of right answers of the study of syntax, further down.")
     numbers = COLUMNS | {name: f"{name[0].upper()}{name[1:]}" for name in along}
+    joined = _joined(current.table, along)
     st.dataframe(
-        _counted(_joined(current.table, along), list(along)),
+        _counted(joined, list(along)),
         hide_index=True,
         key="heads_table",
         column_config={name: st.column_config.NumberColumn(title, format="%.3f") for name, title in numbers.items()},
         alt=f"Statistics and pattern scores of {len(current.table)} heads",
     )
+    st.html(f'<div class="on-paper">{_printed(joined, numbers)}</div>')  # style.css
     st.download_button(
         "Table as CSV",
         lambda: bundle.frame_csv(current.table),
@@ -122,6 +125,22 @@ def show_table(current: HeadsScene) -> None:
         on_click="ignore",
         key="heads_csv",
         help="The file counts layers and heads from 0, as Python does.",
+    )
+
+
+def _printed(frame: pd.DataFrame, numbers: dict[str, str]) -> str:
+    """The same as plain tables, which stand on paper in the place of the other: that one is a canvas, of which paper
+    gets the part on the screen. numbers : columns and their titles."""
+    columns = [name for name in numbers if name in frame]
+    names = [head_name(Head(row.kind, row.layer, row.head)) for row in frame.itertuples()]
+    parts = [columns[first : first + _ACROSS] for first in range(0, len(columns), _ACROSS)]
+    return "".join(
+        tables.table(
+            f"Statistics of every head{f', part {place} of {len(parts)}' if len(parts) > 1 else ''}",
+            [numbers[name] for name in part],
+            [(name, [tables.cell(value, ".3f") for value in row]) for name, row in zip(names, frame[part].to_numpy())],
+        )
+        for place, part in enumerate(parts, 1)
     )
 
 

@@ -49,10 +49,11 @@ def show(current: InsideScene, dark: bool) -> None:
     cells = pictures.cells(opened, dark)
     with st.container(key=f"linked{len(opened)}"):  # style.css: a column for each model
         plots(cells, "opened")
-    open_steps = [shown for shown in opened if shown.step]
-    downloads.offer("step", cells, [pictures.frame(shown) for shown in open_steps])
-    if open_steps:
+    frames = [frame for shown in opened if (frame := pictures.frame(shown)) is not None]
+    downloads.offer("step", cells, frames)
+    if frames:
         downloads.csv_button("step")
+    open_steps = [shown for shown in opened if shown.step]
     for shown in open_steps:
         _formula(shown, len(opened) > 1)
     if current.choices.tables:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from attnviz import inside
@@ -10,6 +11,7 @@ from attnviz.figures import labels, step_bars
 from attnviz.figures.inside import reference_words, score_bars, score_parts, weighted_values
 from attnviz.inside import Step
 from attnviz.inside.values import MEAN
+from attnviz.trace import Token
 from dashboard.browser.plot import Cell, named
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
@@ -94,7 +96,8 @@ def _mean_weights(shown: Opened, dark: bool) -> Cell:
     if shown.mean is None:
         return _nothing(shown, dark)
     figure = step_bars(shown.column.grid(shown.column.trace), shown.mean, dark=dark)
-    return _heading(shown, "weights, mean of heads"), named(figure, f"mean weights {shown.column.title}", dark)
+    words = f"weights, mean of heads{', at temperature 1' if shown.temperature != 1 else ''}"
+    return _heading(shown, words), named(figure, f"mean weights {shown.column.title}", dark)
 
 
 def _heading(shown: Opened, words: str) -> str:
@@ -190,22 +193,32 @@ def tables_of(shown: Opened) -> str:
     return _scores_table(shown) + _parts_table(shown) + _values_table(shown)
 
 
-def frame(shown: Opened) -> pd.DataFrame:
-    """One row per source token, as it is saved: positions count from 0."""
+def frame(shown: Opened) -> pd.DataFrame | None:
+    """One row per source token, as it is saved: positions count from 0, no head is the mean of heads, and at a
+    temperature other than 1 there are both weights. None of a model without this step."""
+    if shown.step is None:
+        return _mean_frame(shown)
     step = shown.step
-    return pd.DataFrame(
-        {
-            "model": step.model,
-            "step": step.step,
-            "layer": step.layer,
-            "head": step.head,
-            "key": range(len(step.keys)),
-            "token": [token.text for token in step.keys],
-            "visible": step.mask,
-            "score": step.scores,
-            "weight": step.weights,
-        }
-    )
+    numbers = {"visible": step.mask, "score": step.scores, "weight": step.weights}
+    if shown.temperature != 1:
+        numbers |= {"temperature": shown.temperature, "weight_at_temperature": step.weights_at(shown.temperature)}
+    return _rows(step.model, (step.step, step.layer, step.head), step.keys, numbers)
+
+
+def _mean_frame(shown: Opened) -> pd.DataFrame | None:
+    if shown.mean is None:
+        return None
+    grid = shown.column.grid(shown.column.trace)
+    numbers = {"visible": grid.visible[shown.mean], "score": np.nan, "weight": grid.weights[shown.mean]}
+    return _rows(shown.column.model, (shown.mean, grid.layer, pd.NA), grid.keys, numbers)
+
+
+def _rows(model: str, place: tuple, keys: Sequence[Token], numbers: dict) -> pd.DataFrame:
+    """place : step, layer and head. numbers : columns."""
+    step, layer, head = place
+    columns = {"model": model, "step": step, "layer": layer, "head": head, "key": range(len(keys))}
+    frame = pd.DataFrame(columns | {"token": [token.text for token in keys]} | numbers)
+    return frame.astype({"layer": "Int64", "head": "Int64"})
 
 
 def _mean_table(shown: Opened) -> str:

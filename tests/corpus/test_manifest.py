@@ -117,9 +117,17 @@ def test_a_model_that_changes_stops_the_run(progress, settings, tmp_path):
     assert not (tmp_path / "out" / "sentences.parquet").exists()
 
 
-@pytest.mark.parametrize("content", ["", "\n \n\n", "\ufeff"])
-def test_a_file_without_a_sentence_is_an_error(content, settings, tmp_path):
-    (path := tmp_path / "in.txt").write_text(content, encoding="utf-8")
-    with pytest.raises(ValueError, match=f"^{path} must hold at least one sentence; got none$"):
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", ""),
+        (b"\n \n\n", ""),
+        ("\ufeff".encode(), ""),
+        (b"\n\xe9t\xe9\n\xe9\n", ": line 2: it must be UTF-8 text; got byte 0xe9"),
+    ],
+)
+def test_a_file_without_a_sentence_is_an_error(content, why, settings, tmp_path):
+    (path := tmp_path / "in.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=f"^{path} must hold at least one sentence; got none{why}$"):
         next(corpus.run(corpus.CorpusConfig(MODELS, str(path), root=settings.root), tmp_path / "out"))
     assert not (tmp_path / "out").exists()

@@ -239,6 +239,13 @@ def test_a_wrong_label_is_skipped_alone(root, tmp_path):
     assert rows["forced"].tolist() == [True, None, False]
 
 
+def test_a_command_that_skips_every_sentence_ends_with_status_1(settings, tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("dog " * 500)
+    options = ["--model", "en-fr/luong-dot", "--input", str(tmp_path / "in.txt"), "--root", settings.root]
+    assert main(["corpus", *options, "--out", str(tmp_path / "out")]) == 1
+    assert "1 of 1 skipped" in capsys.readouterr().out
+
+
 def test_the_command(settings, whole, tmp_path, capsys):
     options = ["--model", *MODELS, "--input", settings.input, "--batch-size", "4", "--root", settings.root]
     assert main(["corpus", *options, "--out", str(tmp_path / "out")]) == 0

@@ -111,7 +111,7 @@ class Sheet:
 
     def __repr__(self) -> str:
         wide, high = (side * INCH for side in self.figure.get_size_inches())
-        return f"<Sheet {self.title!r}, {self.style.size}, {wide:.1f} × {high:.1f} cm>"
+        return f"<Sheet {shown(self.title)}, {self.style.size}, {wide:.1f} × {high:.1f} cm>"
 
     @functools.cached_property
     def pages(self) -> tuple[Figure, ...]:

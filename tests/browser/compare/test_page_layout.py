@@ -29,6 +29,7 @@ COVERED = """() => [...document.querySelectorAll('.save button')].flatMap((butto
       && box.top < over.bottom - 1 && box.bottom > over.top + 1);
   }).map((word) => word.textContent);
 })"""
+FOUR = "".join(f"&show={name}" for name in ("Bahdanau", "Luong+local", "Luong+general", "Transformer"))
 LINE = 30  # pixels: texts change one after the other, and one of them may have a line more before
 
 
@@ -80,8 +81,7 @@ def test_nothing_runs_off_the_side(view):
 def test_a_presentation_of_four_models_and_forty_words_is_on_one_screen(dashboard):
     """No label of the bars is cut off, and no map is so low that its rows cannot be told apart."""
     dashboard.page.set_viewport_size({"width": 1920, "height": 1080})
-    models = "".join(f"&show={name}" for name in ("Bahdanau", "Luong+local", "Luong+general", "Transformer"))
-    dashboard.open(f"/?present=true{models}&text={LONG.replace(' ', '+')}", charts=8)
+    dashboard.open(f"/?present=true{FOUR}&text={LONG.replace(' ', '+')}", charts=8)
     main = dashboard.page.locator("[data-testid=stMain]")
     dashboard.page.wait_for_function("document.querySelector('[data-testid=stMain]').scrollHeight <= 1080")
     bars = dashboard.page.locator(".plot").last.bounding_box()
@@ -91,6 +91,17 @@ def test_a_presentation_of_four_models_and_forty_words_is_on_one_screen(dashboar
     assert len(rows) == 4 and min(rows) > 4  # px
     assert dashboard.page.locator(".save button:visible").count() == 8  # each can be enlarged to see all labels
     for width, height in ((1280, 720), (1366, 768), (1920, 1080)):
+        dashboard.page.set_viewport_size({"width": width, "height": height})
+        dashboard.page.wait_for_function(ON_STAGE, arg=[width, height])
+        assert dashboard.page.evaluate(COVERED) == []
+
+
+@pytest.mark.parametrize("query", ["&tables=true", "&tour=1", f"&text={'+'.join([LONG] * 2).replace(' ', '+')}"])
+def test_any_presentation_is_on_one_screen(dashboard, query):
+    """Tables, a tour's question and several sentences are more than the usual words; so are four models."""
+    dashboard.page.set_viewport_size({"width": 1280, "height": 720})
+    dashboard.open(f"/?present=true{FOUR}{query}", charts=4 if "tour" in query else 8)
+    for width, height in ((1366, 768), (1280, 720)):
         dashboard.page.set_viewport_size({"width": width, "height": height})
         dashboard.page.wait_for_function(ON_STAGE, arg=[width, height])
         assert dashboard.page.evaluate(COVERED) == []

@@ -4,6 +4,8 @@ import pypdfium2
 import pytest
 from heads_panels import CHARTS, OPEN
 
+from dashboard.heads.scene import COLUMNS
+
 pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 
 PAPER = {"A4": (595, 842), "Letter": (612, 792)}  # points
@@ -44,35 +46,66 @@ def check_heading(document: pypdfium2.PdfDocument, heading: str) -> None:
     assert any(box[3] < bottom for box in others)
 
 
-@pytest.mark.parametrize("paper", PAPER)
-def test_the_page_prints_whole_and_without_controls(view, paper):
-    page = view().page
-    document = printed(page, paper)
-    text, sentence = words(document), page.locator(".st-key-text input").input_value()
-    names = page.locator(".st-key-maps .part h3").all_inner_texts()
-    for shown in (sentence, *names, "Entropy (nats)", "Effective positions", "Attention is not by itself"):
-        assert "".join(shown.split()) in text
-    for control in ("Pictures for slides and papers", "Play the steps", "Language pair", "Download", "Enlarge"):
-        assert "".join(control.split()) not in text
-    assert text.count("<eos>") >= 4 * len(names) - 2  # both ends of each map, and of the bars of the step
-    check_heading(document, "Side by side")
+MODELS = ("Bahdanau", "Luong local", "Luong general", "Transformer")
+PAGES = {  # address, what is drawn last, headings
+    "inside": (
+        "/inside?tests=true&show=Bahdanau&show=Luong+general",
+        ".st-key-chart-tests .main-svg",
+        ("Inside one step", "Change attention", "Replace a source word", "Does it matter?"),
+    ),
+    "many": (
+        "/many?show=Bahdanau",
+        ".st-key-chart-points .main-svg",
+        ("How a statistic is spread", "Two numbers of each sentence", "The sentences"),
+    ),
+    "learn": ("/learn", ".st-key-chart-chapter .main-svg", ("1. The bottleneck",)),
+}
+
+
+def test_the_page_prints_whole_and_without_controls(dashboard):
+    shown = "&".join(f"show={name.replace(' ', '+')}" for name in MODELS)
+    page = dashboard.open(f"/?{shown}", charts=9).page
+    sentence, names = page.locator(".st-key-text input").input_value(), page.locator(".part h3").all_inner_texts()
+    assert len(names) == len(MODELS)
+    for paper in PAPER:
+        document = printed(page, paper)
+        text = words(document)
+        for there in (sentence, *names, "Entropy (nats)", "Effective positions", "Attention is not by itself"):
+            assert "".join(there.split()) in text
+        for control in ("Pictures for slides and papers", "Play the steps", "Language pair", "Download", "Enlarge"):
+            assert "".join(control.split()) not in text
+        assert text.count("<eos>") >= 3 * len(names)  # both ends of each map, and the end of the bars of the step
+        check_heading(document, "Side by side")
 
 
 def test_the_page_of_heads_prints_whole(view):
-    document = printed(view(OPEN, charts=CHARTS).page, "A4")
-    for heading in ("Every head", "Close-up", "Compare heads", "Through the layers"):
-        check_heading(document, heading)
+    page = view(OPEN, charts=CHARTS).page
+    for paper in PAPER:
+        document = printed(page, paper)
+        for heading in ("Every head", "Close-up", "Compare heads", "Through the layers"):
+            check_heading(document, heading)
+        table = words(document).partition("Statisticsofeveryhead")[2]
+        titles = [*COLUMNS.values(), "the subject to its verb"]  # the last is one of the study of syntax
+        assert [title for title in titles if "".join(title.split()) not in table] == []
+        assert table.count("layer5,head4") >= len(COLUMNS) // 10  # a row of each part
 
 
-def test_formulas_of_one_step_are_whole_on_paper(dashboard):
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_prints_whole_on_any_paper(dashboard, name):
+    address, last, headings = PAGES[name]
     page = dashboard.page
-    page.goto(f"{dashboard.address}/inside?show=Bahdanau&show=Luong+general", timeout=60_000)
-    page.locator(".katex-display").first.wait_for(timeout=60_000)
+    page.goto(dashboard.address + address, timeout=60_000)
+    page.locator(last).first.wait_for(timeout=60_000)
+    page.wait_for_function("!document.querySelector('[data-stale=true]')")
     dashboard.rest()
-    document = printed(page, "A4")
-    check_heading(document, "Inside one step")
+    for paper in PAPER:
+        document = printed(page, paper)
+        for heading in headings:
+            check_heading(document, heading)
     page.emulate_media(media="print")
-    cut = """() => [...document.querySelectorAll(".katex-display")].filter((formula) =>
-        formula.scrollWidth > formula.clientWidth + 1 && getComputedStyle(formula).overflowX !== "visible").length"""
-    assert page.locator(".katex-display").count() and page.evaluate(cut) == 0
-    page.emulate_media(media="screen")
+    cut = """() => [...document.querySelectorAll(".stMainBlockContainer *")].filter((part) =>
+        part.clientWidth > 30 && part.scrollWidth > part.clientWidth + 2 &&
+        getComputedStyle(part).overflowX !== "visible")
+      .map((part) => `${part.className}: ${part.scrollWidth} of ${part.clientWidth}`)"""
+    assert page.evaluate(cut) == []
+    page.emulate_media(media="null")

@@ -118,6 +118,20 @@ def test_the_mean_of_heads_has_weights_and_says_where_its_scores_are():
     assert np.allclose(shown, mean, atol=1e-4)
     assert "Transformer, layer 1, mean of heads: The mean of heads has weights, but no query" in page(app)
     assert "Transformer: weights of this step, mean of heads" in page(app) and len(app.latex) == 1
+    rows = app.session_state["shown panels of inside"].frames["step"]
+    rows = rows[rows["model"] == column.model]
+    assert np.allclose(rows["weight"], mean) and rows["head"].isna().all() and set(rows["step"]) == {1}
+    assert rows["token"].tolist() == [token.text for token in column.trace.source] and rows["score"].isna().all()
+
+
+def test_the_file_of_a_step_at_another_temperature_has_both_weights():
+    app = run(show=["Bahdanau", "Transformer"], layer="1", head="mean of heads", heat="4")
+    rows = app.session_state["shown panels of inside"].frames["step"]
+    recurrent, mean = (rows[rows["model"].str.endswith(name)] for name in ("/bahdanau", "/transformer"))
+    heated = np.exp(recurrent["score"] / 4)
+    assert np.allclose(recurrent["weight_at_temperature"], heated / heated.sum(), atol=1e-5)
+    assert set(recurrent["temperature"]) == {4} and mean["weight_at_temperature"].isna().all()
+    assert any("weights, mean of heads, at temperature 1" in cell["words"] for cell in cells(app, "opened"))
 
 
 @pytest.mark.parametrize("change", ["uniform", "by hand: drag the bars"])
