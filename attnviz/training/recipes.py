@@ -127,10 +127,11 @@ def _check_model(mechanism: str, vocabulary: int, options: dict, labels: Sequenc
 def _check_numbers(config: Config) -> None:
     """ValueError for sizes that no checkpoint may have, with what this machine has: the loader would refuse them."""
     try:
-        whole = {name: value for name, value in config.options.items() if type(value) is int}
+        whole = {name: value for name, value in config.options.items() if type(value) is int or name in values.SIZES}
         values.config(config.to_dict() | {"options": whole})
     except ValueError as error:
-        raise ValueError(f"{error} ({memory.in_words()})") from None
+        large = any(type(value) is int and value > values.LAYERS for value in whole.values())
+        raise ValueError(f"{error}{f' ({memory.in_words()})' if large else ''}") from None
 
 
 def _check_sizes(mechanism: str, options: dict, labels: Sequence[str]) -> None:

@@ -28,6 +28,10 @@ from dashboard.markup.text import escape, markdown
 from dashboard.session import catalogue
 
 MEAN = -1  # among the options of the head: a button group takes no None
+NO_EXAMPLES = (
+    "This pair has no example sentences: no card of its models holds any. A training writes some of its validation "
+    "sentences there when it ends."
+)
 _OVER = "over_most"  # in the session when one mechanism too many was asked for
 
 
@@ -60,6 +64,8 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
                 args=(facts.failing, on_change),
                 help="The models translate this sentence badly. It is here to show how that looks.",
             )
+    if not facts.offered:
+        st.html(f'<p class="small">{NO_EXAMPLES}</p>')
     return text
 
 

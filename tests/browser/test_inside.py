@@ -4,6 +4,7 @@ address."""
 import zipfile
 
 import pytest
+import serving
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
@@ -47,6 +48,16 @@ def test_attention_is_changed_by_bars_that_stand_in_the_address_and_made_uniform
     page.wait_for_function("location.search.includes('change=uniform')", timeout=WAIT)
     expect(page.locator(".st-key-chart-changed .main-svg").nth(2)).to_be_visible(timeout=WAIT)
     expect(page.get_by_text("The unchanged translation, forced under the change")).to_be_visible(timeout=WAIT)
+
+
+def test_on_a_phone_controls_are_in_the_menu(dashboard):
+    page = dashboard.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{dashboard.address}/inside?show=Transformer&head=mean+of+heads")
+    words = page.locator(".st-key-chart-opened .what", has_text="The mean of heads has weights")
+    expect(words).to_contain_text("Choose a head in the menu › to open them.", timeout=WAIT)
+    page.set_viewport_size(serving.SCREEN)
+    expect(words).to_contain_text("Choose a head on the left to open them.", timeout=WAIT)
 
 
 def given(page) -> list[str]:

@@ -52,9 +52,10 @@ def test_a_pair_changes_the_recipe_and_the_caller_changes_both(monkeypatch):
             {"colour": "red"},
             "bahdanau has no option colour; it has width, embedding_width, dropout, attention_dropout, cell",
         ),
-        ({"width": "abc"}, "int"),
+        ({"width": "abc"}, "width must be a whole number; got abc"),
+        ({"width": 10**7}, "width must be from 1 to 16,384; got 10000000 (this machine has "),
         ({"cell": "elm"}, "cell must be one of"),
-        ({"width": 0}, "hidden_size must be greater than zero"),
+        ({"width": 0}, "width must be from 1 to 16,384; got 0"),
     ],
 )
 def test_a_model_that_cannot_be_built(options, reason):

@@ -29,6 +29,7 @@ _MOST = {
     "reach": 100_000,
     "classes": 1_000,
 }
+SIZES = ("layers", "encoder_layers", "heads", "width", "hidden", "embedding_width", "longest", "reach", "classes")
 # field of a card -> what it must be to be shown
 _FIELDS = {
     **dict.fromkeys(("pair", "mechanism", "command", "device", "precision", "remark"), str),
@@ -55,19 +56,9 @@ def config(content: dict) -> Config:
         elif isinstance(value, float):
             if not 0 <= value < 1:  # a share of what is dropped; nothing else has a fraction
                 raise ValueError(f"{name} must be a whole number, or a share from 0 to below 1; got {value}")
-        elif value is not None and not isinstance(value, bool) and not (value == 0 and type(value) is int):
+        elif value is not None and not isinstance(value, bool) and (name in SIZES or value != 0):
             _check_count(name, value, _MOST.get(name, WIDTH))
-    for name in (
-        "layers",
-        "encoder_layers",
-        "heads",
-        "width",
-        "hidden",
-        "embedding_width",
-        "longest",
-        "reach",
-        "classes",
-    ):
+    for name in SIZES:
         if isinstance(made.options.get(name), float | str):
             raise ValueError(f"{name} must be a whole number; got {made.options[name]}")
     return made

@@ -19,7 +19,8 @@ function uncoverPage() {
 }
 
 // What stands beside the page on a wide screen is in the menu of a narrow one.
-const BESIDE = "on the left", MENU = "in the menu ›", WORDS = "[data-testid=stAlert], [data-testid=stCaptionContainer], .small, .tour-answer";
+const BESIDE = "on the left", MENU = "in the menu ›", WORDS = "[data-testid=stAlert], [data-testid=stCaptionContainer], .small, .what, .notice, .tour-answer";
+const NAMED = { [BESIDE]: /(?<!token )on the left/, [MENU]: MENU }; // a token on the left is in a picture
 
 function nameMenu() {
   const [here, there] = window.innerWidth < WIDE ? [BESIDE, MENU] : [MENU, BESIDE];
@@ -27,7 +28,7 @@ function nameMenu() {
     const texts = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
       const text = texts.currentNode;
-      if (text.data.includes(here)) text.data = text.data.replace(here, there);
+      if (text.data.includes(here)) text.data = text.data.replace(NAMED[here], there);
     }
   }
 }

@@ -12,6 +12,7 @@ from attnviz import gold
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
 from dashboard.choices.options import MOST, title
+from dashboard.shell import widgets
 
 UNTRAINED = [("en-fr", name) for name in MECHANISMS] + [
     (pair, name) for pair in other_pairs.TEXTS for name in other_pairs.MECHANISMS
@@ -166,13 +167,15 @@ def test_one_that_is_damaged_leaves_the_others(untrained, tmp_path, monkeypatch)
 def test_a_pair_of_ones_own_has_examples_from_its_card_and_names_its_languages(tmp_path, monkeypatch):
     shutil.copytree(tiny.write_models(tmp_path / "made") / "en-fr", tmp_path / "own" / "en-nl")
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path / "own"))
-    assert run().text_input(key="text").value == ""
+    app = run()
+    assert app.text_input(key="text").value == "" and said(app, widgets.NO_EXAMPLES)
     card = tmp_path / "own" / "en-nl" / "luong-dot" / "card.json"
     listed = ["The *dog* runs.", "The *dog* runs.", "two\nlines", "x" * 501, " ", 7, "The cat sleeps."]
     card.write_text(json.dumps(json.loads(card.read_text()) | {"examples": listed}))
     app = run(show=["Bahdanau", "Luong dot"])
     sound(app)
     field, output = app.text_input(key="text"), app.selectbox(key="target")
+    assert not said(app, widgets.NO_EXAMPLES)
     assert (field.label, field.value, output.label) == ("Your English sentence", "The *dog* runs.", "Dutch text")
     assert app.selectbox(key="pair").options == ["English → Dutch"] and len(scene(app).columns) == 2
     assert [button.label for button in app.button if button.key.startswith("example")] == [
