@@ -22,7 +22,7 @@ import plotly.io as pio
 from attnviz import lazy_pandas as pd
 from attnviz import plotlyjs
 from attnviz.arguments import checked
-from attnviz.export import fonts, heading, index_page
+from attnviz.export import fonts, heading
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import FONT, Theme, palette
 from attnviz.trace import Trace
@@ -63,6 +63,23 @@ _DRAWN = """<div id="%(name)s" style="height: %(height)spx"></div>
 const { data, layout } = %(figure)s;
 Plotly.newPlot("%(name)s", data, layout, saveButtons("%(name)s", () => (%(changes)s)));
 })();</script>"""
+_INDEX_STYLE = """h1 { font-size: 22px; margin: 0; }
+h2 { font-size: 17px; margin: 32px 0 8px; }
+p { margin: 4px 0; }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(340px, 1fr)); gap: 24px; }
+.figures img { width: 100%; border: 1px solid #e4e7ec; }
+li { margin: 2px 0; }
+"""
+_FOLDERS = {"traces/": "Traces (attnviz.load_trace reads them)", "cards/": "Cards of the models"}
+_OF_TABLES = "Tables and the manifest"
+_ABOUT_FILES = {  # what is in a file, where its name does not say it
+    "confidence.csv": "how usual each translation is for its model, and why",
+    "manifest.json": "sentence, settings, versions, and the SHA-256 of each file",
+    "statistics-on-screen.csv": "the maps that the page shows, a row a step; counted from 0, not from 1",
+    "statistics.csv": "every head, a row a step",
+    "summary.csv": "every head, mean and standard deviation over the steps; counted from 0",
+    "weights.csv": "every weight of every head; counted from 0",
+}
 
 
 class Sheet(Protocol):
@@ -157,11 +174,56 @@ def bundle(
     if figures:
         types = set().union(*map(_types, figures.values()))
         files["figures/plotly.min.js"] = plotlyjs.source(types).encode()
-    markup, style = index_page.body([*sorted(files), "manifest.json"], lines)
+    markup, style = _index([*sorted(files), "manifest.json"], lines)
     files["index.html"] = document(lines[0], markup, palette(False), 1200, style)
     hashes = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
     files["manifest.json"] = _json({**manifest, "files": hashes})
     return _zip(files)
+
+
+def _index(names: Sequence[str], lines: Sequence[str]) -> tuple[str, str]:
+    """The first page of a zip with the files `names` -> its markup and its style: a small picture of each figure and a
+    link to each file. No script.
+
+    lines : plain text, the first the title. The files of a figure have one name and the endings html, png and svg.
+    """
+    first, *others = (html.escape(escaped(line)) for line in lines)
+    parts = [f"<h1>{first}</h1>", *(f'<p dir="auto">{line}</p>' for line in others), _index_figures(names)]
+    parts += [
+        _index_list(title, [name for name in names if name.startswith(folder)]) for folder, title in _FOLDERS.items()
+    ]
+    parts.append(_index_list(_OF_TABLES, [name for name in names if "/" not in name]))
+    return "\n".join(filter(None, parts)), _INDEX_STYLE
+
+
+def _index_figures(names: Sequence[str]) -> str:
+    stems = dict.fromkeys(
+        name.rpartition(".")[0] for name in names if name.startswith("figures/") and ".min." not in name
+    )
+    stems = sorted(stems, key=lambda stem: f"{stem}.png" not in names)  # those without a picture last
+    figures = "\n".join(
+        _index_figure(stem, [name for name in names if name.rpartition(".")[0] == stem]) for stem in stems
+    )
+    return stems and f'<h2>Figures</h2>\n<div class="figures">\n{figures}\n</div>'
+
+
+def _index_figure(stem: str, files: Sequence[str]) -> str:
+    name = html.escape(stem.removeprefix("figures/").replace("-", " ").capitalize())
+    picture = f"{stem}.png"
+    shown = f'<img src="{picture}" alt="{name}" loading="lazy">' if picture in files else ""
+    links = " · ".join(f'<a href="{file}">{file.rpartition(".")[2].upper()}</a>' for file in files)
+    return f"<figure>{shown}<figcaption>{name}: {links}</figcaption></figure>"
+
+
+def _index_list(title: str, files: Sequence[str]) -> str:
+    if not files:
+        return ""
+    lines = "\n".join(f'<li><a href="{file}">{file}</a>{_about(file)}</li>' for file in files)
+    return f"<h2>{title}</h2>\n<ul>\n{lines}\n</ul>"
+
+
+def _about(file: str) -> str:
+    return f": {_ABOUT_FILES[file]}" if file in _ABOUT_FILES else ""
 
 
 def _json(values: dict) -> bytes:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from attnviz.export.printed.figure import axes, marks, tables, traces
+from attnviz.export.printed.figure import axes, marks, traces
 from attnviz.export.printed.figure.canvas import PAD, Canvas, Margins
-from attnviz.export.printed.figure.legend import add_legend
 from attnviz.export.printed.sheet import POINT, Style
 
 _HEIGHT = 450  # px of a figure that does not say it
@@ -131,7 +130,7 @@ def _needed(canvas: Canvas) -> Margins:
 
 def _draw(canvas: Canvas, data: Sequence[dict]) -> None:
     if any(trace["type"] == "table" for trace in data):
-        tables.add_table(canvas, data[0])
+        traces.add_table(canvas, data[0])
         return
     axes.add_panels(canvas, data)
     for trace in data:
@@ -140,4 +139,4 @@ def _draw(canvas: Canvas, data: Sequence[dict]) -> None:
     axes.finish(canvas)
     marks.add_shapes(canvas)
     marks.add_notes(canvas)
-    add_legend(canvas, data)
+    axes.add_legend(canvas, data)

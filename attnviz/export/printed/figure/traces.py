@@ -1,4 +1,4 @@
-"""The data of a figure: maps, bars, and points with lines, marks, texts and errors."""
+"""The data of a figure: maps, bars, points with lines, marks, texts and errors, and tables."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.patches import Rectangle
 
 from attnviz.export.printed import letters
-from attnviz.export.printed.figure.axes import LEAST
+from attnviz.export.printed.figure.axes import LEAST, add_scale
 from attnviz.export.printed.figure.canvas import Canvas, color, dash
-from attnviz.export.printed.figure.legend import add_scale
-from attnviz.export.printed.figure.texts import plain
+from attnviz.export.printed.figure.texts import plain, write
+from attnviz.figures import labels
 from attnviz.figures.by_head import LABEL
 from attnviz.plotlyjs import MOST_RECTANGLES
 
@@ -30,6 +31,9 @@ MARKERS = {
     "hexagon": "h",
 }
 _TEXT_SIZE = 12  # px
+_INSIDE = 6  # px in a table: between a line and the text beside it
+_LEAST_IN_TABLE = 5  # px of the smallest type of a table
+_LETTER = 0.56  # of the size of the type: the width of a letter, as a rule
 _EDGE = 0.1  # points around cells that touch, in their own colour: no hairlines between them
 
 
@@ -186,6 +190,52 @@ def _errors(canvas: Canvas, panel: Axes, trace: dict, x: np.ndarray, y: np.ndarr
     ends = [_floats(error["arrayminus"]), _floats(error["array"])]
     look = dict(ecolor=trace["marker"]["color"], elinewidth=error["thickness"] * px, capsize=error["width"] * px)
     panel.errorbar(x, y, ends, fmt="none", zorder=1.5, **look)
+
+
+def add_table(canvas: Canvas, table: dict) -> None:
+    """Draw the table over the whole paper, its texts smaller where their column is narrow."""
+    header, cells = table["header"], table["cells"]
+    columns = [[head, *texts] for head, texts in zip(header["values"], cells["values"], strict=True)]
+    wide, high = canvas.size(canvas.paper)
+    edges = np.cumsum([0, *table["columnwidth"]]) / sum(table["columnwidth"])
+    row = min(header["height"] / high, 1 / len(columns[0]))
+    size = _table_size(columns, np.diff(edges) * wide, min(cells["font"]["size"], 0.8 * row * high))
+    for column, texts in enumerate(columns):
+        left, right = edges[column : column + 2]
+        for place, text in enumerate(texts):
+            look, top = (cells if place else header), 1 - place * row
+            box = Rectangle(
+                (left, top - row),
+                right - left,
+                row,
+                transform=canvas.paper.transAxes,
+                facecolor=color(look["fill"]["color"]),
+                edgecolor=look["line"]["color"],
+                linewidth=look["line"]["width"] * canvas.px,
+            )
+            canvas.paper.add_patch(box)
+            side = look["align"][column]
+            x = left + _INSIDE / wide if side == "left" else right - _INSIDE / wide
+            shade = look["font"]["color"]
+            place = x, top - row / 2
+            text = _cut_cell(text, ((right - left) * wide - 2 * _INSIDE) * canvas.px, size * canvas.px)
+            write(
+                canvas.paper, place, text, canvas.paper.transAxes, (side, "center"), size=size * canvas.px, color=shade
+            )
+
+
+def _table_size(columns: list[list[str]], widths: np.ndarray, most: float) -> float:
+    """Px of type with which every text fits its column."""
+    longest = [max(labels.columns(plain(text)) for text in texts) for texts in columns]
+    fits = [(width - 2 * _INSIDE) / (_LETTER * max(count, 1)) for count, width in zip(longest, widths)]
+    return min(most, max(_LEAST_IN_TABLE, min(fits)))
+
+
+def _cut_cell(text: str, room: float, size: float) -> str:
+    """The text as it is, or plain and cut where it is wider than `room` points."""
+    words = plain(text)
+    short = letters.cut(words, room, size)
+    return text if short == words else labels.escape(short)
 
 
 def _floats(values) -> np.ndarray:
