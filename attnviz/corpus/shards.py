@@ -5,6 +5,7 @@ worker may die at any time. A shard that is computed twice gives the same files.
 written shard by shard too, and read one trace at a time.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from attnviz.corpus.manifest import CorpusConfig
 from attnviz.data.records import Record, Unreadable
 from attnviz.gold import LinkedPair
 from attnviz.models import checkpoints
-from attnviz.models.checkpoint_files import read_json
+from attnviz.models.checkpoint_files import CheckpointError, read_json
 from attnviz.models.tracing.measured import NAMES, Measured
 from attnviz.storage import atomic
 from attnviz.trace import Trace
@@ -213,16 +214,28 @@ def read(folder: str | Path, model: str | None = None) -> Iterator[Trace]:
         raise ValueError(f"{folder} has no weights; run `corpus` with --keep statistics weights")
     if model is not None and model not in models:
         raise ValueError(f"model must be one of {', '.join(models)}; got {model!r:.80}")
-    return _traces(folder, models if model is None else [model])
+    return _traces(
+        [path for name in (models if model is None else [model]) for path in _weight_files(folder, name, made)]
+    )
 
 
-def _traces(folder: Path, models: list[str]) -> Iterator[Trace]:
-    for model in models:
-        for path in sorted(_weights_folder(folder, model).glob("*.safetensors")):
-            record = checkpoints.load_metadata(path, "traces")
-            tensors = checkpoints.load_tensors(path)
-            for number in sorted(record["traces"], key=int):
-                yield _trace(record["traces"][number], number, tensors)
+def _weight_files(folder: Path, model: str, made: dict) -> list[Path]:
+    """All that a run wrote of a model: what is missing of a finished one is not passed over. made : the manifest."""
+    if not made.get("complete"):
+        return sorted(_weights_folder(folder, model).glob("*.safetensors"))
+    shards = math.ceil(made["input"]["records"] / made["settings"]["shard"])
+    return [_weights_folder(folder, model) / f"{shard:06}.safetensors" for shard in range(shards)]
+
+
+def _traces(paths: list[Path]) -> Iterator[Trace]:
+    for path in paths:
+        try:
+            record, tensors = checkpoints.load_metadata(path, "traces"), checkpoints.load_tensors(path)
+            traces = [_trace(record["traces"][number], number, tensors) for number in sorted(record["traces"], key=int)]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            problem = "is damaged" if path.exists() else "is missing"
+            raise CheckpointError(f"{path} {problem}; run `corpus` again in a new folder") from error
+        yield from traces
 
 
 def _trace(values: dict, number: str, tensors: Mapping[str, torch.Tensor]) -> Trace:

@@ -161,6 +161,12 @@ def test_traces_that_were_kept_are_read_again_whole(settings, whole, root, tmp_p
         with pytest.raises(ValueError) as error:
             list(corpus.read(folder, model))
         assert str(error.value) == message
+    last = sorted((tmp_path / "out" / "weights" / MODELS[1].replace("/", "--")).iterdir())[-1]
+    last.write_bytes(b"cut")
+    for problem in ("damaged", "missing"):
+        with pytest.raises(ValueError, match=f"^{last} is {problem}; run `corpus` again in a new folder$"):
+            list(corpus.read(tmp_path / "out"))
+        last.unlink(missing_ok=True)
 
 
 def test_refusals(settings, whole, tmp_path):
