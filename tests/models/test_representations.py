@@ -61,7 +61,7 @@ def test_results_are_one_line_with_the_shapes_of_their_arrays(model):
 def test_a_long_text_leaves_one_line():
     trace = attnviz.from_arrays(np.full((1, 1, 5000), 1 / 5000), ["token"] * 5000, ["a"])
     sheet = printed.of_figure(
-        figures.heatmap(select.select(attnviz.from_arrays(np.eye(2)[None], ["a", "b"]))), ["word " * 900]
+        figures.heatmap(select.select(attnviz.from_arrays(np.eye(2)[None], ["a", "b"]), "encoder")), ["word " * 900]
     )
     assert len(repr(trace)) < 300 and len(repr(sheet)) < 200
 

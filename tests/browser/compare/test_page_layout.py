@@ -100,7 +100,7 @@ def test_a_presentation_of_four_models_and_forty_words_is_on_one_screen(dashboar
 def test_any_presentation_is_on_one_screen(dashboard, query):
     """Tables, a tour's question and several sentences are more than the usual words; so are four models."""
     dashboard.page.set_viewport_size({"width": 1280, "height": 720})
-    dashboard.open(f"/?present=true{FOUR}{query}", charts=4 if "tour" in query else 8)
+    dashboard.open(f"/?present=true{FOUR}{query}", charts=8)
     for width, height in ((1366, 768), (1280, 720)):
         dashboard.page.set_viewport_size({"width": width, "height": height})
         dashboard.page.wait_for_function(ON_STAGE, arg=[width, height])
