@@ -1,4 +1,4 @@
-"""text.py: every piece knows its place in the text as typed, whatever is typed, and produced pieces spell it back."""
+"""data/tokenizer.py: every piece knows its place in the text as typed, whatever is typed, and produced pieces spell it back."""
 
 import pytest
 import sentences
