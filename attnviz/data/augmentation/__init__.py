@@ -14,7 +14,7 @@ from attnviz.data.augmentation.names import NameMaker, Names, copied, transliter
 from attnviz.data.augmentation.numbers import full_width, other_numbers, random_number
 from attnviz.data.readers import Pairs, SentencePair
 
-SHORT = {
+CONTRACTIONS = {
     "do not": "don't",
     "does not": "doesn't",
     "did not": "didn't",
@@ -51,7 +51,7 @@ def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-CONTRACT = SHORT | {_capital(full): _capital(short) for full, short in SHORT.items()}
+CONTRACT = CONTRACTIONS | {_capital(full): _capital(short) for full, short in CONTRACTIONS.items()}
 EXPAND = {short: full for full, short in CONTRACT.items()}
 _FULL = re.compile(r"\b(?:" + "|".join(CONTRACT) + r")(?= \w)")  # "Yes, I am." stays
 _SHORT = re.compile(r"\b(?:" + "|".join(EXPAND) + r")\b")
