@@ -1,4 +1,4 @@
-"""tokenizer.py: every piece knows its place in the text as typed, whatever that is, and produced pieces spell it back."""
+"""tokenizer.py: every piece knows its place in the text as typed, whatever that is, and pieces spell a text back."""
 
 import pytest
 import sentences
