@@ -18,17 +18,16 @@ function uncoverPage() {
   if (open && window.innerWidth < WIDE) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
 }
 
-// What stands beside the page on a wide screen is in the menu of a narrow one.
+// What stands beside the page on a wide screen is in the menu of a narrow one. A token on the left is in a picture.
 const BESIDE = "on the left", MENU = "in the menu ›", WORDS = "[data-testid=stAlert], [data-testid=stCaptionContainer], .small, .what, .notice, .tour-answer";
-const NAMED = { [BESIDE]: /(?<!token )on the left/, [MENU]: MENU }; // a token on the left is in a picture
 
 function nameMenu() {
-  const [here, there] = window.innerWidth < WIDE ? [BESIDE, MENU] : [MENU, BESIDE];
+  const narrow = [/(token )?on the left/g, (words, token) => (token ? words : MENU)], [here, there] = window.innerWidth < WIDE ? narrow : [MENU, BESIDE];
   for (const part of document.querySelectorAll(WORDS)) {
     const texts = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
-      const text = texts.currentNode;
-      if (text.data.includes(here)) text.data = text.data.replace(NAMED[here], there);
+      const text = texts.currentNode, named = text.data.replace(here, there);
+      if (named !== text.data) text.data = named;
     }
   }
 }
