@@ -250,7 +250,7 @@ def test_a_process_that_is_started_ahead_is_the_first_that_a_service_takes(monke
 
 
 def test_a_process_that_is_started_ahead_ends_with_the_server_that_has_started_it():
-    code = "from attnviz.service import launch; launch.ahead(); print(launch._ready_made[0].pid)"
+    code = "from attnviz.service import connection as c; c.start_ahead(); print(c._ready_made[0].pid)"
     done = subprocess.run([sys.executable, "-c", code], cwd=serving.ROOT, stdout=subprocess.PIPE, text=True)
     assert ended(int(done.stdout))
 
