@@ -15,7 +15,7 @@ def tiny_models(root, monkeypatch):
 
 def limited(monkeypatch, share: int) -> VisitorMemory:
     space = VisitorMemory(share, 2**30)
-    monkeypatch.setattr(memory, "space", lambda: space)
+    monkeypatch.setattr(memory, "visitor_memory", lambda: space)
     return space
 
 
