@@ -8,8 +8,8 @@ The thresholds are fitted on validation (`python -m attnviz calibrate`).
 """
 
 from attnviz.confidence.calibration import Calibration, calibrate, fit
-from attnviz.confidence.judge import Judge, read_scale
-from attnviz.confidence.judgement import LEVELS, Judgement, Scale, judgement
+from attnviz.confidence.judge import LEVELS, Judge, Judgement, Scale, judgement, read_scale
+from attnviz.confidence.lexicon import Lexicon
 from attnviz.confidence.signs import FEATURES, Signs, signs
 from attnviz.confidence.training_words import TrainingWords, Word
 
@@ -18,10 +18,11 @@ __all__ = [
     "LEVELS",
     "Calibration",
     "Judge",
+    "Judgement",
+    "Lexicon",
     "Scale",
     "Signs",
     "TrainingWords",
-    "Judgement",
     "Word",
     "calibrate",
     "fit",

@@ -39,6 +39,16 @@ UNITS = {
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹½¼¾⅓⅔"  # NFKC would make 102 of 10²
 _NUMBER = re.compile(rf"[0-9]+|[{_RAISED}]+")
 _THOUSANDS = re.compile(r"(?<=[0-9])[ .,'](?=[0-9]{3}(?![0-9]))")
+_SPELT = {  # English words for numbers; "a couple of days" may be two or three, "half an hour" 30 minutes
+    **dict(zip("zero one two three four five six seven eight nine ten eleven twelve thirteen".split(), range(14))),
+    **dict(zip("fourteen fifteen sixteen seventeen eighteen nineteen".split(), range(14, 20))),
+    **dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10))),
+    **dict(zip("first second third fourth fifth sixth seventh eighth ninth tenth".split(), range(1, 11))),
+    **dict(zip("january february march april may june july august september october november".split(), range(1, 12))),
+    **{"a": 1, "an": 1, "once": 1, "single": 1, "twice": 2, "couple": 2, "few": 2, "eleventh": 11, "twelfth": 12},
+    **{"december": 12, "dozen": 12, "noon": 12, "quarter": 15, "half": 30},
+}
+_TIMES = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
 _IN_CHARACTERS = re.compile("[〇一二三四五六七八九十百千万億]")
 _LETTER = "a-zà-ÿ"  # not \\w, which has raised digits: m²
 _NAMES = "|".join(
@@ -50,13 +60,15 @@ SMALL = 12  # numbers up to here are often words in a translation ("4 people", "
 
 def changed(text: str, translation: str) -> tuple[str, ...]:
     """Numbers of the text that the translation lacks, then those that only it has, as they stand there, thousands not
-    divided.
+    divided. A number that an English text has in words ("six") is none of these.
 
     A small number, or any where the translation has numbers in Chinese characters, may be there in words: it counts
     only where the translation has another number in its place.
     """
     before, after = _numbers(text), _numbers(translation)
     missing, added = list((before - after).elements()), list((after - before).elements())
+    spelt = _spelt(text) if added else ()
+    added = [number for number in added if number not in spelt]
     if not added:
         missing = (
             [] if _IN_CHARACTERS.search(translation) else [n for n in missing if not n.isdecimal() or int(n) > SMALL]
@@ -73,6 +85,22 @@ def lost_units(text: str, translation: str) -> tuple[str, ...]:
 
 def _numbers(text: str) -> Counter[str]:
     return Counter(_NUMBER.findall(_THOUSANDS.sub("", _plain(text))))
+
+
+def _spelt(text: str) -> set[str]:
+    """The numbers that an English text has in words: each word, and neighbours together ("two hundred and five")."""
+    values, whole, part = set(), 0, 0
+    for word in [*_WORD.findall(text.lower()), ""]:
+        if word in _TIMES:
+            part = max(part, 1) * _TIMES[word]
+            whole, part = (whole + part, 0) if _TIMES[word] > 100 else (whole, part)
+        elif word in _SPELT:
+            part += _SPELT[word]
+            values |= {_SPELT[word]} | ({3} if word in ("couple", "few") else set())
+        elif word != "and":
+            whole = part = 0
+        values |= {part, whole + part}
+    return set(map(str, values))
 
 
 def _plain(text: str) -> str:

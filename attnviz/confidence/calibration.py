@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from attnviz.confidence.judgement import Scale, outside_by_rule, unusual_by_rule
+from attnviz.confidence.judge import Scale, outside_by_rule, unusual_by_rule
 from attnviz.confidence.signs import FEATURES, PLAIN, SAMPLED, Signs
 
 FEWEST = 100  # sentences
@@ -14,6 +14,7 @@ WORST = 0.1  # the share of validation that `worst_tenth` looks at
 BEST = 0.05  # the share of the better half that may be called unusual
 SURE = 0.01  # the share of the better half that may be called outside
 UNREAD = 0.004  # the share of the better half that may be called unusual for a word that no row reads
+UNSAID = 0.01  # the share of the better half that may be called unusual for words left out or made up
 FLAGGED = 0.6  # the share of the worst tenth that should be called unusual or outside
 FOLDS, BINS = 10, 10
 PENALTY = 1.0  # on squared weights of standardised features
@@ -58,15 +59,15 @@ def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) ->
     poor = quality <= np.quantile(quality, POOR)
     risks = _cross_validated(features, poor, np.random.default_rng(seed))
     best, worst = quality >= np.median(quality), quality <= np.quantile(quality, WORST)
-    unread = _least_read(signs, best)
+    unread, unsaid = _least_read(signs, best), _most_surprising(signs, best)
     ruled_outside = np.array([outside_by_rule(each) for each in signs])
-    ruled = ruled_outside | np.array([unusual_by_rule(each, unread) for each in signs])
+    ruled = ruled_outside | np.array([unusual_by_rule(each, unread, unsaid) for each in signs])
     unusual, outside = _threshold(risks, ruled, best, BEST), _threshold(risks, ruled_outside, best, SURE)
     flagged = ruled | (risks > unusual)
     weights, intercept = fit(features, poor)
     usual = float(np.median(-features[:, names.index("mean")]))
     return Calibration(
-        Scale(intercept, dict(zip(names, weights.tolist())), unusual, max(unusual, outside), usual, unread),
+        Scale(intercept, dict(zip(names, weights.tolist())), unusual, max(unusual, outside), usual, unread, unsaid),
         sentences=len(quality),
         worst_tenth=float(flagged[worst].mean()),
         best_half=float(flagged[best].mean()),
@@ -80,6 +81,12 @@ def _least_read(signs: Sequence[Signs], best: np.ndarray) -> float:
     least = [min((word.weight for word in each.covered), default=1.0) for each in signs]
     unread = float(np.quantile(np.array(least)[best], UNREAD, method="lower"))
     return unread if unread < 1 else 0.0
+
+
+def _most_surprising(signs: Sequence[Signs], best: np.ndarray) -> float:
+    """The surprise (nats) above which UNSAID of the better half lies, what a rule finds otherwise left out."""
+    surprises = np.array([0.0 if unusual_by_rule(each, 0.0, 0.0) else each.surprise for each in signs])
+    return float(np.quantile(surprises[best], 1 - UNSAID, method="higher"))
 
 
 def _threshold(risks: np.ndarray, ruled: np.ndarray, best: np.ndarray, share: float) -> float:

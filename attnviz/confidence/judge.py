@@ -1,14 +1,22 @@
-"""How usual a trained model's translations are for it: the thresholds on its card and the words of its training."""
+"""From the signs of a translation to how usual it is for its model: the probability that it is poor (a scale, fitted by
+calibration.py), one of three levels, and the reasons, in sentences; and the judge of a checkpoint, which reads the
+scale on its card and the words of its training.
+"""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from attnviz import arguments, storage
-from attnviz.confidence.judgement import Judgement, Scale, judgement
-from attnviz.confidence.signs import signs
-from attnviz.confidence.training_words import FILE, TARGET_FILE, TrainingWords
+from attnviz.arguments import Checked
+from attnviz.confidence import lexicon, training_words
+from attnviz.confidence.lexicon import Lexicon
+from attnviz.confidence.signs import FEATURES, SAMPLES, Signs, signs
+from attnviz.confidence.training_words import TrainingWords
 from attnviz.models import checkpoint_files
 from attnviz.models.names import WEIGHTS, ModelName
 from attnviz.models.tracing.measured import Measured
@@ -16,12 +24,199 @@ from attnviz.trace import Trace
 
 
 @dataclass(frozen=True)
+class Scale(Checked):
+    """risk = 1 / (1 + exp(-(intercept + sum of weight * feature))): the probability that a translation is poor.
+
+    unusual, outside : the risks above which a translation is called so. usual : the mean log-probability of a piece
+    (nats) on validation, its median. unread : a content word of the source that no row of the map gives so much weight
+    counts as untranslated. unsaid : the surprise (nats, `Signs.surprise`) above which words count as left out or made
+    up; 0 for none.
+    """
+
+    intercept: float
+    weights: dict[str, float] = field(default_factory=dict)
+    unusual: float = 0.5
+    outside: float = 0.9
+    usual: float = 0.0
+    unread: float = 0.0
+    unsaid: float = 0.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        if unknown := self.weights.keys() - FEATURES.keys():
+            raise ValueError(f"weights must be of the features {', '.join(FEATURES)}; got {', '.join(sorted(unknown))}")
+        if not all(map(math.isfinite, (self.intercept, self.usual, self.unsaid, *self.weights.values()))):
+            raise ValueError(f"numbers must be finite; got {self}")
+        if self.usual > 0 or self.unsaid < 0:
+            raise ValueError(f"usual must be at most 0, and unsaid at least 0; got {self.usual} and {self.unsaid}")
+        if not 0 <= self.unread <= 1:
+            raise ValueError(f"unread must be a weight, from 0 to 1; got {self.unread}")
+        if not 0 <= self.unusual <= self.outside <= 1:
+            raise ValueError(f"thresholds must be 0 <= unusual <= outside <= 1; got {self.unusual} and {self.outside}")
+
+    @property
+    def sample_count(self) -> int:
+        """How many translations each sampler must draw for the signs that it weighs."""
+        return SAMPLES if "agreement" in self.weights else 0
+
+    def risk(self, signs: Signs) -> float:
+        """0 to 1. ValueError for signs without the agreement that the scale weighs."""
+        if self.sample_count and signs.agreement is None:
+            raise ValueError(
+                "signs must be of a translation and samples of it, whose agreement is weighed; got no samples"
+            )
+        score = self.intercept + sum(weight * FEATURES[name](signs) for name, weight in self.weights.items())
+        return 1 / (1 + math.exp(-min(max(score, -50.0), 50.0)))
+
+
+LEVELS = {
+    "usual": "a typical probability for this model",
+    "unusual": "unusual for this model",
+    "outside": "outside what this model has learnt",
+}
+MANY_NEW = 1 / 3  # of the words; a text with two new words or more, and so large a share of them, is outside
+DIFFERENT = 50.0  # chrF; below this agreement the reasons name another translation
+SHOWN = 3  # words of a kind that the reasons name
+RARE = 2.0  # nats; the reasons name a word none of whose usual translations is there where that is so rare (14 %)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """level : one of LEVELS. risk : probability of a poor translation. reasons : sentences, of every level."""
+
+    level: str
+    risk: float
+    reasons: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """The level in words."""
+        return LEVELS[self.level]
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """The reasons, then the risk and what it is not, as sentences."""
+        risk = f"Estimated risk that the translation is poor: {_percent(self.risk)}."
+        return (*self.reasons, risk, "All this is about probabilities and words: it is not a check of the meaning.")
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All of it as sentences, for a text without the page's sign."""
+        verb = "has" if self.level == "usual" else "is"
+        return (f"This translation {verb} {self.title}.", *self.why)
+
+
+def judgement(signs: Signs, scale: Scale) -> Judgement:
+    """The level of a translation and the reasons for it, the most important first."""
+    risk = scale.risk(signs)
+    if outside_by_rule(signs) or risk > scale.outside:
+        level = "outside"
+    else:
+        level = "unusual" if unusual_by_rule(signs, scale.unread, scale.unsaid) or risk > scale.unusual else "usual"
+    return Judgement(level, risk, tuple(_reasons(signs, scale)))
+
+
+def outside_by_rule(signs: Signs) -> bool:
+    """Is it outside whatever the risk? A loop, a text that was cut off, unknown characters, or many new words."""
+    many_new = len(signs.new) > 1 and len(signs.new) >= MANY_NEW * signs.words
+    return bool(signs.loop or not signs.complete or signs.unknown or many_new)
+
+
+def unusual_by_rule(signs: Signs, unread: float, unsaid: float) -> bool:
+    """Is it unusual at least, whatever the risk? Numbers, units or new names that differ, a number that is half a word
+    ("trois4"), a phrase that is said twice, a text longer than those of training, a content word that no row of the
+    map reads as much as `unread`, or words left out or made up, with a surprise above `unsaid`."""
+    differs = signs.changed or signs.lost_units or signs.lost_names or signs.broken
+    words = signs.untranslated(unread) or (unsaid and signs.surprise > unsaid)
+    return bool(differs or signs.repeated or signs.longest or words)
+
+
+def _reasons(signs: Signs, scale: Scale) -> list[str]:
+    reasons = []
+    if signs.loop:
+        reasons.append(
+            f"The translation repeats itself: “{signs.looping}” {signs.loop.times} times in a row. "
+            "Decoding was stopped there."
+        )
+    elif not signs.complete:
+        reasons.append("The translation did not come to an end and was cut off.")
+    reasons += _differences(signs, scale)
+    reasons += [f"“{text}” is not in the vocabulary." for text in signs.unknown[:SHOWN]]
+    reasons += [
+        f"“{word.text}” is in no training sentence and was cut into {_pieces(word.pieces)}."
+        for word in signs.new[:SHOWN]
+    ]
+    if (more := len(signs.new) - SHOWN) > 0:
+        reasons.append(f"{more} more {'word is' if more == 1 else 'words are'} in no training sentence either.")
+    reasons += [
+        f"“{text}” in the translation is in no training sentence of that language."
+        for text, _ in signs.invented[:SHOWN]
+    ]
+    invented = {text for text, _ in signs.invented}
+    reasons += [
+        f"“{word.text}” in the translation was put together from {word.pieces} pieces."
+        for word in signs.made[:SHOWN]
+        if word.text not in invented
+    ]
+    if signs.other and signs.agreement < DIFFERENT:
+        reasons.append(
+            "Translations that models of this pair drew at random differ much from this one, for example "
+            f"“{signs.other}”."
+        )
+    return reasons + _probabilities(signs, scale)
+
+
+def _differences(signs: Signs, scale: Scale) -> list[str]:
+    """What differs between the two sides, and what the source is too long for."""
+    reasons = []
+    if signs.longest:
+        reasons.append(
+            f"The text has {signs.read} pieces. Nearly all training texts of this model have at most {signs.longest}."
+        )
+    if signs.changed:
+        listed = ", ".join(f"“{number}”" for number in signs.changed[:SHOWN])
+        reasons.append(f"The numbers differ: {listed} {'is' if len(signs.changed) == 1 else 'are'} on one side only.")
+    reasons += [f"“{text}” is half a word and half a number." for text in signs.broken[:SHOWN]]
+    reasons += [f"The unit “{unit}” of the source is not in the translation." for unit in signs.lost_units[:SHOWN]]
+    reasons += [f"The name “{name}” is not in the translation." for name in signs.lost_names[:SHOWN]]
+    if signs.repeated:
+        reasons.append(f"The translation says “{signs.repeated}” twice, and the source repeats no words.")
+    if unread := signs.untranslated(scale.unread)[:SHOWN]:
+        listed = ", ".join(f"“{word}”" for word in unread)
+        reasons.append(f"No row of the map reads {listed}: part of the source is probably untranslated.")
+    rare = [word for word in signs.unsaid if word.surprise >= RARE]
+    for word in rare[:SHOWN]:
+        usual = ", ".join(word.translations[:SHOWN])
+        reasons.append(f"None of the usual translations of “{word.text}” is in the translation: {usual}.")
+    return reasons
+
+
+def _probabilities(signs: Signs, scale: Scale) -> list[str]:
+    """What the model's own probabilities say: of all pieces, and of the least probable one."""
+    mean, usual = math.exp(np.mean(signs.log_probs)), math.exp(scale.usual)
+    return [
+        f"The model gave its pieces a probability of {_percent(mean)} on average; {_percent(usual)} is usual.",
+        f"It was least sure of “{signs.least}”: {_percent(math.exp(min(signs.log_probs)))}.",
+    ]
+
+
+def _pieces(count: int) -> str:
+    return "1 piece" if count == 1 else f"{count} pieces"
+
+
+def _percent(share: float) -> str:
+    if share < 0.01:
+        return "under 1%"
+    return "over 99%" if share > 0.99 else f"{100 * share:.0f}%"
+
+
+@dataclass(frozen=True)
 class Judge:
     """Call it with a trace of the model: is the translation usual, unusual, or outside what the model has learnt?
 
     samplers : names of models below `root` that draw other translations of the text, where the scale weighs how much
-    the translation agrees with them. target_words : of the translations in training; None where the checkpoint has no
-    such file.
+    the translation agrees with them. target_words : of the translations in training; lexicon : the usual translations
+    of words; None where the pair has no such file.
     """
 
     scale: Scale
@@ -29,6 +224,7 @@ class Judge:
     samplers: tuple[str, ...] = ()
     root: Path = checkpoint_files.ROOT
     target_words: TrainingWords | None = None
+    lexicon: Lexicon | None = None
 
     def __repr__(self) -> str:
         """One line: where its models are, and which draw translations."""
@@ -46,12 +242,13 @@ class Judge:
         pair = ModelName.parse(name).pair
         card = checkpoint_files.read_card(name, root).get("confidence", {})
         scale = read_scale(card.get("scale"))
-        if scale is None or not (root / pair / FILE).exists():
+        known_words, target_words = (_words(root / pair / file) for file in training_words.FILES)
+        if scale is None or known_words is None:
             return None
         samplers = _read_samplers(card.get("samplers"), pair, root) if scale.sample_count else ()
         if scale.sample_count and not samplers:
             return None
-        return cls(scale, _words(root / pair / FILE), samplers, root, _words(root / pair / TARGET_FILE))
+        return cls(scale, known_words, samplers, root, target_words, _words(root / pair / lexicon.FILE, Lexicon))
 
     def samples(self, text: str) -> tuple[str, ...]:
         """Translations of a text that the samplers draw; () without samplers. Raises CheckpointError, TextError."""
@@ -64,17 +261,18 @@ class Judge:
         ValueError for a trace that has no log-probabilities of pieces; else what `samples` raises.
         """
         drawn = self.samples(trace.text) if samples is None else samples
-        return judgement(signs(trace, self.known_words, drawn, self.target_words), self.scale)
+        seen = signs(trace, self.known_words, drawn, self.target_words, self.lexicon)
+        return judgement(seen, self.scale)
 
 
-def _words(path: Path) -> TrainingWords | None:
-    """The words in a file, read once for all models of a pair; None where there is none."""
-    return _words_at(path, storage.stamp(path)) if path.exists() else None
+def _words(path: Path, kind: type = TrainingWords):
+    """What a file of words holds, read once for all models of a pair; None where there is none."""
+    return _words_at(path, storage.stamp(path), kind) if path.exists() else None
 
 
-@lru_cache(maxsize=8)
-def _words_at(path: Path, stamp: tuple) -> TrainingWords:
-    return TrainingWords.load(path)
+@lru_cache(maxsize=12)
+def _words_at(path: Path, stamp: tuple, kind: type):
+    return kind.load(path)
 
 
 @lru_cache(maxsize=4)
@@ -102,6 +300,6 @@ def read_scale(content: object) -> Scale | None:
     try:
         weights = {str(name): float(weight) for name, weight in content["weights"].items()}
         rest = {name: float(content[name]) for name in ("intercept", "unusual", "outside", "usual")}
-        return Scale(weights=weights, **rest, unread=float(content.get("unread", 0.0)))
+        return Scale(weights=weights, **rest, **{name: float(content.get(name, 0.0)) for name in ("unread", "unsaid")})
     except (AttributeError, KeyError, TypeError, ValueError):
         return None

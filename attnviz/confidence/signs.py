@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 import numpy as np
 
 from attnviz import alignment
 from attnviz.arguments import checked
 from attnviz.confidence import between, training_words
-from attnviz.confidence.agreement import agreement
+from attnviz.confidence.lexicon import Lexicon, Unsaid
 from attnviz.confidence.training_words import TrainingWords, Word
 from attnviz.data.styles import UNSPACED
 from attnviz.function_words import CONTENT, kind, languages
@@ -23,8 +24,10 @@ from attnviz.networks.loops import Loop
 from attnviz.trace import Trace
 from attnviz.trace.visible import visible
 
+SAMPLES = 20  # translations that each of the models that draw them draws for a sentence
 DOUBTFUL = -1.0  # nats; a piece below this log-probability (37 %) counts as doubtful
 MANY_PIECES = 3  # of a word of the translation, which then counts as made of pieces
+INVENTED = 2.5  # nats: 8 % of the reference translations of validation have a word that no training sentence has
 _BROKEN = re.compile(r"[^\W\d_]*[A-Za-zÀ-ÿ]{3}\d\w*")  # "trois4", but not "7h30"
 _NO_SPACES = re.compile(f"[{UNSPACED}]")
 _BEGINNING = re.compile(r"(?:^|[.!?…:]\s|[\"“«])\W*")  # of a sentence, or of what someone says
@@ -41,7 +44,7 @@ class Signs:
     Japanese, where no spaces say what a word is. written : number of words of the target. broken : what goes over from
     letters to digits in the target and is not in the source: a number that was copied in part. loop, looping : a loop
     at the end of the target, and the text that it repeats. complete : the target has its <eos>. agreement : of the
-    translation with others that models draw (agreement.py), 0 to 100; None where none were drawn. other : one of
+    translation with others that models draw (`agreement`), 0 to 100; None where none were drawn. other : one of
     these, which differs more than most.
 
     changed : numbers that only one of the two sides has. lost_units : units of the source that the target lacks.
@@ -49,6 +52,7 @@ class Signs:
     only the target says twice. invented : words of the target that are in no training sentence of that language, nor in
     the source, and the mean log-probability of the pieces of each (nats). covered : how much of each content word of
     the source a row of the map reads (alignment.coverage); () without cross-attention. longest : `Trace.longest`.
+    unsaid : content words of the source of which the target has no usual translation (lexicon.py).
     rarity : of each content word of the source, ln(1 + number of training sentences that have it).
     """
 
@@ -74,6 +78,12 @@ class Signs:
     covered: tuple[alignment.Covered, ...] = ()
     longest: int = 0
     rarity: tuple[float, ...] = ()
+    unsaid: tuple[Unsaid, ...] = ()
+
+    @property
+    def surprise(self) -> float:
+        """How unlikely a right translation is to lack so many words and to have so many that are made up (nats)."""
+        return sum(word.surprise for word in self.unsaid) + INVENTED * len(self.invented)
 
     def untranslated(self, least: float) -> tuple[str, ...]:
         """The content words of the source that no row reads as much as `least` (0 to 1)."""
@@ -86,11 +96,13 @@ def signs(
     known_words: TrainingWords,
     samples: Sequence[str] = (),
     target_words: TrainingWords | None = None,
+    lexicon: Lexicon | None = None,
 ) -> Signs:
     """The signs of a trace of pieces with log-probabilities. ValueError for any other trace.
 
     samples : other translations of the text that models draw (`Judge.samples`). target_words : of the translations in
-    training; without them no word counts as invented. A Measured without its trace has no coverage.
+    training; without them no word counts as invented. lexicon : without it no word counts as unsaid.
+    A Measured without its trace has no coverage.
     """
     if getattr(trace, "level", "pieces") != "pieces" or not trace.log_probs:
         raise ValueError(
@@ -116,7 +128,7 @@ def signs(
         complete=trace.complete,
         agreement=agrees,
         other=other,
-        **_between(trace, known_words, target_words),
+        **_between(trace, known_words, target_words, lexicon),
     )
 
 
@@ -126,7 +138,9 @@ def _text(trace: Trace | Measured, loop: Loop) -> str:
     return visible(trace.translation[tokens[0].start : tokens[-1].end].strip())
 
 
-def _between(trace: Trace | Measured, known_words: TrainingWords, target_words: TrainingWords | None) -> dict:
+def _between(
+    trace: Trace | Measured, known_words: TrainingWords, target_words: TrainingWords | None, lexicon: Lexicon | None
+) -> dict:
     """The signs that come from the two sides together."""
     task = ModelName.parse(trace.model).task
     whole = trace.trace if isinstance(trace, Measured) else trace
@@ -139,6 +153,7 @@ def _between(trace: Trace | Measured, known_words: TrainingWords, target_words: 
         invented=_invented(trace, target_words) if target_words else (),
         covered=alignment.coverage(whole) if whole and task.source in languages() else (),
         longest=trace.longest,
+        unsaid=lexicon.unsaid(trace.text, trace.translation, task.source, task.target) if lexicon else (),
         rarity=tuple(math.log1p(known_words.count(word.text)) for word in content),
     )
 
@@ -188,12 +203,36 @@ FEATURES: dict[str, Callable[[Signs], float | None]] = {
     "rare_3": lambda signs: -float(np.mean(sorted(signs.rarity)[:3] or 0.0)),
     "span": lambda signs: -float(_lowest_span(signs.log_probs)),
     "repeated": lambda signs: float(bool(signs.repeated)),
+    "surprise": lambda signs: signs.surprise,
+    "missed": lambda signs: sum(word.surprise for word in signs.unsaid) / max(1, len(signs.rarity)),
 }
 PLAIN = tuple(name for name in FEATURES if name != "agreement")  # what a scale weighs where none were drawn
-SAMPLED = ("mean", "spread", "doubtful", "agreement", "rarest", "rare", "rare_3", "short")  # and where they were
+SAMPLED = ("mean", "spread", "doubtful", "agreement")  # and where they were
 
 
 def _lowest_span(log_probs: tuple[float, ...]) -> float:
     """The mean of the least probable _SPAN pieces in a row."""
     count = min(_SPAN, len(log_probs))
     return np.convolve(log_probs, np.ones(count) / count, "valid").min()
+
+
+@lru_cache(maxsize=256)  # a page that is drawn again asks again
+def agreement(translation: str, samples: tuple[str, ...]) -> tuple[float, str]:
+    """chrF (0 to 100; it leaves spaces out) of the translation against each sample, the mean over the half that agrees
+    least; and the sample in the middle of that half.
+
+    Where models are sure, samples agree: Fomicheva et al. 2020, "Unsupervised quality estimation for neural machine
+    translation", sec. 3.2 (lexical similarity), with chrF and with samples in place of dropout. Samples in the other
+    half are often the translation itself, even where models are unsure.
+    """
+    metric = _metric()
+    scores = sorted((metric.corpus_score([translation], [[sample]]).score, sample) for sample in samples)
+    half = scores[: math.ceil(len(scores) / 2)]
+    return sum(score for score, _ in half) / len(half), half[len(half) // 2][1]
+
+
+@cache
+def _metric():
+    from sacrebleu.metrics import CHRF  # not needed for most models
+
+    return CHRF()

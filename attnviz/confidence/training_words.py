@@ -20,6 +20,7 @@ from attnviz.trace import Token, Trace
 
 FILE = "words.txt.gz"  # of the source
 TARGET_FILE = "target-words.txt.gz"  # of the translations
+FILES = FILE, TARGET_FILE
 PART = 4  # letters of a part of a compound, at least
 LARGEST = 64 * 2**20  # bytes of the file's text
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -66,9 +67,7 @@ class TrainingWords:
 
     def save(self, path: Path) -> None:
         """Write the number of sentences, then the words in alphabetical order with their counts."""
-        lines = [str(self.sentences), *(f"{word} {count}" for word, count in sorted(self.counts.items()))]
-        content = gzip.compress("\n".join(lines).encode(), mtime=0)
-        atomic.replace(Path(path), lambda temporary: temporary.write_bytes(content))
+        write_lines(path, [str(self.sentences), *(f"{word} {count}" for word, count in sorted(self.counts.items()))])
 
     def count(self, word: str) -> int:
         """How many training sentences have the word; of "Tom's", at least as many as of its rarest part."""
@@ -84,6 +83,21 @@ class TrainingWords:
     def new(self, trace: Trace | Measured) -> list[Word]:
         """The words of a trace's source that no training sentence has."""
         return [word for word in words(trace) if not self.count(word.text)]
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a packed text file. Raises CheckpointError."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(storage.read(path, LARGEST))) as file:
+            return file.read(LARGEST).decode().splitlines()
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise unreadable(path, error) from None
+
+
+def write_lines(path: Path, lines: Sequence[str]) -> None:
+    """Write a packed text file, whole or not at all; the same lines give the same bytes."""
+    content = gzip.compress("\n".join(lines).encode(), mtime=0)
+    atomic.replace(Path(path), lambda temporary: temporary.write_bytes(content))
 
 
 def words(trace: Trace | Measured) -> list[Word]:

@@ -19,9 +19,9 @@ from pathlib import Path
 from tqdm import tqdm
 
 from attnviz import alignment, gold, storage
-from attnviz.confidence.agreement import SAMPLES
 from attnviz.confidence.calibration import Calibration, calibrate
-from attnviz.confidence.signs import signs
+from attnviz.confidence.lexicon import Lexicon
+from attnviz.confidence.signs import SAMPLES, signs
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.data import MOST_PIECES, corpora
 from attnviz.data.readers import Pairs
@@ -237,6 +237,7 @@ def confidence(
     known_words: TrainingWords,
     samplers: Sequence[Translator] = (),
     target_words: TrainingWords | None = None,
+    lexicon: Lexicon | None = None,
 ) -> Calibration:
     """The scale of the model's confidence, fitted to the chrF (without spaces) of its greedy translations of `val`.
 
@@ -248,6 +249,6 @@ def confidence(
     for result, (_, target) in zip(traces, val, strict=True):
         if not isinstance(result, TextError):
             samples = [sample for sampler in samplers for sample in sampler.samples(result.text, SAMPLES)]
-            rows.append(signs(result, known_words, samples, target_words))
+            rows.append(signs(result, known_words, samples, target_words, lexicon))
             scores.append(chrf(["".join(result.translation.split())], ["".join(target.split())]))
     return calibrate(rows, scores)

@@ -8,7 +8,8 @@ from pathlib import Path
 import torch
 
 from attnviz import __version__, evaluation, loading
-from attnviz.confidence import calibration, training_words
+from attnviz.confidence import calibration, lexicon, training_words
+from attnviz.confidence.lexicon import Lexicon
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.data import corpora
 from attnviz.evaluation import evaluate
@@ -44,9 +45,11 @@ def typed_sentences(translator: Translator, corpus: corpora.Corpus, root: Path) 
     known_words = TrainingWords.learn(source for source, _ in corpus.train)
     known_words.save(Path(root) / translator.pair / training_words.FILE)
     target_words = _target_words(translator, corpus, root)
+    usual = Lexicon.learn(corpus.train, translator.task.source, translator.task.target)
+    usual.save(Path(root) / translator.pair / lexicon.FILE)
     samplers = _samplers(translator, root)
     prints = {sampler.name: checkpoints.fingerprint(sampler.name, root) for sampler in samplers}
-    fitted = evaluation.confidence(translator, corpus.val, known_words, samplers, target_words)
+    fitted = evaluation.confidence(translator, corpus.val, known_words, samplers, target_words, usual)
     confidence = replace(fitted, samplers=prints)
     return content | {"copied": evaluation.copied(translator), "confidence": confidence.to_dict()}
 

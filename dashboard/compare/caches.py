@@ -26,7 +26,7 @@ def judge(name: str) -> confidence.Judge | None:
     root = catalogue.root_of(name)
     pair = root / ModelName.parse(name).pair
     files = (root / name / CARD, pair / FILE)
-    stamps = storage.stamp(*files, *sorted(pair.glob(f"*/{WEIGHTS}")))
+    stamps = storage.stamp(*files, *sorted(pair.glob("*.gz")), *sorted(pair.glob(f"*/{WEIGHTS}")))
     return _judge(name, str(root), stamps) if all(map(Path.is_file, files)) else None
 
 

@@ -20,7 +20,7 @@ from dashboard.browser.plot import Cell, named, plots
 from dashboard.choices.options import kind_title
 from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, head_name
 from dashboard.markup import tables
-from dashboard.markup.text import escape, markdown, number
+from dashboard.markup.text import escape, hatched_heads, markdown, number
 from dashboard.session import address, caches, memory
 from dashboard.shell import turns
 from dashboard.shell.problems import sentence
@@ -96,7 +96,7 @@ def _overview(current: HeadsScene, after: Trace, off: tuple[Head, ...], kind: st
     figure = figures.overview(after, kind, root=current.choices.root, off=off, dark=dark)
     here = any(head.kind == kind for head in off)
     marks = "Crossed out: heads that are switched off" if here else "No head of this kind is switched off"
-    words = f'<p class="what">{kind_title(kind)} without these heads{forced}. {marks}.</p>'
+    words = f'<p class="what">{kind_title(kind)} without these heads{forced}. {marks}.{hatched_heads(after, kind)}</p>'
     return words, named(figure, f"heads without some {kind}", dark)
 
 

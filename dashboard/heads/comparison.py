@@ -15,7 +15,7 @@ from dashboard.choices.options import kind_title, model_title
 from dashboard.heads import scene, sources, syntax
 from dashboard.heads.scene import COLUMNS, MOST, HeadsScene, head_name
 from dashboard.markup import tables, terms
-from dashboard.markup.text import escape, in_language, markdown, reading, removed
+from dashboard.markup.text import escape, hatched, hatched_heads, in_language, markdown, reading, removed
 from dashboard.session import address, caches, catalogue
 from dashboard.shell.problems import SceneError
 
@@ -69,7 +69,8 @@ def show(current: HeadsScene, dark: bool) -> None:
 def _map(current: HeadsScene, name: str, grid: Grid, dark: bool) -> Cell:
     """A map under its name, with notes on hidden weight and on the mean, and what can be read from it."""
     notes = [removed(grid), "Statistics of a mean are not the mean of the statistics" if grid.head is None else ""]
-    note = f'<p class="what">{". ".join(filter(None, notes))}.</p>' if any(notes) else ""
+    words = "".join(f" {note}." for note in notes if note) + hatched(grid)
+    note = f'<p class="what">{words.strip()}</p>' if words else ""
     figure = named(
         figures.heatmap(grid, dark=dark, written=False),
         f"heatmap {current.choices.kind} {name}",
@@ -200,9 +201,10 @@ def _other_overview(side: HeadsScene, dark: bool) -> Cell:
     """All heads of the kind, under the model, its text and its output."""
     languages, kind = side.choices.languages, side.choices.kind
     output = f" → {in_language(side.target, languages.target)}" if side.target else ""
+    hidden = hatched_heads(side.shown, kind)
     words = (
         f"<h4>{escape(side.name)}</h4>"
-        f'<p class="what">{kind_title(kind)}. {in_language(side.text, languages.source)}{output}</p>'
+        f'<p class="what">{kind_title(kind)}. {in_language(side.text, languages.source)}{output}{hidden}</p>'
     )
     figure = figures.overview(side.shown, kind, root=side.choices.root, dark=dark)
     return words, named(figure, f"overview beside {side.name} {kind}", dark, lines=heading.of_heads(side.shown, kind))

@@ -9,7 +9,7 @@ from dashboard.browser.plot import HALF, Cell, named, plots
 from dashboard.choices.options import place_title
 from dashboard.heads.scene import HeadsScene
 from dashboard.markup import tables, terms
-from dashboard.markup.text import escape, reading
+from dashboard.markup.text import escape, hatched, reading
 from dashboard.session import address
 
 
@@ -49,7 +49,7 @@ def _rollout(current: HeadsScene, dark: bool) -> tuple[Cell, str]:
     caption, languages = f"Rollout up to layer {layer + 1}", current.choices.languages
     saved = heading.of_trace(caption, current.shown)
     figure = named(figures.heatmap(grid, dark=dark, written=False, room=HALF), name, dark, lines=saved)
-    cell = Cell(_rollout_words(layer), figure, reading(grid, languages.unit))
+    cell = Cell(_rollout_words(layer, grid), figure, reading(grid, languages.unit))
     return cell, tables.grid_table(caption, grid, languages, grid.weights, ".2f")
 
 
@@ -63,11 +63,11 @@ def _grid(current: HeadsScene, layer: int) -> Grid:
     return select.select(rollout.rollout(current.trace, kind), kind, layer, words=current.choices.words)
 
 
-def _rollout_words(layer: int) -> str:
+def _rollout_words(layer: int, grid: Grid) -> str:
     layers = "layer 1" if layer == 0 else f"layers 1 to {layer + 1}"
     return (
         f'<p class="what">Rollout of {layers}: half the mean of the heads plus half the residual connection, '
-        "multiplied layer by layer.</p>"
+        f"multiplied layer by layer.{hatched(grid)}</p>"
     )
 
 

@@ -13,7 +13,7 @@ from dashboard.choices.options import kind_title
 from dashboard.heads import syntax
 from dashboard.heads.scene import COLUMNS, HeadsScene, head_name
 from dashboard.markup import tables
-from dashboard.markup.text import escape, hatched, reading, removed
+from dashboard.markup.text import escape, hatched, hatched_heads, reading, removed
 from dashboard.session import address
 from dashboard.shell import widgets
 from dashboard.shell.frame import slider_value
@@ -56,7 +56,7 @@ def _all_words(current: HeadsScene) -> str:
     )
     return (
         '<p class="small">In each map, rows are queries and columns are keys. A stronger colour means more '
-        f"weight. Click a map to open the head below.{sorted_}</p>"
+        f"weight. Click a map to open the head below.{sorted_}{hatched_heads(current.shown, current.choices.kind)}</p>"
     )
 
 

@@ -72,11 +72,17 @@ def number(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 
+_HATCHED = " Hatched: cells that the query cannot see. A decoder does not see the tokens that come after its own."
+
+
 def hatched(grid: Grid) -> str:
     """What the hatched cells of a map are; nothing where it has none."""
-    if grid.visible.all():
-        return ""
-    return " Hatched: cells that the query cannot see. A decoder does not see the tokens that come after its own."
+    return "" if grid.visible.all() else _HATCHED
+
+
+def hatched_heads(trace: Trace, kind: str) -> str:
+    """The same of the maps of all heads of a kind."""
+    return "" if all(trace.visible(heads).all() for heads in trace.maps if heads.kind == kind) else _HATCHED
 
 
 def removed(grid: Grid) -> str:

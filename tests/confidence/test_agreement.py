@@ -10,8 +10,7 @@ from judged import SURE, made
 from sacrebleu.metrics import CHRF
 
 from attnviz import confidence, loading
-from attnviz.confidence.agreement import SAMPLES, agreement
-from attnviz.confidence.signs import SAMPLED
+from attnviz.confidence.signs import SAMPLED, SAMPLES, agreement
 from attnviz.models import checkpoints
 
 NAME, SAMPLERS = "en-fr/bahdanau", ("en-fr/transformer", "en-fr/luong-dot")

@@ -8,6 +8,7 @@ import pytest
 from judged import SURE, made
 
 from attnviz.confidence import Scale, calibrate, fit, judgement
+from attnviz.confidence.lexicon import Unsaid
 
 
 def test_calibration_finds_what_goes_with_poor_translations():
@@ -39,6 +40,15 @@ def test_what_a_rule_calls_outside_counts_as_flagged():
         read[place] = replace(read[place], complete=False)
     result = calibrate(read, scores)
     assert result.sentences == 600 and result.worst_tenth == 1.0 and 10 / 300 <= result.best_half <= 0.05
+
+
+def test_words_left_out_are_flagged_of_a_small_share_of_the_better_half():
+    """Whatever their probabilities; with what else is flagged, it is a twentieth."""
+    read, scores = made()
+    read = [replace(each, unsaid=(Unsaid("dog", ("chien",), number / 100),)) for number, each in enumerate(read)]
+    result = calibrate(read, scores)
+    best = [each for each, score in zip(read, scores) if score >= np.median(scores)]
+    assert sum(each.surprise > result.scale.unsaid for each in best) in (2, 3, 4) and 0 < result.best_half <= 0.05
 
 
 def test_fit_by_hand():

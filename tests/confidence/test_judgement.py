@@ -7,6 +7,7 @@ import pytest
 
 from attnviz.alignment import Covered
 from attnviz.confidence import FEATURES, Scale, Signs, TrainingWords, Word, judgement, signs
+from attnviz.confidence.lexicon import Unsaid
 from attnviz.networks.loops import Loop
 from attnviz.trace import Token, Trace
 
@@ -106,6 +107,18 @@ def test_reasons_name_what_differs():
     )
 
 
+def test_words_left_out_and_made_up_count_together():
+    """In nats: a word of which no usual translation is there, and words that no training sentence has."""
+    seen = replace(
+        SURE, unsaid=(Unsaid("battle", ("bataille", "combat", "champ", "lutte"), 3.0), Unsaid("a", ("b",), 1))
+    )
+    reason = "None of the usual translations of “battle” is in the translation: bataille, combat, champ."
+    assert judgement(seen, replace(SCALE, unsaid=3.9)).level == "unusual" and seen.surprise == 4.0
+    usual = judgement(seen, replace(SCALE, unsaid=4.1))
+    assert usual.level == "usual" == judgement(seen, SCALE).level and usual.reasons[0] == reason
+    assert judgement(replace(seen, invented=(("noiseau", -0.1),)), replace(SCALE, unsaid=4.1)).level == "unusual"
+
+
 def test_a_trace_without_log_probabilities():
     with pytest.raises(
         ValueError, match="must be of pieces and have their log-probabilities; got en-fr/x at the level of pieces"
@@ -180,6 +193,10 @@ def test_a_scale_refuses_strange_weights_and_thresholds():
         Scale(0.0, {"colour": 1.0})
     with pytest.raises(ValueError, match="thresholds must be 0 <= unusual <= outside <= 1; got 0.9 and 0.5"):
         Scale(0.0, {}, 0.9, 0.5)
+    with pytest.raises(ValueError, match="usual must be at most 0, and unsaid at least 0; got 0.5 and 0.0"):
+        Scale(0.0, {}, usual=0.5)
+    with pytest.raises(ValueError, match="numbers must be finite"):
+        Scale(0.0, {}, unsaid=math.nan)
 
 
 def test_every_feature_is_a_number():

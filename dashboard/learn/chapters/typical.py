@@ -17,7 +17,7 @@ from dashboard.heads.syntax import question, rows_of_model
 from dashboard.learn.chapter import SENTENCE, Chapter, Drawn, column, heads_state
 from dashboard.markup import tables
 from dashboard.markup.terms import says
-from dashboard.markup.text import escape
+from dashboard.markup.text import escape, hatched
 from dashboard.session import caches
 
 SHOWN = {  # pattern -> where a head of it looks
@@ -66,12 +66,12 @@ def best(trace: Trace, name: str) -> Best:
 
 def _cell(trace: Trace, name: str, shown: Best, dark: bool) -> Cell:
     pattern, head = PATTERNS[name], shown.head
+    grid = select(trace, head.kind, head.layer, head.head)
     words = (
         f"<h4>{escape(pattern.title)}: {_named(head)}</h4>"
         f'<p class="small">It looks at {escape(SHOWN[name])}. '
-        f"Score {shown.score:.2f}; uniform attention {shown.chance:.2f}.</p>"
+        f"Score {shown.score:.2f}; uniform attention {shown.chance:.2f}.{hatched(grid)}</p>"
     )
-    grid = select(trace, head.kind, head.layer, head.head)
     title, *texts = heading.of_map(trace, grid)
     lines = [title, f"The head most like the pattern “{pattern.title}”", *texts]
     return words, named(heatmap(grid, dark=dark), f"pattern {pattern.title}", dark, lines=lines)

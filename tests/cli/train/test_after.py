@@ -7,7 +7,7 @@ import tiny
 
 from attnviz import confidence, evaluation, loading, moments
 from attnviz.__main__ import main
-from attnviz.confidence.agreement import SAMPLES
+from attnviz.confidence.signs import SAMPLES
 from attnviz.data.tasks import TASKS
 from attnviz.models import checkpoints
 

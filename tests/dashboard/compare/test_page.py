@@ -49,6 +49,9 @@ def test_each_map_of_the_transformer(kind, special):
     grid = scene(app).columns[0].grid
     assert (grid.kind, grid.layer, grid.head) == (kind, 0, 1)
     assert special == "true" or grid.removed.any()
+    assert ("Hatched: cells that the query cannot see." in captions.shown_map(scene(app).columns[0])) == (
+        kind == "decoder"
+    )
 
 
 def test_a_new_sentence_and_then_none():
@@ -184,6 +187,9 @@ def test_local_attention_shows_its_predicted_places():
     [column] = scene(app).columns
     assert len(column.windows) == len(column.queries) and "predicts" in captions.shown_map(column)
     assert f"predicted place {column.windows[2][0] + 1:.1f}" in captions.step(column, 2)
+    missing = "A bracket is missing where the window reaches beyond the sentence."  # its end is off the map
+    assert missing in captions.shown_map(column)
+    assert missing not in captions.shown_map(dataclasses.replace(column, windows=((len(column.grid.keys) / 2, 1.0),)))
     hidden = scene(run(show=["Luong local"], special="false")).columns[0]
     assert hidden.windows == column.windows[:-1]
     words = scene(run(show=["Luong local"], units="words")).columns[0]

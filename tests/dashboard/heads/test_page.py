@@ -72,6 +72,19 @@ def test_a_map_that_words_cannot_have_is_said(models, monkeypatch):
     )
 
 
+@pytest.mark.parametrize("kind", ["decoder", "encoder"])
+def test_hatched_cells_are_explained_at_every_map_that_has_them(kind):
+    app = sound(run(kind=KINDS[kind], compare=["layer 1, head 1", "layer 1, head 2"], off=f"{kind} layer 1, head 1"))
+    maps = [
+        cells(app, "overview")[0],
+        cells(app, "closeup")[0],
+        *cells(app, "compared")[:2],
+        cells(app, "without")[0],
+    ]
+    for drawn in maps:
+        assert ("Hatched: cells that the query cannot see." in drawn["words"]) == (kind == "decoder"), drawn["words"]
+
+
 def test_the_overview_follows_order_and_colour():
     app = sound(run(order="Entropy (nats)", color="Maximum weight"))
     [overview] = cells(app, "overview")

@@ -1,0 +1,202 @@
+"""The usual translations of each word, learnt from the training sentences: a content word of a source none of whose
+usual translations is in the translation was probably left out, changed, or spelt wrongly.
+
+The alignment is IBM model 1 (Brown et al. 1993, "The mathematics of statistical machine translation", sec. 4.4), which
+confidence estimation has long used (Blatz et al. 2004; Specia et al. 2013, QuEst). checkpoints/<pair>/lexicon.txt.gz
+"""
+
+import functools
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from attnviz import arguments, function_words
+from attnviz.confidence.training_words import read_lines, write_lines
+from attnviz.data.styles import UNSPACED
+from attnviz.models.checkpoint_files import unreadable
+
+FILE = "lexicon.txt.gz"
+SOURCE_STEM, TARGET_STEM = 6, 5  # first letters of a word, which its inflected forms share
+ROUNDS = 4  # of expectation maximisation
+LEAST, MOST = 0.02, 12  # the probability of a translation, and how many of them a word has
+LIFT = 4  # a translation is this many times as frequent beside the word as elsewhere
+FEWEST = 3  # sentences that have the word
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_NO_SPACES = re.compile(f"[{UNSPACED}]")
+Pairs = Sequence[tuple[str, str]]
+
+
+class Entry(NamedTuple):
+    """translations : a form of each usual translation. sentences : training sentences that have the word. translated :
+    those whose translation has one of these."""
+
+    translations: tuple[str, ...]
+    sentences: int
+    translated: int
+
+    @property
+    def surprise(self) -> float:
+        """-ln of the probability that a right translation has none of them, with half a sentence more of each kind."""
+        return -math.log(1 - (self.translated + 0.5) / (self.sentences + 1))
+
+
+class Unsaid(NamedTuple):
+    """A word of a source, its usual translations, and `Entry.surprise`."""
+
+    text: str
+    translations: tuple[str, ...]
+    surprise: float
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """entries : the first letters of a source word -> its translations."""
+
+    entries: dict[str, Entry] = field(repr=False)
+
+    @classmethod
+    def learn(cls, pairs: Pairs, source: str, target: str) -> "Lexicon":
+        """From training pairs of these languages; one that is there several times counts once."""
+        pairs = list(dict.fromkeys(pairs))
+        sides = [(list(_source(text, source)), _target(translation, target)) for text, translation in pairs]
+        listed = _usual([(words, list(translations)) for words, translations in sides])
+        have, translated = Counter(), Counter()
+        forms: dict[tuple[str, str], Counter[str]] = {}
+        for words, translations in sides:
+            have.update(words)
+            for word in words:
+                stems = [stem for stem in listed.get(word, ()) if stem in translations]
+                translated[word] += bool(stems)
+                for stem in stems:
+                    forms.setdefault((word, stem), Counter())[translations[stem]] += 1
+        return cls(
+            {
+                word: Entry(
+                    tuple(forms[word, stem].most_common(1)[0][0] for stem in stems), have[word], translated[word]
+                )
+                for word, stems in listed.items()
+            }
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> "Lexicon":
+        """Read what `save` wrote. Raises CheckpointError."""
+        path = arguments.path("path", path)
+        entries = {}
+        try:
+            for word, sentences, translated, *translations in map(str.split, read_lines(path)):
+                entries[word] = Entry(tuple(translations), int(sentences), int(translated))
+                entries[word].surprise  # noqa: B018  a damaged count raises here
+        except (ValueError, ArithmeticError) as error:
+            raise unreadable(path, error) from None
+        return cls(entries)
+
+    def save(self, path: Path) -> None:
+        """Write a line a word: the word, its counts, its translations."""
+        rows = sorted(self.entries.items())
+        write_lines(path, [" ".join((word, f"{e.sentences} {e.translated}", *e.translations)) for word, e in rows])
+
+    def unsaid(self, text: str, translation: str, source: str, target: str) -> tuple[Unsaid, ...]:
+        """The content words of a text whose usual translations are all missing, the most surprising first."""
+        said, plain = _target(translation, target), _plain(translation).replace(" ", "")
+        missing = []
+        for stem, word in _source(text, source).items():
+            entry = self.entries.get(stem)
+            if entry and not any(_is_in(_stem(form, TARGET_STEM), said, plain) for form in entry.translations):
+                missing.append(Unsaid(word, entry.translations, entry.surprise))
+        return tuple(sorted(missing, key=lambda word: -word.surprise))
+
+
+def _is_in(stem: str, said: dict[str, str], plain: str) -> bool:
+    """Also within a longer word, as in a compound, and anywhere in a text without spaces."""
+    return stem in said or ((len(stem) == TARGET_STEM or bool(_NO_SPACES.search(stem))) and stem in plain)
+
+
+def _usual(sides: Sequence[tuple[list[str], list[str]]]) -> dict[str, list[str]]:
+    """The stems of the usual translations of each word that FEWEST sentences have, the most probable first."""
+    sides = [(words, stems) for words, stems in sides if words and stems]
+    if not sides:
+        return {}
+    words, stems, rows, columns, probability, together = _model_1(sides)
+    have, frequent = (Counter(word for side in sides for word in side[i]) for i in (0, 1))
+    result: dict[str, list[str]] = {}
+    for place in np.argsort(-probability, kind="stable").tolist():
+        word, stem = words[rows[place]], stems[columns[place]]
+        count = together[place]
+        if not word or have[word] < FEWEST or probability[place] < LEAST or count < 2:
+            continue
+        if count / have[word] >= LIFT * frequent[stem] / len(sides):
+            result.setdefault(word, []).append(stem)
+    return {word: listed[:MOST] for word, listed in result.items()}
+
+
+def _model_1(sides: Sequence[tuple[list[str], list[str]]]):
+    """words, stems : the two vocabularies; the first word is "", which stands for no word. rows, columns : of each pair
+    of a word and a stem that some sentences share. probability : of the stem, given the word. together : how many
+    sentences have both.
+    """
+    words: dict[str, int] = {"": 0}
+    stems: dict[str, int] = {}
+    left, right, target, count = [], [], [], 0
+    for source, translations in sides:
+        asked = np.array([0, *(words.setdefault(word, len(words)) for word in source)])
+        answers = np.array([stems.setdefault(stem, len(stems)) for stem in translations], dtype=np.int64)
+        left.append(np.repeat(asked, len(answers)))
+        right.append(np.tile(answers, len(asked)))
+        target.append(np.tile(np.arange(count, count + len(answers)), len(asked)))
+        count += len(answers)
+    left, right, target = (np.concatenate(parts) for parts in (left, right, target))
+    pairs, inverse, together = np.unique(left * len(stems) + right, return_inverse=True, return_counts=True)
+    rows, columns = np.divmod(pairs, len(stems))
+    probability = np.ones(len(pairs))
+    for _ in range(ROUNDS):
+        weights = probability[inverse]
+        weights /= np.bincount(target, weights, minlength=count)[target]
+        expected = np.bincount(inverse, weights, minlength=len(pairs))
+        probability = expected / np.bincount(rows, expected)[rows]
+    return list(words), list(stems), rows, columns, probability, together
+
+
+def _source(text: str, language: str) -> dict[str, str]:
+    """The stems of the content words of a source, and the words as typed; without what follows an apostrophe."""
+    words = (match.group() for match in _WORD.finditer(text) if _is_content(match.group(), language))
+    return {_stem(word, SOURCE_STEM): re.split("['’]", word)[0] for word in words if len(word) > 1}
+
+
+def _target(text: str, language: str) -> dict[str, str]:
+    """The stems of the content words of a translation, and their forms in lower case."""
+    words = (match.group().lower() for match in _LETTERS.finditer(text))
+    return {_stem(word, TARGET_STEM): word for word in words if _is_content(word, language)}
+
+
+@functools.lru_cache(2**17)
+def _is_content(word: str, language: str) -> bool:
+    return language not in _languages() or function_words.kind(word, language) == function_words.CONTENT
+
+
+@functools.cache
+def _languages() -> Iterable[str]:
+    return frozenset(function_words.languages())
+
+
+@functools.lru_cache(2**17)
+def _stem(word: str, letters: int) -> str:
+    """The first letters of a word, small and without accents; the whole word in Chinese and Japanese."""
+    plain = _plain(re.split("['’]", word)[0])
+    return plain if _NO_SPACES.search(plain) else plain[:letters]
+
+
+def _plain(text: str) -> str:
+    """In lower case, and without accents where the text has no Chinese or Japanese characters."""
+    lower = text.lower()
+    if _NO_SPACES.search(lower):
+        return lower
+    return "".join(c for c in unicodedata.normalize("NFD", lower) if not unicodedata.combining(c))

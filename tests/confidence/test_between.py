@@ -1,0 +1,70 @@
+"""What only one of the two sides has: numbers, powers and units that differ, and phrases that only the translation says
+twice."""
+
+import pytest
+
+from attnviz.confidence.between import changed, lost_units, repeated
+
+
+@pytest.mark.parametrize(
+    "text, translation, differ",
+    [
+        ("It is 10².", "C'est 102.", ("10", "²", "102")),
+        ("It is 10².", "C'est 10².", ()),
+        ("at 5:45", "à 17h455", ("5", "45", "17", "455")),
+        ("24,310 people, 3.5 each", "24.310 Leute, je 3,5", ()),
+        ("4 people", "quatre personnes", ()),  # a small number may be a word
+        ("4 people", "14 personnes", ("4", "14")),
+        ("47 people", "des gens", ("47",)),
+        ("in 1998", "一九九八年に", ()),
+        ("He is 25.", "彼は２５歳です。", ()),  # full-width digits are digits
+        ("two halves of ½", "deux moitiés de 12", ("½", "12")),
+        ("I get up at six.", "私は毎朝６時に起きる。", ()),  # in words on one side, in digits on the other
+        ("I get up at six.", "私は毎朝７時に起きる。", ("7",)),
+        ("Two hundred and five men and twenty-five dogs", "205 hommes et 25 chiens", ()),
+        ("three thousand four hundred cats", "3 400 chats", ()),
+        ("in a couple of days", "２、３日で", ()),
+    ],
+)
+def test_numbers(text, translation, differ):
+    assert changed(text, translation) == differ
+
+
+@pytest.mark.parametrize(
+    "text, translation, lost",
+    [
+        ("3.5 km long", "3,5 Kmmm de long", ("km",)),
+        ("3.5 km long", "3,5 km de long", ()),
+        ("3.5 km long", "3,5 kilomètres de long", ()),
+        ("30 g of sugar and 2 l of milk", "30 Zucker und 2 Liter Milch", ("g",)),
+        ("65 m² for €1,150", "65 m² pour 1 150 euros", ()),
+        ("4.2% at 20 °C", "4,2 Prozent", ("°",)),
+        ("26.2 miles", "environ 26", ("miles",)),
+        ("3 men", "trois hommes", ()),  # the m of men is no unit
+        ("100 km", "100キロ", ()),
+        ("85 km/h", "85 Km beim Surf", ("km/h",)),
+        ("85 km/h", "85 Kilometern pro Stunde", ()),
+        ("85 km/h", "85 km/h", ()),
+        ("60 mph and 3 m/s", "60 mi/h et 3 mètres", ("m/s",)),
+    ],
+)
+def test_units(text, translation, lost):
+    assert lost_units(text, translation) == lost
+
+
+@pytest.mark.parametrize(
+    "text, translation, language, phrase",
+    [
+        ("near the flag", "in der Nähe der Flagge in der Nähe der Flagge", "de", "in der nähe der flagge"),
+        ("of medium size", "de taille moyenne de taille moyenne", "fr", "de taille moyenne"),
+        ("jumping high", "la femme saute haut haut", "fr", "haut"),
+        ("We see ourselves", "nous nous voyons", "fr", ""),  # function words may
+        ("near the shop and near the park", "in der Nähe des Ladens und in der Nähe des Parks", "de", ""),
+        ("a man near a woman", "ein Mann in der Nähe, eine Frau in der Nähe", "de", ""),  # one content word, apart
+        ("he loved the work", "qu'il a fait penser à elle, qu'il a fait penser", "fr", "a fait penser"),
+        ("very, very good", "très, très bon bon", "fr", ""),  # the source repeats too
+        ("I saw it", "私はそれを見ました私はそれを見ました", "ja", "私はそれを見"),
+    ],
+)
+def test_repeated(text, translation, language, phrase):
+    assert repeated(text, translation, language) == phrase

@@ -1,0 +1,76 @@
+"""The usual translations of words: learnt, kept in a file, and missed where a translation leaves them out."""
+
+import math
+
+import pytest
+
+from attnviz import gold
+from attnviz.confidence import Judge, Lexicon
+from attnviz.confidence.lexicon import Entry
+from attnviz.models.checkpoint_files import CheckpointError
+
+PAIRS = [
+    *((f"The dog sees {name}.", f"Le chien voit {name}.") for name in ("Anna", "Otto", "Paul", "Emma", "Karl")),
+    *((f"The cat sees {name}.", f"Le chat voit {name}.") for name in ("Anna", "Otto", "Paul", "Emma", "Karl")),
+    *((f"{name} sleeps.", f"{name} dort.") for name in ("Anna", "Otto", "Paul", "Emma", "Karl")),
+    *((f"{name} eats.", f"{name} mange.") for name in ("Anna", "Otto", "Paul", "Emma", "Karl")),
+]
+
+
+@pytest.fixture(scope="module")
+def lexicon():
+    return Lexicon.learn([*PAIRS, PAIRS[0]], "en", "fr")
+
+
+def test_words_and_their_translations(lexicon):
+    assert lexicon.entries["dog"] == Entry(("chien",), 5, 5) and lexicon.entries["sleeps"].translations == ("dort",)
+    assert lexicon.entries["dog"].surprise == pytest.approx(-math.log(1 - 5.5 / 6))
+    assert "the" not in lexicon.entries  # a function word
+
+
+def test_what_a_translation_leaves_out(lexicon):
+    missed = lexicon.unsaid("The DOG sleeps, Anna.", "Anna dort.", "en", "fr")
+    assert [(word.text, word.translations) for word in missed] == [("DOG", ("chien",))]
+    assert not lexicon.unsaid("The dog's cat sleeps.", "Les CHIENS du chat dort.", "en", "fr")  # other forms
+    assert lexicon.unsaid("The dog sleeps.", "Le cihen dort.", "en", "fr")[0].text == "dog"
+    assert lexicon.unsaid("Narita", "", "en", "fr") == ()  # no training sentence has it
+
+
+def test_compounds_and_texts_without_spaces():
+    words = Lexicon({"apple": Entry(("apfel",), 9, 9), "dog": Entry(("犬",), 9, 9)})
+    assert words.unsaid("An apple tree", "ein Apfelbaum", "en", "de") == ()
+    assert words.unsaid("a dog", "黒い犬が走る", "en", "ja") == ()
+    assert words.unsaid("a dog", "黒い猫が走る", "en", "ja")[0].translations == ("犬",)
+
+
+def test_saved_and_read(lexicon, tmp_path):
+    path = tmp_path / "lexicon.txt.gz"
+    lexicon.save(path)
+    assert Lexicon.load(path) == lexicon
+    path.write_bytes(b"no")
+    with pytest.raises(CheckpointError, match="lexicon.txt.gz is damaged"):
+        Lexicon.load(path)
+    Lexicon({"dog": Entry(("chien",), 1, 5)}).save(path)  # more translated than there are
+    with pytest.raises(CheckpointError, match="lexicon.txt.gz is damaged"):
+        Lexicon.load(path)
+
+
+def test_nothing_to_learn_from():
+    assert Lexicon.learn([("a", "b")], "en", "fr").entries == {} == Lexicon.learn([], "en", "fr").entries
+
+
+@pytest.mark.parametrize("pair", ["en-fr", "en-de"])
+def test_translations_by_people_that_lose_a_third_are_seen_and_whole_ones_are_not(pair):
+    """The sentences whose words were linked by hand; the third of the words in the middle goes."""
+    judge = Judge.load(f"{pair}/transformer")
+    cases = [(sentence.source, sentence.target.split()) for sentence in gold.shipped(pair)]
+    cases = [(source, words) for source, words in cases if len(words) >= 9]
+
+    def surprises(source, words):
+        missed = judge.lexicon.unsaid(source, " ".join(words), "en", pair[-2:])
+        return sum(word.surprise for word in missed)
+
+    whole = [surprises(source, words) for source, words in cases]
+    cut = [surprises(source, words[: len(words) // 3] + words[2 * len(words) // 3 :]) for source, words in cases]
+    assert len(cases) >= 20 and max(whole) <= judge.scale.unsaid
+    assert sum(lost > kept + 1 for lost, kept in zip(cut, whole)) >= 0.6 * len(cases), (whole, cut)
