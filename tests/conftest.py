@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 LONG = 80  # characters of a value in the name of a test
 # No page of a test lives long enough to make up for optimised scripts, or to need its memory back: a page opens with a
@@ -27,8 +27,17 @@ DEAD = {
     "health_check_failure_threshold": 2,
     "health_check_timeout_ms": 30_000,
 }
-settings.register_profile("attnviz", deadline=None)  # nothing here is timed: a busy machine is no failure
-settings.load_profile("attnviz")
+# The suite tries the same inputs in each run, so that a change does not fail for what another one left, and tells of
+# the first failing input as it is: to look for a smaller one can take 5 minutes. CONTRIBUTING.md says when to choose
+# another of these by --hypothesis-profile. Nothing is timed: a busy machine is no failure.
+PROFILES = {
+    "suite": dict(derandomize=True, phases=(Phase.explicit, Phase.generate)),
+    "shrink": dict(derandomize=True),
+    "search": dict(),
+}
+for name, choices in PROFILES.items():
+    settings.register_profile(name, deadline=None, print_blob=True, **choices)
+settings.load_profile("suite")
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch: the models are small, and the test processes share the cores
 os.environ["TORCHDYNAMO_DISABLE"] = "1"  # torch.compile takes seconds, more than it saves here
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # else a thread of Ray asks around until the end of the process
