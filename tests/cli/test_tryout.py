@@ -29,6 +29,12 @@ class Attention(nn.Module):
 """
 
 
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """A shorter test of what was learnt."""
+    monkeypatch.setattr(train, "_TESTED", 30)
+
+
 @pytest.fixture
 def mine(tmp_path):
     (tmp_path / "mine.py").write_text(ADDITIVE)
@@ -39,7 +45,7 @@ def mine(tmp_path):
 
 def test_a_module_is_trained_beside_others_and_its_folder_opens_in_a_new_process(mine, tmp_path, capsys):
     out = tmp_path / "out"
-    assert main(["try", mine, "--seconds", "2.4", "--order", "previous", "--out", str(out)]) == 0
+    assert main(["try", mine, "--seconds", "1.2", "--order", "previous", "--out", str(out)]) == 0
     text = capsys.readouterr().out
     rows = [line.split() for line in text.splitlines() if line.startswith(("Yours", "Bahdanau", "Luong"))]
     assert len(rows) == 3 and all(int(row[-3]) > 3 for row in rows)

@@ -90,7 +90,7 @@ def _meet(first, second, axis, renderer) -> bool:
 def checked(sheet: printed.Sheet) -> printed.Sheet:
     """The sheet, once it is seen that it can be saved, and that all of it is on its pages."""
     style = sheet.style
-    for figure in (sheet.figure, *sheet.pages):
+    for figure in {sheet.figure, *sheet.pages}:  # of one sheet it is the same
         with sheet_settings(style, sheet.families):
             assert faults(figure) == []
         wide, high = (72 * side for side in figure.get_size_inches())

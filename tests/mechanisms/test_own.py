@@ -17,6 +17,7 @@ from source_files import DASHBOARD, LIBRARY, ROOT, below_root, nodes
 import attnviz
 from attnviz import figures, inside, mechanisms, select
 from attnviz.__main__ import main
+from attnviz.data.tasks import reverse
 from attnviz.figures import theme
 from attnviz.mechanisms import ALL, Config, Mechanism
 from attnviz.models import checkpoints
@@ -24,7 +25,7 @@ from attnviz.networks.registry import build, options
 from dashboard.choices import settings
 
 NAME = "reverse/luong-cosine"
-SMALL = ("--epochs", "1", "--limit", "300", "--threads", "1", "--set", "width=16", "--set", "embedding_width=16")
+SMALL = ("--epochs", "1", "--threads", "1", "--set", "width=16", "--set", "embedding_width=16")
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +39,11 @@ def file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(file):
-    """A folder with the checkpoint of a short training on the letters of reverse."""
-    out = file.parent / "checkpoints"
-    command = ("train", "--pair", "reverse", "--mechanism", f"{file}:COSINE", "--out", str(out), *SMALL)
+    """A folder with the checkpoint of a short training on some letters of reverse, without its thousand tests."""
+    out, letters = file.parent / "checkpoints", file.parent / "letters.tsv"
+    letters.write_text("".join(f"{source}\t{target}\n" for source, target in reverse.read(count=300).train))
+    own = ("--tsv", str(letters), "--style", "symbols", "--val-size", "20")
+    command = ("train", "--pair", "reverse", "--mechanism", f"{file}:COSINE", "--out", str(out), *own, *SMALL)
     try:
         assert main([*command]) == 0
         yield out

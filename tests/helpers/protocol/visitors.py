@@ -1,13 +1,15 @@
 """What hostile visitors without a browser share: runs, large values, and the server's memory after they have left."""
 
 import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from client import Client
 from processes import memories
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-LEFT = 12  # s: longer than config.toml lets the server hold who has left
+LEFT = 1  # s that the server of a test holds who has left, whom config.toml lets it hold for longer
+CLEANED = LEFT + 4.5  # s after which warm_up.py has looked for who has left, and collected what was theirs
 WAIT = 300  # s at most, never waited in full
 
 
@@ -28,13 +30,15 @@ def sentence_of(client: Client, text: str, count: int = 1) -> bytes:
 
 
 async def settled(pid: int, wanted: float = 0) -> int:
-    """MB of the server's process after its visitors have left: once it is what is wanted or does not change, or half a
+    """MB of the server's process after its visitors have left: once it is what is wanted, or no longer falls, or half a
     minute later."""
-    await asyncio.sleep(LEFT)
-    last = 0
-    for _ in range(10):
-        if memories(pid)[0] <= max(wanted, 0 if wanted else last):
+    end = time.monotonic() + 30
+    if not wanted:
+        await asyncio.sleep(CLEANED)
+    last = memories(pid)[0]
+    while time.monotonic() < end and last > wanted:
+        await asyncio.sleep(0.2 if wanted else 2)
+        before, last = last, memories(pid)[0]
+        if not wanted and last >= before:
             break
-        last = memories(pid)[0]
-        await asyncio.sleep(2)
-    return memories(pid)[0]
+    return last

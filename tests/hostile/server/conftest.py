@@ -3,6 +3,7 @@
 import pytest
 import serving
 import tiny
+from visitors import LEFT
 
 
 @pytest.fixture(scope="session")
@@ -17,5 +18,6 @@ def public(tmp_path_factory, log):
     root = tmp_path_factory.mktemp("public") / "checkpoints"
     tiny.write_models(root)
     options = {"ATTNVIZ_CHECKPOINTS": str(root), "ATTNVIZ_PUBLIC": "1", "ATTNVIZ_ALLOW": "uploads"}
+    options["STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL"] = str(LEFT)
     with log.open("wb") as file, serving.running(log=file, **options) as running:
         yield running
