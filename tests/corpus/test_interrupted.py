@@ -17,7 +17,7 @@ from corpora_files import same_files, write_lines
 from attnviz import corpus
 
 MODEL = "en-fr/transformer"
-SENTENCES = [english for english, _ in tiny.sentences(22, 1)] * 130  # eight shards
+SENTENCES = [english for english, _ in tiny.sentences(22, 1)] * 65  # eight shards
 
 
 def has_a_shard(folder, pid):
@@ -59,7 +59,7 @@ def begin(root, lines, tmp_path):
             ),  # a shell's background job would ignore it
         )
         while running.poll() is None and not reached(tmp_path / "out", running.pid):
-            time.sleep(0.1)
+            time.sleep(0.02)  # a shard takes longer
         time.sleep(0.3 if reached is has_workers else 0)  # so that Python runs in them
         started.extend(processes.family(running.pid))
         return running, [child for child in started if "spawn_main" in processes.command(child)]

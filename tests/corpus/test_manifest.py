@@ -50,9 +50,23 @@ def whole(settings, tmp_path_factory):
     return folder
 
 
+FIRST_MODEL, BETWEEN, LAST_SHARD = 2, 6, 11  # shards that are done when the sentences change
+
+
 @pytest.mark.xdist_group("inputs")
-@pytest.mark.parametrize("progress", [2, 6, 11])  # in the first model, between the two, after the last shard
-@pytest.mark.parametrize("change", [replaced, appended, cut, of_the_same_size_and_time, deleted])
+@pytest.mark.parametrize(
+    "change, progress",
+    [
+        *((replaced, progress) for progress in (FIRST_MODEL, BETWEEN, LAST_SHARD)),
+        (appended, FIRST_MODEL),
+        (appended, LAST_SHARD),
+        (cut, BETWEEN),
+        (cut, LAST_SHARD),
+        (of_the_same_size_and_time, LAST_SHARD),
+        (deleted, BETWEEN),
+        (deleted, LAST_SHARD),
+    ],
+)
 def test_sentences_that_change_stop_the_run(change, progress, settings, whole, tmp_path):
     path = tmp_path / "in.txt"
     shutil.copyfile(settings.input, path)

@@ -6,7 +6,17 @@ from xdist.scheduler import LoadGroupScheduling
 
 # What takes long begins first, so that all processes end together. Those with a browser, which waits at times, are
 # apart from each other: beside each runs what computes.
-FIRST = ("browser-compare", "ray", "hf", "browser-others", "people", "hostile-server", "nginx")
+FIRST = (
+    "browser-compare",
+    "ray",
+    "hf",
+    "browser-others",
+    "people",
+    "hostile-server",
+    "public-server",
+    "nginx",
+    "interrupted",
+)
 
 # Marked `slow`: these groups, what needs a browser or a cluster, what trains, and what feeds the product hostile input.
 SLOW_FIXTURES = {"chrome", "cluster"}

@@ -43,12 +43,19 @@ def test_each_has_a_value_of_its_own_and_is_documented(name, monkeypatch):
         ),
     ],
 )
-def test_a_server_with_a_wrong_setting_says_so_in_one_line_and_does_not_start(name, value, reason):
+def test_a_wrong_setting_is_refused(name, value, reason, monkeypatch):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError) as error:
+        settings.check()
+    assert str(error.value) == f"{name} {reason}"
+
+
+def test_a_server_with_a_wrong_setting_says_so_in_one_line_and_does_not_start():
     command = [sys.executable, "-c", "import dashboard.app"]
-    environment = os.environ | {name: value, "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"ATTNVIZ_PUBLIC": "2", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1:] == [f"attnviz does not start: {name} {reason}"]
+    assert done.stderr.splitlines()[-1:] == ["attnviz does not start: ATTNVIZ_PUBLIC must be 0 or 1; got '2'"]
     assert "Traceback" not in done.stderr
 
 

@@ -1,7 +1,11 @@
 """A very small language pair for tests: sentences from a grammar, a data folder, models of a few thousand weights."""
 
+import atexit
+import functools
 import gzip
 import random
+import shutil
+import tempfile
 from pathlib import Path
 
 import torch
@@ -78,9 +82,17 @@ def vocabulary() -> SubwordTokenizer:
 
 
 def write_models(root: Path) -> Path:
-    """Untrained, seeded checkpoints of every mechanism, written by the real code."""
+    """Untrained, seeded checkpoints of every mechanism, written by the real code once a process, and copied."""
+    shutil.copytree(_models() / "en-fr", root / "en-fr")
+    return root
+
+
+@functools.cache
+def _models() -> Path:
+    root = Path(tempfile.mkdtemp(prefix="tiny-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    (root / "en-fr").mkdir()
     text = vocabulary()
-    (root / "en-fr").mkdir(parents=True)
     text.save(root / "en-fr" / "tokenizer.json")
     for mechanism, options in WIDTHS.items():
         torch.manual_seed(3)
