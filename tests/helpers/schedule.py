@@ -1,5 +1,6 @@
 """Which tests share a process, and which begin first, when several run them (pytest-xdist), and which are slow."""
 
+import functools
 from pathlib import Path
 
 from xdist.scheduler import LoadGroupScheduling
@@ -20,7 +21,7 @@ FIRST = (
 
 # Marked `slow`: these groups, what needs a browser or a cluster, what trains, and what feeds the product hostile input.
 SLOW_FIXTURES = {"chrome", "cluster"}
-SLOW_FOLDERS = ("browser", "hostile", "training", "cli/train", "studies", "service", "corpus", "docs")
+SLOW_PLACES = ("browser", "hostile", "training", "cli/train", "studies", "service", "corpus", "docs")
 TESTS = Path(__file__).resolve().parents[1]
 
 
@@ -34,8 +35,12 @@ class FilesAndGroups(LoadGroupScheduling):
 
 def is_slow(path: Path, groups: set[str], fixtures: list[str]) -> bool:
     """Is the test of this file, with these groups and fixtures, left out by `pytest -m "not slow"`?"""
-    folder = path.relative_to(TESTS)
-    return bool(groups & set(FIRST) or SLOW_FIXTURES & set(fixtures)) or any(map(folder.is_relative_to, SLOW_FOLDERS))
+    return bool(groups & set(FIRST) or SLOW_FIXTURES & set(fixtures)) or _is_slow(path)
+
+
+@functools.cache
+def _is_slow(path: Path) -> bool:
+    return any(map(path.relative_to(TESTS).is_relative_to, SLOW_PLACES))
 
 
 def rank(groups: set[str]) -> int:
