@@ -3,7 +3,6 @@
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 DEFAULT = "The black dog is running across the green grass."
 BEFORE, TYPED = "Two boys play with a ball.", "A dog runs."
 OPEN = "/?text=Two+boys+play+with+a+ball."
@@ -42,19 +41,10 @@ def is_at(dashboard, path: str, sentence: str) -> None:
     assert held == (None if sentence == DEFAULT else sentence)
 
 
-@pytest.fixture
-def offered(dashboard):
-    """The first page with the offer of the tour, which this browser has not answered, nor has after the test."""
-    cookies = dashboard.page.context
-    cookies.clear_cookies(name="attnviz_tour")
-    yield dashboard.open("/")
-    cookies.clear_cookies(name="attnviz_tour")
-
-
 @pytest.mark.parametrize("answer", ["No, thanks", "End the tour", "Finish"])
-def test_a_sentence_reaches_the_address_whatever_became_of_the_tour(offered, answer):
+def test_a_sentence_reaches_the_address_whatever_became_of_the_tour(visit, address, answer):
     """Streamlit forgets that a control writes into the address when it has moved."""
-    dashboard = offered
+    dashboard = visit(address).open("/")
     if answer != "No, thanks":
         press(dashboard, "Take the tour")
         for _ in range(4 if answer == "Finish" else 1):
@@ -66,6 +56,7 @@ def test_a_sentence_reaches_the_address_whatever_became_of_the_tour(offered, ans
     dashboard.page.reload()
     settled(dashboard)
     is_at(dashboard, "/", TYPED)
+    dashboard.page.context.close()
 
 
 @pytest.mark.parametrize("name, path", [("Inside a step", "/inside"), ("Heads and layers", "/heads")])
