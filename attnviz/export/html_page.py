@@ -65,7 +65,7 @@ _HEADINGS = {
 }
 _BY_STEP = {"cross": "Cross-attention", "encoder": "Self-attention", "decoder": "Self-attention"}
 Windows = Sequence[tuple[float, float]]  # centre and reach of each row, in keys from 0
-_WIDTH, _NARROWEST = 760, 440  # px of a page of one model; of the narrowest of several columns
+_WIDTH, _NARROWEST = 760, 400  # px of a page of one model; of the narrowest of several: three fit a screen of 1366
 _LANGUAGES = re.compile(r"([a-z]{2,3})-([a-z]{2,3})/")
 _COLUMNS = ("entropy_nats", "max_weight", "effective_entropy", "gini", "expected_position", "special_mass")
 
@@ -117,7 +117,7 @@ def page(
     style = _STYLE.format(light=LIGHT, dark=DARK, column=_NARROWEST) + fonts.face(
         body + json.dumps(json.loads(packed), ensure_ascii=False)
     )
-    return bundle.document(title, body, LIGHT, max(_WIDTH, (_NARROWEST + 40) * len(traces)), style)
+    return bundle.document(title, body, LIGHT, max(_WIDTH, (_NARROWEST + 80) * len(traces)), style)
 
 
 def _body(title: str, columns: Sequence[str], packed: str) -> str:

@@ -63,7 +63,11 @@ def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path, chrome):
 
 
 def check_beside(page) -> None:
-    """Two models stand beside each other on a wide screen, their maps at one height, as wide as their columns."""
+    """Models stand beside each other on a screen of a laptop, and on a wide one their maps at one height, as wide as
+    their columns."""
+    page.set_viewport_size({"width": 1366, "height": 768})
+    tops = page.locator(".models > section").evaluate_all("all => all.map((part) => part.getBoundingClientRect().top)")
+    assert len(tops) == len(TRACES) and len(set(tops)) == 1
     page.set_viewport_size({"width": 1600, "height": 900})
     page.wait_for_function("document.querySelector('#part1-cross .main-svg')?.clientWidth < 700")
     first, second = (page.locator(f"#{name}").bounding_box() for name in ("cross", "part1-cross"))
