@@ -17,7 +17,7 @@ from source_files import DASHBOARD, LIBRARY, ROOT, below_root, nodes
 import attnviz
 from attnviz import figures, inside, mechanisms, select
 from attnviz.__main__ import main
-from attnviz.data.tasks import reverse
+from attnviz.data.tasks import TASKS
 from attnviz.figures import theme
 from attnviz.mechanisms import ALL, Config, Mechanism
 from attnviz.models import checkpoints
@@ -41,7 +41,7 @@ def file(tmp_path_factory):
 def trained(file):
     """A folder with the checkpoint of a short training on some letters of reverse, without its thousand tests."""
     out, letters = file.parent / "checkpoints", file.parent / "letters.tsv"
-    letters.write_text("".join(f"{source}\t{target}\n" for source, target in reverse.read(count=300).train))
+    letters.write_text("".join(f"{source}\t{target}\n" for source, target in TASKS["reverse"].read(None).train[:270]))
     own = ("--tsv", str(letters), "--style", "symbols", "--val-size", "20")
     command = ("train", "--pair", "reverse", "--mechanism", f"{file}:COSINE", "--out", str(out), *own, *SMALL)
     try:
