@@ -21,7 +21,7 @@ from tests.hostile.workplace import Failure, Workplace
 WARM = ("raw", b"GET / HTTP/1.1\r\n\r\n", 0)
 SECONDS = 60  # for an answer, also where the machine does much else
 COSTS = 4  # s of processor time that the page's process may spend on what one visitor sends, and the next one's page
-HELD = 60  # descriptors of visitors who have just left
+HELD = 600  # open files of visitors who have just left: four each, for ten seconds
 STATUSES = range(200, 505)
 TOKEN = "2|00000000|" + "0" * 32 + "|1700000000"
 MESSAGES = ("clear_cache", "set_run_on_save", "stop_script", "load_git_info", "debug_shutdown_runtime", "app_heartbeat")
