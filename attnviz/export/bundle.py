@@ -38,6 +38,7 @@ _DOCUMENT = """<!doctype html>
 <style>
 body {{ margin: 24px auto; padding: 0 16px; max-width: {width}px;
   background: {page}; color: {text}; font: 15px/1.5 {font}; }}
+main {{ overflow-wrap: anywhere; }}
 h1 {{ font-size: 18px; }}
 figure {{ margin: 0; }}
 figcaption {{ margin-top: 12px; font-size: 14px; color: {muted}; }}

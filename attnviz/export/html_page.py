@@ -25,7 +25,6 @@ from attnviz.trace import KINDS, Trace
 from attnviz.trace.visible import escaped
 
 _STYLE = """:root {{ color-scheme: light dark; }}
-main {{ overflow-wrap: anywhere; }}
 h1 {{ font-size: 22px; margin: 0; }}
 h2 {{ font-size: 19px; margin: 24px 0 0; }}
 h3 {{ font-size: 17px; margin: 32px 0 0; }}

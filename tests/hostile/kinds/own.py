@@ -19,7 +19,7 @@ SNIPPETS = (
     "return query * float('nan')",
     "return keys[:, :0]",
     "return query, keys, 3",
-    "print('x' * 9999)",
+    "print('a\\nb')",
     "import no_such_module",
     "import sys; sys.exit(3)",
     "raise type('E', (Exception,), {'__str__': lambda self: 1})()",
