@@ -6,10 +6,10 @@ from pathlib import Path
 from attnviz import arguments, mechanisms
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
+from attnviz.models.machine import THREADS
+from attnviz.models.machine import use_threads as set_threads
 from attnviz.models.model import Model
 from attnviz.models.names import CONFIG, HUGGING_FACE, is_hugging_face, without_prefix
-from attnviz.models.threads import DEFAULT
-from attnviz.models.threads import use as set_threads
 from attnviz.models.trained import Trained
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer
@@ -31,7 +31,7 @@ def load(name: str, root: str | Path | None = None, threads: int | None = None) 
 
         set_threads(threads)
         return huggingface.load(without_prefix(name))
-    chosen = DEFAULT if threads is None else threads
+    chosen = THREADS if threads is None else threads
     return load_checkpoint(name, None if root is None else arguments.path("root", root), chosen)
 
 

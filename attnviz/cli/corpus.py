@@ -44,7 +44,7 @@ def run(args: Namespace) -> int:
     from tqdm import tqdm
 
     from attnviz import corpus
-    from attnviz.models.tracing import batches
+    from attnviz.models import batches
     from attnviz.progress import bar as progress_bar
 
     config = corpus.CorpusConfig(

@@ -29,12 +29,12 @@ def run(args: Namespace) -> None:
 
     from attnviz.data import corpora
     from attnviz.data.tasks import TASKS
-    from attnviz.models import threads
+    from attnviz.models import machine
     from attnviz.models.names import ModelName
     from attnviz.progress import bar as progress_bar
     from attnviz.studies import references
 
-    threads.use(args.threads or threads.DEFAULT)
+    machine.use_threads(args.threads or machine.THREADS)
     tests: dict[str, tuple[str, list[str]]] = {}
     for name in names:
         pair = ModelName.parse(name).pair

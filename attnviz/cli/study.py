@@ -53,11 +53,11 @@ def run(args: Namespace) -> None:
     data = None if args.name in WITHOUT_DATA else arguments.data_folder(args)
     from attnviz import studies
     from attnviz.data import corpora
-    from attnviz.models import threads
+    from attnviz.models import machine
 
     out = Path(args.out) if args.out else arguments.TRAINED / "studies"
     corpus = data and corpora.load("en-fr", data)
     config = studies.StudyConfig(root, out, corpus, args.seeds, sentences=args.sentences, data=data)
-    threads.use(args.threads or threads.DEFAULT)
+    machine.use_threads(args.threads or machine.THREADS)
     studies.run(args.name, config)
     print(f"the study {args.name} is in {root / 'README.md'}, its numbers are in {root / 'studies' / args.name}.json")

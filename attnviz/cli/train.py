@@ -131,7 +131,7 @@ def run(args: Namespace) -> None:
     """Train a model, or resume its run; the run writes its card."""
     from attnviz.cli import train_settings
     from attnviz.cli import train_settings as sentences
-    from attnviz.models import checkpoints, threads
+    from attnviz.models import checkpoints, machine
     from attnviz.models.names import ModelName
     from attnviz.training.train import train
     from attnviz.training.validation import score_key
@@ -156,7 +156,7 @@ def run(args: Namespace) -> None:
         start=Path(args.start) if args.start else None,
         teachers=[Path(teacher) for teacher in args.teacher],
         moments=Path(args.moments) if args.moments else None,
-        threads=args.threads or threads.DEFAULT,
+        threads=args.threads or machine.THREADS,
         patience=args.patience,
     )
     best, key = checkpoints.read_card(str(ModelName(args.pair, args.mechanism)), root)["best"], score_key(corpus)

@@ -18,8 +18,8 @@ from attnviz.confidence.lexicon import Lexicon
 from attnviz.confidence.signs import FEATURES, SAMPLES, Signs, signs
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.models import checkpoint_files
+from attnviz.models.measured import Measured
 from attnviz.models.names import WEIGHTS, ModelName
-from attnviz.models.tracing.measured import Measured
 from attnviz.trace import Trace
 
 

@@ -17,10 +17,10 @@ from attnviz.confidence.lexicon import Lexicon, Unsaid
 from attnviz.confidence.training_words import TrainingWords, Word
 from attnviz.data.styles import UNSPACED
 from attnviz.function_words import CONTENT, kind, languages
+from attnviz.models.measured import Measured
 from attnviz.models.names import ModelName
-from attnviz.models.tracing.measured import Measured
-from attnviz.networks import loops
-from attnviz.networks.loops import Loop
+from attnviz.networks import decode
+from attnviz.networks.decode import Loop
 from attnviz.trace import Trace
 from attnviz.trace.visible import visible
 
@@ -111,7 +111,7 @@ def signs(
         )
     written = training_words.target_words(trace)
     produced = [token.text for token in trace.target if not token.special]
-    loop = loops.at_end(produced)
+    loop = decode.loop_at_end(produced)
     agrees, other = agreement(trace.translation, tuple(samples)) if samples else (None, "")
     return Signs(
         log_probs=trace.log_probs,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from attnviz import arguments, storage
 from attnviz.models.checkpoint_files import unreadable
-from attnviz.models.tracing.measured import Measured
+from attnviz.models.measured import Measured
 from attnviz.storage import atomic
 from attnviz.trace import Token, Trace
 

@@ -15,10 +15,9 @@ import attnviz
 from attnviz import arguments, storage
 from attnviz.arguments import Checked
 from attnviz.data.records import Record, Unreadable, count, read
-from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models import batches, checkpoint_files, checkpoints
 from attnviz.models.checkpoint_files import CheckpointError, read_json
 from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
-from attnviz.models.tracing import batches
 from attnviz.models.translator import check_beam
 from attnviz.storage import atomic, folders
 

@@ -25,7 +25,7 @@ from attnviz.data.records import Record, Unreadable
 from attnviz.gold import LinkedPair
 from attnviz.models import checkpoints
 from attnviz.models.checkpoint_files import CheckpointError, read_json
-from attnviz.models.tracing.measured import NAMES, Measured
+from attnviz.models.measured import NAMES, Measured
 from attnviz.storage import atomic
 from attnviz.trace import Trace
 

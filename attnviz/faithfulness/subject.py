@@ -20,7 +20,7 @@ from attnviz.models.classifier import Classifier
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 from attnviz.networks import decode
-from attnviz.networks.onednn import OneDNN
+from attnviz.networks.cpu import OneDNN
 from attnviz.trace import Trace
 
 ROWS = 128  # inputs read at once; a few more or fewer take as long for each

@@ -8,7 +8,7 @@ from attnviz import mechanisms
 from attnviz.arguments import checked
 from attnviz.inside import replay
 from attnviz.inside.values import Parts, Step, Window, softmax
-from attnviz.models.tracing import probabilities
+from attnviz.models import probabilities
 from attnviz.models.trained import Trained
 from attnviz.networks import decode
 from attnviz.trace import Trace

@@ -16,8 +16,8 @@ from attnviz.intervene import scope as scopes
 from attnviz.intervene.changes import Change, Place
 from attnviz.intervene.scope import Scope
 from attnviz.networks.classifier import SelfAttention
+from attnviz.networks.cpu import OneDNN
 from attnviz.networks.decode import DecoderStep
-from attnviz.networks.onednn import OneDNN
 
 TOGETHER = 8  # steps whose changed logits are worked out at once
 

@@ -1,4 +1,5 @@
-"""The JSON files of a checkpoint, and where checkpoints are. No torch here: a page reads these files before any model.
+"""The JSON files of a checkpoint: where they are, what they say, and from which runs and teachers its weights come. No
+torch here: a page reads these files before any model.
 
 checkpoints/<pair>/tokenizer.json               one vocabulary for all mechanisms of a pair
 checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, options
@@ -10,20 +11,22 @@ checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, opti
 import difflib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from attnviz import arguments, storage
 from attnviz.mechanisms import Config
-from attnviz.models.checks import values, weights_header
+from attnviz.models import checkpoint_values, weights_header
 from attnviz.models.names import CARD, CONFIG, RUN, WEIGHTS, ModelName
 from attnviz.storage.atomic import replace
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
 SETTING = "ATTNVIZ_CHECKPOINTS"
-
-
 LARGEST = 16 * 2**20  # bytes of a JSON file
 LISTED = 400  # characters of the names in an error
+_CURVE = ("epoch", "train_loss")  # of each pass, beside its scores on validation
+_BEFORE = ("start", "teachers")
+_KEPT = ("command", "settings", "data", "epochs", "seconds", "weights_sha256")
 
 
 class CheckpointError(ValueError):
@@ -102,7 +105,7 @@ def read_config(name: str, root: Path = ROOT) -> Config:
         raise missing(name, root)
     content = read_json(Path(root) / name / CONFIG)
     try:
-        return values.config(content)
+        return checkpoint_values.config(content)
     except (TypeError, ValueError) as error:  # TypeError: a value of another type
         raise no_model(name, error, root) from None
 
@@ -123,7 +126,7 @@ def read_card(name: str, root: Path = ROOT) -> dict:
     """
     path = Path(root) / name / CARD
     if path.exists():
-        return values.card(read_json(path))
+        return checkpoint_values.card(read_json(path))
     run = Path(root) / name / RUN
     return {"unfinished": _progress(run)} if os.path.isfile(run) else {}
 
@@ -180,3 +183,48 @@ def sha256(path: Path) -> str:
         return storage.sha256(path)
     except storage.NotRegularError as error:
         raise unreadable(path, error) from None
+
+
+def begun(folder: Path | None) -> dict:
+    """The entry `start` for the card of a run that started from the checkpoint in `folder` (root/pair/mechanism).
+
+    It holds what the card of that checkpoint says of its own training, which may have a `start` too. {} for a run that
+    started from random weights (None). Raises CheckpointError.
+    """
+    if folder is None:
+        return {}
+    card = read_card(*locate(folder))
+    return {"start": _kept(card) | {"history": _curve(card.get("history"))}}
+
+
+def taught(folders: Sequence[Path]) -> dict:
+    """The entry `teachers` for the card of a run that learnt from the checkpoints in `folders`.
+
+    It holds what the card of each says of its training. {} without teachers. Raises CheckpointError.
+    """
+    cards = [read_card(*locate(folder)) for folder in folders]
+    return {"teachers": [_kept(card) | {"best": card.get("best")} for card in cards]} if folders else {}
+
+
+def _kept(card: dict) -> dict:
+    return {key: card.get(key) for key in _KEPT} | {key: card[key] for key in _BEFORE if key in card}
+
+
+def _curve(history: list | None) -> list[dict]:
+    """The scores after each epoch, without times and memory."""
+    passes = [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
+    return [{key: value for key, value in entry.items() if key in _CURVE or key.startswith("val_")} for entry in passes]
+
+
+def teachers(card: dict) -> list[dict]:
+    """The entries of a card about its teachers."""
+    cards = card.get("teachers")
+    return [teacher for teacher in cards if isinstance(teacher, dict)] if isinstance(cards, list) else []
+
+
+def runs(card: dict) -> list[dict]:
+    """The entries of a card about each run, the first run first; the card itself is the last."""
+    cards = [card]
+    while isinstance(start := cards[0].get("start"), dict) and start:
+        cards.insert(0, start)
+    return cards

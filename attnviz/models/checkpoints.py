@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from attnviz import arguments, storage
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.mechanisms import Config
+from attnviz.models import weights_header
 from attnviz.models.checkpoint_files import (
     ROOT,
     CheckpointError,
@@ -32,7 +33,6 @@ from attnviz.models.checkpoint_files import (
     unreadable,
     write_json,
 )
-from attnviz.models.checks import weights_header
 from attnviz.models.names import CONFIG, TOKENIZER, WEIGHTS, ModelName
 from attnviz.networks.registry import Unfilled, build
 

@@ -10,10 +10,9 @@ from torch import Tensor, nn
 
 from attnviz.data import batching
 from attnviz.data.tokenizer import PAD, SubwordTokenizer
-from attnviz.models import checkpoints
+from attnviz.models import batches, checkpoints, probabilities
+from attnviz.models.measured import Measured
 from attnviz.models.model import TextError
-from attnviz.models.tracing import batches, probabilities
-from attnviz.models.tracing.measured import Measured
 from attnviz.models.trained import Trained
 from attnviz.trace import AttentionMap, Token, Trace
 

@@ -12,15 +12,15 @@ from attnviz.arguments import shown
 from attnviz.data import MOST_PIECES
 from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD
+from attnviz.models import batches, measured, probabilities
+from attnviz.models.batches import Job
+from attnviz.models.measured import Measured
 from attnviz.models.model import TextError
-from attnviz.models.tracing import batches, measured, probabilities
-from attnviz.models.tracing.batches import Job
-from attnviz.models.tracing.measured import Measured
-from attnviz.models.tracing.probabilities import TokenProbabilities
+from attnviz.models.probabilities import TokenProbabilities
 from attnviz.models.trained import Trained
 from attnviz.networks import decode
+from attnviz.networks.cpu import OneDNN
 from attnviz.networks.decode import Unrolled
-from attnviz.networks.onednn import OneDNN
 from attnviz.trace import BOS as START
 from attnviz.trace import KINDS, AttentionMap, Token, Trace
 

@@ -8,14 +8,14 @@ import torch
 from attnviz.arguments import shown
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, Tokens
+from attnviz.models import batches, probabilities
+from attnviz.models.measured import Measured
 from attnviz.models.model import TextError
-from attnviz.models.tracing import batches, probabilities
-from attnviz.models.tracing.measured import Measured
-from attnviz.models.tracing.probabilities import TokenProbabilities
+from attnviz.models.probabilities import TokenProbabilities
 from attnviz.models.trained import Trained
-from attnviz.networks import residual, writing
+from attnviz.networks import decoder_only, writing
 from attnviz.networks.decode import NEVER
-from attnviz.networks.residual import Contributions
+from attnviz.networks.decoder_only import Contributions
 from attnviz.networks.writing import Candidate, Sampling, Written
 from attnviz.trace import AttentionMap, Token, Trace
 
@@ -132,19 +132,19 @@ class Writer(Trained):
 
     def lens(self, trace: Trace) -> tuple[TokenProbabilities, ...]:
         """What the model would say before its first layer and after each: of every token of the trace's target its
-        log-probability and the most probable tokens in its place (networks/residual.py). The last is the model's own.
+        log-probability and the most probable tokens in its place (`decoder_only.lens`). The last is the model's own.
 
         ValueError for a trace of another model's vocabulary.
         """
         ids = self.ids(trace)
-        layers = residual.lens(self.model, torch.tensor([BOS, *ids[:-1]]))
+        layers = decoder_only.lens(self.model, torch.tensor([BOS, *ids[:-1]]))
         return tuple(probabilities.of_sentence(logits, ids, self.tokenizer.piece) for logits in layers)
 
     def contributions(self, trace: Trace) -> Contributions:
         """The direct part that the embedding, each head, each bias and each feed-forward network has in the logit of
-        every token of the trace's target (networks/residual.py). ValueError as of `lens`."""
+        every token of the trace's target (networks/decoder_only.py). ValueError as of `lens`."""
         ids = torch.tensor(self.ids(trace))
-        return residual.contributions(self.model, torch.cat([ids.new_tensor([BOS]), ids[:-1]]), ids)
+        return decoder_only.contributions(self.model, torch.cat([ids.new_tensor([BOS]), ids[:-1]]), ids)
 
     @torch.inference_mode()
     def logit(self, trace: Trace) -> float:

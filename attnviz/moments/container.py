@@ -14,8 +14,8 @@ import numpy as np
 
 from attnviz import storage
 from attnviz.mechanisms import Config
+from attnviz.models import checkpoint_values
 from attnviz.models.checkpoint_files import CheckpointError, short, unreadable
-from attnviz.models.checks import values
 from attnviz.moments import codec
 from attnviz.moments.codec import Entry, Tensor
 from attnviz.storage import atomic
@@ -65,7 +65,7 @@ def checked(content: object) -> Header:
         raise ValueError("it does not say how the untrained model begins")
     if not isinstance(listed, list) or not 2 <= len(listed) <= MOST:
         raise ValueError(f"it must list 2 to {MOST} moments")
-    return Header(values.config(content["config"]), seed, begins, [_moment(entry) for entry in listed])
+    return Header(checkpoint_values.config(content["config"]), seed, begins, [_moment(entry) for entry in listed])
 
 
 def is_number(value: object, least: float = -1e9, most: float = 1e9) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from attnviz.attention import Additive, MultiHead, Reweigh
-from attnviz.networks.dropout import Dropout
+from attnviz.networks.cpu import Dropout
 from attnviz.networks.transformer import positions
 
 SMALL = 0.1  # of tokens and places at the start: what is learnt of a rare word soon outweighs what chance gave it

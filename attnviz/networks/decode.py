@@ -3,7 +3,7 @@
 Letters: B batch, T steps, S source positions, V vocabulary, H heads. A step is one target position.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,9 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.data.tokenizer import BOS, EOS, PAD, UNK
-from attnviz.networks import loops
 
 NEVER = (PAD, BOS, UNK)  # produced by no decoder: there is nothing a reader could do with them
+# How many times in a row a unit of so many pieces stands in a loop. People repeat words too ("very, very, very"), and
+# long numbers have many zeros, so short units may stand more often.
+LOOP_TIMES = {1: 8, 2: 5, 3: 4, 4: 4, 5: 3, 6: 3, 7: 3, 8: 3}
 
 
 class DecoderStep(NamedTuple):
@@ -119,17 +121,17 @@ def unroll(model: nn.Module, source: Tensor, mask: Tensor | None, choose: Choose
 
 
 def greedy(model: nn.Module, source: Tensor, mask: Tensor | None = None, end_loops: bool = False) -> Unrolled:
-    """The most probable token at every step. source (B, S), mask (B, S). end_loops : <eos> after a loop (loops.py)."""
+    """The most probable token at every step. source (B, S), mask (B, S). end_loops : <eos> after a loop, see `Loop`."""
     choose = best_or_end(len(source)) if end_loops else best
     return unroll(model, source, mask, choose, limit(source.shape[1]))
 
 
 def best_or_end(rows: int) -> Choose:
-    """`best`, but <eos> after a loop (loops.py). For one batch of so many rows, from its first step on."""
+    """`best`, but <eos> after a loop (`loop_at_end`). For one batch of so many rows, from its first step on."""
     produced: list[list[int]] = [[] for _ in range(rows)]
 
     def choose(step: int, logits: Tensor) -> Tensor:
-        ended = [loops.at_end(pieces) is not None for pieces in produced]
+        ended = [loop_at_end(pieces) is not None for pieces in produced]
         tokens = best(step, logits).masked_fill(torch.tensor(ended, device=logits.device), EOS)
         for pieces, number in zip(produced, tokens.tolist()):
             pieces.append(number)
@@ -161,7 +163,7 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end
 
     Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant). The
     search ends when `width` hypotheses have ended and no open one scores better now. This is a heuristic: with the
-    penalty, an open one could still become better. end_loops : a hypothesis ends after a loop (loops.py).
+    penalty, an open one could still become better. end_loops : a hypothesis ends after a loop (`loop_at_end`).
     """
     memory = take_rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
     state, token = memory.state, source.new_full((width,), BOS)
@@ -173,7 +175,7 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end
         step = model.step(memory, state, token)
         total = scores.unsqueeze(1) + without(NEVER, torch.log_softmax(step.logits, dim=-1))  # (width, V)
         if end_loops:
-            _allow_only_end(total, [row for row, pieces in enumerate(hypotheses) if loops.at_end(pieces)])
+            _allow_only_end(total, [row for row, pieces in enumerate(hypotheses) if loop_at_end(pieces)])
         values, places = total.flatten().topk(2 * width)
         rows, words = places // total.shape[1], places % total.shape[1]
         alive = []
@@ -212,6 +214,8 @@ def take_rows(tree, index: Tensor):
 
 
 LONGEST_SAMPLE = 60  # tokens: at a text much longer than those of training, translations may go on and on
+
+
 TEMPERATURE = 0.75  # the models are trained with smoothed labels, which leave too much to improbable tokens
 
 
@@ -247,3 +251,31 @@ def drawn(scores: Tensor, chance: np.random.Generator) -> Tensor:
     sums = scores.double().softmax(dim=-1).cumsum(dim=-1)
     places = torch.from_numpy(chance.random((len(scores), 1))).to(scores.device) * sums[:, -1:]
     return torch.searchsorted(sums, places, right=True)[:, 0]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Where a text begins to repeat itself without end (“…titititi…”), so that decoding can end it:
+    pieces[start : start + length] stands `times` times in a row, to the end of the pieces."""
+
+    start: int
+    length: int
+    times: int
+
+
+def loop_at_end(pieces: Sequence[Hashable]) -> Loop | None:
+    """The loop that the pieces end in, the one of the shortest unit; None when they end in none."""
+    for length, least in LOOP_TIMES.items():
+        times = _repeats(pieces, length)
+        if times >= least:
+            return Loop(len(pieces) - length * times, length, times)
+    return None
+
+
+def _repeats(pieces: Sequence[Hashable], length: int) -> int:
+    """How many times in a row the last `length` pieces stand at the end; 0 when there are fewer pieces."""
+    count, end = 0, len(pieces)
+    unit = pieces[end - length :] if length <= end else None
+    while unit is not None and end >= length and pieces[end - length : end] == unit:
+        count, end = count + 1, end - length
+    return count

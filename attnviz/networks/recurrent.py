@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnviz.attention import Attention
+from attnviz.networks.cpu import Dropout
 from attnviz.networks.decode import DecoderStep
-from attnviz.networks.dropout import Dropout
 
 
 class GRUCell(nn.GRUCell):

@@ -14,7 +14,7 @@ from attnviz import mechanisms
 from attnviz.arguments import shown
 from attnviz.attention import Attention
 from attnviz.mechanisms import Config, Mechanism
-from attnviz.networks.dropout import share
+from attnviz.networks.cpu import share
 
 _DECODERS = {"before": "attnviz.networks.decoders:Bahdanau", "after": "attnviz.networks.decoders:Luong"}
 _GIVEN = ("vocabulary", "score", "summed")  # parameters of a network that are no options

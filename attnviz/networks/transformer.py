@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.attention import MultiHead, Reweigh, causal_mask
+from attnviz.networks.cpu import Dropout, share
 from attnviz.networks.decode import DecoderStep
-from attnviz.networks.dropout import Dropout, share
 
 
 class TransformerMemory(NamedTuple):

@@ -18,7 +18,7 @@ from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.evaluation import translation
 from attnviz.mechanisms import Mechanism
 from attnviz.models import checkpoints
-from attnviz.models import threads as thread_count
+from attnviz.models import machine
 from attnviz.models.names import CARD, TOKENIZER
 from attnviz.own.wrap import NAME
 from attnviz.progress import bar as progress_bar
@@ -102,7 +102,7 @@ def train_beside(yours: Mechanism, folder: Path, seconds: float = SECONDS) -> tu
     """
     if not 0 < seconds < math.inf:
         raise ValueError(f"seconds must be positive and finite; got {seconds}")
-    thread_count.use(thread_count.DEFAULT)
+    machine.use_threads(machine.THREADS)
     corpus = _short(corpora.load(TASK, None))
     text = vocabulary.choose(folder / TASK / TOKENIZER, corpus, 100)
     options = yours.training_on[TASK]["options"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz import loading
-from attnviz.models.tracing.measured import Measured
+from attnviz.models.measured import Measured
 from attnviz.models.translator import Translator
 from attnviz.service.request import Request
 from attnviz.trace import Trace

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attnviz.evaluation.metrics import METRICS
 from attnviz.mechanisms import ALL, MECHANISMS
-from attnviz.models import checkpoints, provenance
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import ModelName
 from attnviz.studies.measured_models import StudyConfig
 from attnviz.studies.report import Panel, Series, grouped, seeds, table
@@ -53,14 +53,14 @@ def _row(name: str, root: Path) -> dict | None:
     if model.mechanism not in ALL or ALL[model.mechanism].writes or not card.get("history"):
         return None
     key = next(key for key in card["history"][0] if key.startswith("val_") and key != "val_loss")
-    histories, epochs_before = _histories(provenance.runs(card), key)
+    histories, epochs_before = _histories(checkpoint_files.runs(card), key)
     history = [epoch for run in histories for epoch in run]
     return {
         "pair": model.pair,
         "mechanism": model.mechanism,
         "seed": card.get("seed"),
         "fine_tuned": bool(card.get("start")),
-        "taught": bool(provenance.teachers(card)),
+        "taught": bool(checkpoint_files.teachers(card)),
         "passes_before": epochs_before,
         "passes_last": len(histories[-1]),
         "metric": key.removeprefix("val_"),

@@ -13,7 +13,7 @@ from attnviz import __version__, alignment, gold, loading
 from attnviz.alignment import Counts
 from attnviz.data import corpora
 from attnviz.data.readers import Pairs
-from attnviz.models import checkpoint_files, checkpoints, provenance
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import CARD, TOKENIZER, ModelName
 from attnviz.models.translator import Translator
 from attnviz.storage import atomic
@@ -101,7 +101,7 @@ def _train_with_seed(config: StudyConfig, shipped: MeasuredModel, seed: int) -> 
     name, root = shipped.translator.name, config.out / f"seed-{seed}"
     runs = _training_configs(shipped, seed)
     if (root / name / CARD).exists():
-        done = [_training_config(run) for run in provenance.runs(checkpoint_files.read_card(name, root))]
+        done = [_training_config(run) for run in checkpoint_files.runs(checkpoint_files.read_card(name, root))]
         if [run and replace(run, start="") for run in done] != runs:
             raise ValueError(
                 f"{root / name} was trained with different settings from {name}; remove it, or choose another --out"
@@ -115,7 +115,7 @@ def _train_with_seed(config: StudyConfig, shipped: MeasuredModel, seed: int) -> 
 
 def _training_configs(shipped: MeasuredModel, seed: int) -> list[TrainingConfig]:
     """The configurations of all runs of a model, with another seed. ValueError when its card does not have them."""
-    runs = provenance.runs(shipped.translator.card)
+    runs = checkpoint_files.runs(shipped.translator.card)
     configs = [_training_config(run) for run in runs]
     consistent = all(configs) and all(
         run.get("data") == runs[-1].get("data")

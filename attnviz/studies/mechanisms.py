@@ -7,7 +7,7 @@ from attnviz.data import everyday
 from attnviz.evaluation import TIMED, latency
 from attnviz.evaluation.translation import score
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models import provenance
+from attnviz.models import checkpoint_files
 from attnviz.studies.measured_models import TEST, MeasuredModel, StudyConfig, link_counts, models, record
 from attnviz.studies.report import Panel, Series, grouped, listed, mean, seeds, spread, table, values
 
@@ -62,7 +62,7 @@ def measure_model(model: MeasuredModel, config: StudyConfig, pairs: Sequence[gol
 
 def _total(card: dict, key: str) -> float | None:
     """The sum over all runs of the training; None when the card lacks it for one of them."""
-    numbers = [run.get(key) for run in provenance.runs(card)]
+    numbers = [run.get(key) for run in checkpoint_files.runs(card)]
     return sum(numbers) if all(isinstance(number, int | float) for number in numbers) else None
 
 

@@ -16,8 +16,8 @@ from attnviz import across, loading, select, stats
 from attnviz.across import reference
 from attnviz.across.reference import COMPARED, MODELS, QUANTILES, SHOWN, Reference
 from attnviz.models import checkpoints
+from attnviz.models.measured import Measured
 from attnviz.models.model import TextError
-from attnviz.models.tracing.measured import Measured
 from attnviz.models.translator import Translator
 from attnviz.networks import registry
 from attnviz.storage import atomic

@@ -13,7 +13,7 @@ from attnviz.confidence.lexicon import Lexicon
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.data import corpora
 from attnviz.evaluation import evaluate
-from attnviz.models import checkpoints, provenance
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import CARD, ModelName
 from attnviz.models.translator import Translator
 from attnviz.networks.registry import options
@@ -85,7 +85,7 @@ def _samplers(translator: Translator, root: Path) -> list[Translator]:
 def read_origins(start: Path | None, teachers: Sequence[Path]) -> dict:
     """What a card says of the run of the initial weights and of the teachers, from their cards. Raises
     CheckpointError."""
-    return provenance.begun(start) | provenance.taught(teachers)
+    return checkpoint_files.begun(start) | checkpoint_files.taught(teachers)
 
 
 def card(name: str, root: Path, corpus: corpora.Corpus, command: str) -> dict:

@@ -13,8 +13,8 @@ from attnviz import mechanisms
 from attnviz.data import MOST_PIECES, augmentation, tasks
 from attnviz.data.tokenizer import SPECIALS
 from attnviz.mechanisms import Config
+from attnviz.models import checkpoint_values, machine
 from attnviz.models.checkpoint_files import brief
-from attnviz.models.checks import memory, values
 from attnviz.networks import decode, registry
 from attnviz.networks.registry import build
 
@@ -119,7 +119,7 @@ def _check_model(mechanism: str, vocabulary: int, options: dict, labels: Sequenc
         with torch.device("meta"):  # shapes without numbers
             build(Config(mechanism, len(SPECIALS) + 1, options))
         _check_sizes(mechanism, options, labels)
-        memory.check_trainable(Config(mechanism, max(vocabulary, len(SPECIALS) + 1), options))
+        machine.check_trainable(Config(mechanism, max(vocabulary, len(SPECIALS) + 1), options))
     except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises all of them
         raise ValueError(f"{mechanism} cannot be built with {options}: {brief(error)}") from None
 
@@ -127,11 +127,15 @@ def _check_model(mechanism: str, vocabulary: int, options: dict, labels: Sequenc
 def _check_numbers(config: Config) -> None:
     """ValueError for sizes that no checkpoint may have, with what this machine has: the loader would refuse them."""
     try:
-        whole = {name: value for name, value in config.options.items() if type(value) is int or name in values.SIZES}
-        values.config(config.to_dict() | {"options": whole})
+        whole = {
+            name: value
+            for name, value in config.options.items()
+            if type(value) is int or name in checkpoint_values.SIZES
+        }
+        checkpoint_values.config(config.to_dict() | {"options": whole})
     except ValueError as error:
-        large = any(type(value) is int and value > values.LAYERS for value in whole.values())
-        raise ValueError(f"{error}{f' ({memory.in_words()})' if large else ''}") from None
+        large = any(type(value) is int and value > checkpoint_values.LAYERS for value in whole.values())
+        raise ValueError(f"{error}{f' ({machine.memory_in_words()})' if large else ''}") from None
 
 
 def _check_sizes(mechanism: str, options: dict, labels: Sequence[str]) -> None:

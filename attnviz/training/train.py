@@ -18,8 +18,7 @@ from attnviz.data import MOST_PIECES, augmentation, corpora, tasks
 from attnviz.data.corpora import length_filter
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.evaluation.language import BITS
-from attnviz.models import checkpoint_files, checkpoints
-from attnviz.models import threads as thread_count
+from attnviz.models import checkpoint_files, checkpoints, machine
 from attnviz.models.classifier import Classifier
 from attnviz.models.names import CARD, CONFIG, TOKENIZER, WEIGHTS
 from attnviz.moments import due, keep
@@ -47,7 +46,7 @@ def train(
     start: Path | None = None,
     teachers: Sequence[Path] = (),
     moments: Path | None = None,
-    threads: int = thread_count.DEFAULT,
+    threads: int = machine.THREADS,
     patience: int | None = None,
 ) -> Path:
     """Train a model in `root/pair/mechanism`, or resume the run there, and write its card; returns that folder.
@@ -62,7 +61,7 @@ def train(
     ValueError when the folder holds a finished model without its run, or a run with different settings or data, or when
     another process trains there; CheckpointError; Diverged.
     """
-    thread_count.use(threads)
+    machine.use_threads(threads)
     folder = Path(root) / pair / config.mechanism
     config = _with_fingerprints(config, folder, start, teachers)
     with folders.locked(folder, "training"):

@@ -8,7 +8,7 @@ from attnviz import figures
 from attnviz.export import heading
 from attnviz.figures.arcs import dependency_arcs
 from attnviz.heads import Head
-from attnviz.models.checks import values
+from attnviz.models import checkpoint_values
 from attnviz.syntax import DIRECTIONS, RELATIONS, TO_GOVERNOR, by_head
 from dashboard.browser.plot import Cell, named, plots
 from dashboard.heads.scene import HeadsScene, head_name
@@ -157,6 +157,6 @@ def rows_of_model(study: dict, model: str) -> pd.DataFrame:
         if row.get("model") == model
         and row.get("relation") in RELATIONS
         and row.get("direction") in DIRECTIONS
-        and values.numbers(row, *_NUMBERS)
+        and checkpoint_values.numbers(row, *_NUMBERS)
     ]
     return pd.DataFrame(whole, columns=list(by_head.COLUMNS))

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from attnviz.data.tasks import TASKS
 from attnviz.mechanisms import ALL
-from attnviz.models.checks import values
+from attnviz.models import checkpoint_values
 from attnviz.models.names import ModelName
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell
@@ -171,12 +171,12 @@ def study_table(study: StudyTable) -> list[Cell]:
 
 
 def _name(study: StudyTable, row: dict) -> str:
-    more = f", {row[study.label]:.0%}" if study.label and values.numbers(row, study.label) else ""
+    more = f", {row[study.label]:.0%}" if study.label and checkpoint_values.numbers(row, study.label) else ""
     return title(row["mechanism"]) + more
 
 
 def _numbers(study: StudyTable, row: dict) -> list[str]:
     return [
-        tables.cell(row[column.key] / column.share, column.form) if values.numbers(row, column.key) else "–"
+        tables.cell(row[column.key] / column.share, column.form) if checkpoint_values.numbers(row, column.key) else "–"
         for column in study.columns
     ]

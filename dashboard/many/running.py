@@ -17,9 +17,9 @@ from streamlit.errors import StreamlitAPIException
 from attnviz import across
 from attnviz.data.records import Record
 from attnviz.gold import LinkedPair
+from attnviz.models import measured
+from attnviz.models.measured import Measured
 from attnviz.models.names import ModelName
-from attnviz.models.tracing import measured
-from attnviz.models.tracing.measured import Measured
 from attnviz.service import ServiceError
 from attnviz.service.request import RESTARTING, RUNNING
 from attnviz.trace import Trace

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from attnviz.confidence.calibration import BEST, FLAGGED
 from attnviz.data import tasks
-from attnviz.models import provenance
+from attnviz.models import checkpoint_files
 from attnviz.models.checkpoint_files import unfinished
 from dashboard.markup.tables import table
 from dashboard.markup.text import escape
@@ -67,9 +67,9 @@ def _how(card: dict) -> Iterator[tuple[str, str]]:
     """How to train it again."""
     yield "Model", _listed(_dict(card, "options"))
     yield "Settings", _settings(_dict(card, "settings"))
-    for start in provenance.runs(card)[:-1]:
+    for start in checkpoint_files.runs(card)[:-1]:
         yield "Started from", str(start.get("command") or "")
-    for teacher in provenance.teachers(card):
+    for teacher in checkpoint_files.teachers(card):
         yield "Distilled from", str(teacher.get("command") or "")
     yield "Command", str(card.get("command") or "")
 
@@ -86,9 +86,9 @@ def _training(card: dict) -> str:
     before = [
         _number(start, "seconds", "started from weights trained for {:,.0f} min", 60)
         + _number(start, "epochs", " ({:.0f} epochs)")
-        for start in provenance.runs(card)[:-1]
+        for start in checkpoint_files.runs(card)[:-1]
     ]
-    times = [teacher.get("seconds") for teacher in provenance.teachers(card)]
+    times = [teacher.get("seconds") for teacher in checkpoint_files.teachers(card)]
     took = sum(time for time in times if isinstance(time, int | float))
     before.append(
         f"distilled from {len(times)} trained model{'s' * (len(times) > 1)} ({took / 60:,.0f} min of training in all)"

@@ -22,8 +22,7 @@ from attnviz import service, storage
 from attnviz.across import reference as references
 from attnviz.data import MOST_PIECES
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models import checkpoint_files, names
-from attnviz.models.checks import values, weights_header
+from attnviz.models import checkpoint_files, checkpoint_values, names, weights_header
 from attnviz.models.names import CARD, RUN, WEIGHTS, HuggingFaceName, ModelName
 from attnviz.service import Request
 from dashboard.choices import settings
@@ -239,9 +238,9 @@ def key(name: str) -> tuple[str, str, tuple]:
 @st.cache_resource(show_spinner="Reading the trained models …", max_entries=32)
 def _trained(name: str, root: str, stamp: tuple):
     from attnviz import loading
-    from attnviz.models import threads
+    from attnviz.models import machine
 
-    return loading.load_checkpoint(name, Path(root), threads.DEFAULT)
+    return loading.load_checkpoint(name, Path(root), machine.THREADS)
 
 
 # These two last as long as the server, so they are in no cache of Streamlit, which can be cleared.
@@ -354,7 +353,7 @@ def _study(file: str, stamp: tuple) -> dict:
     if stamp[0] is None:
         return {}
     try:
-        return values.study(checkpoint_files.read_json(Path(file)))
+        return checkpoint_values.study(checkpoint_files.read_json(Path(file)))
     except checkpoint_files.CheckpointError:
         return {}
 

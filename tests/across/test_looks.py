@@ -5,7 +5,7 @@ import pytest
 import synthetic
 
 from attnviz import across, alignment, gold, loading
-from attnviz.models.tracing import measured
+from attnviz.models import measured
 from attnviz.trace import Token
 
 SOURCE = (Token("a", 0, 1), Token("b", 2, 3), Token("c", 4, 5), Token("<eos>", 5, 5, special=True))

@@ -19,7 +19,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from attnviz import loading  # noqa: E402
 from attnviz.mechanisms import Config  # noqa: E402
-from attnviz.models import threads as settings  # noqa: E402
+from attnviz.models import machine  # noqa: E402
 from attnviz.networks.registry import build  # noqa: E402
 
 OPTIONS = {"width": 192, "hidden": 768, "layers": 3, "heads": 4}
@@ -66,7 +66,7 @@ def medians(work, counts: list[int], rounds: int) -> list[float]:
     times = {count: [] for count in counts}
     for _ in range(rounds + 1):
         for count in counts:
-            settings.use(count)
+            machine.use_threads(count)
             started = time.perf_counter()
             work()
             times[count].append((time.perf_counter() - started) * 1000)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnviz.models import checkpoints, provenance
+from attnviz.models import checkpoint_files, checkpoints
 
 FIRST = {
     "command": "train",
@@ -18,10 +18,10 @@ FIRST = {
 def test_the_runs_of_a_card_begin_with_the_first():
     second = FIRST | {"epochs": 10, "start": FIRST}
     third = {"epochs": 5, "start": second}
-    assert provenance.runs({}) == [{}] and provenance.runs(FIRST) == [FIRST]
-    assert provenance.runs(third) == [FIRST, second, third]
+    assert checkpoint_files.runs({}) == [{}] and checkpoint_files.runs(FIRST) == [FIRST]
+    assert checkpoint_files.runs(third) == [FIRST, second, third]
     for start in ("0123", ["x"], 5, {}, None):
-        assert provenance.runs({"epochs": 1, "start": start}) == [{"epochs": 1, "start": start}]
+        assert checkpoint_files.runs({"epochs": 1, "start": start}) == [{"epochs": 1, "start": start}]
 
 
 def test_a_card_keeps_what_all_runs_before_it_say(tmp_path, monkeypatch):
@@ -29,20 +29,20 @@ def test_a_card_keeps_what_all_runs_before_it_say(tmp_path, monkeypatch):
     checkpoints.write_json(
         folder / "card.json", FIRST | {"seed": 1, "history": [FIRST["history"][0] | {"seconds": 9, "device": "abacus"}]}
     )
-    begun = provenance.begun(folder)
-    assert begun == {"start": FIRST} and provenance.begun(None) == {}
+    begun = checkpoint_files.begun(folder)
+    assert begun == {"start": FIRST} and checkpoint_files.begun(None) == {}
     checkpoints.write_json(folder / "card.json", FIRST | {"epochs": 10} | begun)
     monkeypatch.chdir(folder)
-    assert provenance.begun(folder / ".") == {"start": FIRST | {"epochs": 10, "start": FIRST}}
+    assert checkpoint_files.begun(folder / ".") == {"start": FIRST | {"epochs": 10, "start": FIRST}}
 
 
 def test_a_card_that_is_missing_says_nothing_and_a_damaged_one_is_told(tmp_path):
     folder = tmp_path / "en-fr" / "bahdanau"
     folder.mkdir(parents=True)
-    assert provenance.begun(folder) == {"start": dict.fromkeys(FIRST) | {"history": []}}
+    assert checkpoint_files.begun(folder) == {"start": dict.fromkeys(FIRST) | {"history": []}}
     for history in ("much", 5, [1, "two"]):
         checkpoints.write_json(folder / "card.json", FIRST | {"history": history})
-        assert provenance.begun(folder) == {"start": FIRST | {"history": []}}
+        assert checkpoint_files.begun(folder) == {"start": FIRST | {"history": []}}
     (folder / "card.json").write_text("{")
     with pytest.raises(checkpoints.CheckpointError):
-        provenance.begun(folder)
+        checkpoint_files.begun(folder)

@@ -1,4 +1,4 @@
-"""models/threads.py: one thread computes unless another number is given."""
+"""models/machine.py: one thread computes unless another number is given."""
 
 import pytest
 import tiny

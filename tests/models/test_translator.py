@@ -17,7 +17,7 @@ from attnviz.models import checkpoints
 from attnviz.models.model import TextError
 from attnviz.models.trained import describe
 from attnviz.models.translator import BEAMS, Translator
-from attnviz.networks import decode, loops
+from attnviz.networks import decode
 from attnviz.trace import Trace
 
 TYPED = "The black dog runs."
@@ -118,7 +118,7 @@ def test_a_target_cut_by_the_limit_says_so(translator, monkeypatch, steps, compl
 @every
 def test_a_beam_is_no_less_probable_than_a_beam_of_one(translator, monkeypatch):
     # No theorem: a beam may drop greedy's path for better beginnings. It holds for these models, and for most.
-    monkeypatch.setattr(loops, "TIMES", {})  # these models repeat themselves
+    monkeypatch.setattr(decode, "LOOP_TIMES", {})  # these models repeat themselves
     logits, more = translator.model.logits, torch.zeros(len(translator.tokenizer))
     sentences = (TYPED, "The cat sleeps.", "The white grey horse jumps.")
     monkeypatch.setattr(translator.model, "logits", lambda readout: logits(readout) + more)

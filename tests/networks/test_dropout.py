@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy.stats import binomtest
 
-from attnviz.networks.dropout import Dropout
+from attnviz.networks.cpu import Dropout
 
 
 @pytest.mark.parametrize("p", [0.1, 0.25, 0.5])

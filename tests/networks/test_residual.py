@@ -1,17 +1,17 @@
-"""residual.py: a model of two layers, its stream by the hand-written network; parts that add up to the logits."""
+"""The residual stream of a model of two layers, by the hand-written network; parts that add up to the logits."""
 
 import numpy as np
 import pytest
 import torch
 from writer_by_hand import LAYERS, D, H, attend, ids, made, rms_norm
 
-from attnviz.networks import residual
+from attnviz.networks import decoder_only
 
 
 def test_what_each_part_adds_is_what_a_network_without_the_others_would():
     """A head alone: the columns of the other heads in the output projection are 0. The bias is a part of its own."""
     network, tokens = made(), ids(7)
-    parts = residual.stream(network, tokens)
+    parts = decoder_only.stream(network, tokens)
     for head in range(H):
         alone = {name: value.double().numpy() for name, value in network.state_dict().items()}
         output, width = alone["decoder.0.attention.output.weight"].copy(), D // H
@@ -27,14 +27,14 @@ _NAME = "decoder.0.attention"
 
 def test_the_last_reading_of_the_lens_is_the_model():
     network, tokens = made(1), ids(8)
-    read = residual.lens(network, tokens)
+    read = decoder_only.lens(network, tokens)
     assert read.shape[0] == LAYERS + 1
     torch.testing.assert_close(read[-1], network(tokens[None])[0][0], atol=1e-5, rtol=1e-5)
 
 
 def test_a_reading_is_that_of_a_model_that_ends_there():
     network, tokens = made(2), ids(8)
-    read = residual.lens(network, tokens)
+    read = decoder_only.lens(network, tokens)
     network.decoder = network.decoder[:1]
     torch.testing.assert_close(read[1], network(tokens[None])[0][0], atol=1e-5, rtol=1e-5)
 
@@ -42,7 +42,7 @@ def test_a_reading_is_that_of_a_model_that_ends_there():
 @pytest.mark.parametrize("seed", range(3))
 def test_parts_add_up_to_the_logit(seed):
     network, tokens, produced = made(seed), ids(9, seed=seed), ids(9, seed=9)
-    parts = residual.contributions(network, tokens, produced)
+    parts = decoder_only.contributions(network, tokens, produced)
     assert parts.heads.shape == (LAYERS, H, 9) and parts.biases.shape == parts.feeds.shape == (LAYERS, 9)
     wanted = network(tokens[None])[0][0][range(9), produced]
     torch.testing.assert_close(parts.total(), wanted, atol=1e-5, rtol=1e-5)
@@ -52,5 +52,5 @@ def test_a_head_that_adds_nothing_contributes_nothing():
     network, tokens = made(), ids(6)
     columns = network.decoder[1].attention.output.weight
     columns[:, : D // H] = 0
-    parts = residual.contributions(network, tokens, ids(6, seed=2))
+    parts = decoder_only.contributions(network, tokens, ids(6, seed=2))
     assert not parts.heads[1, 0].any() and parts.heads[1, 1].any()

@@ -14,7 +14,7 @@ from attnviz import gold, studies
 from attnviz.cli.study import STUDIES
 from attnviz.data import corpora
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models import checkpoints, provenance
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.studies import measured_models, report
 from attnviz.studies.report import Panel, Series
 
@@ -166,7 +166,7 @@ def test_more_seeds_take_as_many_runs_as_the_first_one(few, data, tmp_path, monk
     card = other.translator.card
     assert begun["settings"] == {**first, "seed": 2} and begun["epochs"] == 2 and "start" not in begun
     assert card["settings"] == {**second, "seed": 2, "start": begun["weights_sha256"]} and card["epochs"] == 1
-    assert card["start"] == provenance.begun(tmp_path / "out/seed-2/run-1/en-fr/bahdanau")["start"]
+    assert card["start"] == checkpoint_files.begun(tmp_path / "out/seed-2/run-1/en-fr/bahdanau")["start"]
     monkeypatch.setattr(measured_models, "train", lambda *_, **__: pytest.fail("it is trained already"))
     assert [
         model.seed

@@ -10,7 +10,7 @@ from taught_runs import config
 
 from attnviz.__main__ import main
 from attnviz.data import corpora
-from attnviz.models import checkpoint_files, checkpoints, provenance
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.training import recipes, saved_run
 from attnviz.training.train import train as train_model
 
@@ -54,7 +54,7 @@ def test_the_card_says_from_whom_it_learnt(train, teachers, tmp_path):
     names = ["/".join(folder.parts[-3:]) for folder in teachers]
     assert f"--teacher {names[0]} --teacher {names[1]}" in card["command"]
     assert (
-        provenance.begun(tmp_path / NAME)["start"]["teachers"] == card["teachers"]
+        checkpoint_files.begun(tmp_path / NAME)["start"]["teachers"] == card["teachers"]
     )  # of what begins with these weights
 
 

@@ -4,11 +4,11 @@ from functools import partial
 
 import torch
 
+from attnviz.models import probabilities
+from attnviz.models.huggingface import tokenization
 from attnviz.models.huggingface.base import HuggingFaceModel
 from attnviz.models.huggingface.errors import LIBRARY_ERRORS, one_line
-from attnviz.models.huggingface.tokenizers import tokenization
 from attnviz.models.model import TextError
-from attnviz.models.tracing import probabilities
 from attnviz.trace import Token, Trace
 
 PRODUCED = 200  # tokens that a model may produce

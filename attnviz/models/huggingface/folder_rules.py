@@ -1,18 +1,26 @@
-"""Checks of the files of a foreign model, before the transformers library reads any of them."""
+"""Checks of the files of a foreign model, before the transformers library reads any of them: each file, and whether the
+weights can be those of the model that the config describes."""
 
 import contextlib
 import json
 import re
 import shutil
+import threading
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_module_registration_hook
 
 from attnviz import storage
 from attnviz.arguments import shown
 from attnviz.data import tokenizer_rules
-from attnviz.models.checks import weights_header
-from attnviz.models.huggingface.errors import FileError
+from attnviz.models import weights_header
+from attnviz.models.huggingface.errors import FileError, ModelError, read
 from attnviz.storage import folders
 
 JSON, VOCABULARY = 64 * 2**20, 256 * 2**20  # bytes of a file
@@ -25,6 +33,9 @@ _COUNTS = re.compile(r"heads?$|experts?|blocks?$|groups?$|buckets?$|labels$|type
 _IS_A_LENGTH = re.compile(r"length$|^max_")  # of a text: nothing is made for it
 EXTRA = 1_000  # pieces that a tokenizer may always add to its vocabulary
 _NAMES_A_FILE = re.compile(r"_files?$|^auto_map$|^name_or_path$|^chat_template")
+SPARE = 2**24  # numbers that a model may have beside those that its files hold, of which each may be PACKED in one
+PACKED = 16
+PARTS, PARTS_A_TENSOR = 2_000, 20  # modules that are built: of any model, and for each tensor of its files
 
 
 def check(folder: Path) -> weights_header.Shapes:
@@ -177,3 +188,43 @@ def _most(name: str, tensors: int) -> int:
     if name in ("sliding_window", "max_window_layers"):
         return 2**20
     return COUNT if _COUNTS.search(name) else WHOLE
+
+
+def check_size(name: str, library: ModuleType, config: Any, kinds: list[str], shapes: weights_header.Shapes) -> None:
+    """ModelError for a config that describes far more than the files hold: built, it would fill the memory.
+
+    name : of the model. kinds : the classes of the library that may load it.
+    """
+    classes = [kind for kind in ("AutoModel", *kinds) if type(config) in getattr(library, kind)._model_mapping]
+    if not classes:
+        return
+
+    def described() -> int:
+        with torch.device("meta"), _parts_limited(PARTS + PARTS_A_TENSOR * len(shapes)):  # shapes without numbers
+            model = getattr(library, classes[0]).from_config(config)
+        return sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
+
+    promised, held = read(name, "the model", described), weights_header.numbers(shapes)
+    if promised > PACKED * held + SPARE:
+        raise ModelError(
+            f"{name}: its config.json describes a model of {promised:,} numbers and its files hold {held:,}; they do "
+            "not belong together"
+        )
+
+
+@contextlib.contextmanager
+def _parts_limited(most: int) -> Iterator[None]:
+    """A number in a config can ask for modules without end, whatever it is called: ValueError after `most` of them."""
+    ours, built = threading.get_ident(), 0
+
+    def count(module: nn.Module, name: str, part: nn.Module | None) -> None:
+        nonlocal built
+        built += threading.get_ident() == ours
+        if built > most:
+            raise ValueError(f"its config.json describes more than {most:,} parts, and its files hold far fewer")
+
+    hook = register_module_module_registration_hook(count)
+    try:
+        yield
+    finally:
+        hook.remove()

@@ -3,24 +3,27 @@ nothing that comes with a model is run: its own code is never loaded, and its we
 """
 
 import contextlib
+import os.path
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
-from attnviz.models.huggingface import fetch, folder_rules, size_rules
+from attnviz.models.huggingface import folder_rules
 from attnviz.models.huggingface.base import LONGEST, HuggingFaceModel
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
-from attnviz.models.huggingface.errors import ModelError, read, said_of
-from attnviz.models.huggingface.probe import probe
+from attnviz.models.huggingface.errors import ModelError, one_line, read, said_of
 from attnviz.models.huggingface.single_stack import SingleStackModel
-from attnviz.models.huggingface.tokenizers.load_tokenizer import SAFE, load_tokenizer
+from attnviz.models.huggingface.tokenization import SAFE, load_tokenizer
 from attnviz.models.huggingface.writing import WritingModel
 from attnviz.models.names import HUGGING_FACE, HuggingFaceName
+from attnviz.trace import AttentionMap
 
 REQUIREMENT = "transformers>=5.23,<6"
 SINGLE_STACK_FIELDS = {"encoder": "attentions"}  # kind of map -> field of the output
@@ -34,12 +37,20 @@ LANGUAGE_MODEL_HEADS = {  # how the name of an architecture ends -> the class th
     "ForCausalLM": "AutoModelForCausalLM",
     "LMHeadModel": "AutoModelForCausalLM",
 }
-
 READ_TEXT = ("AutoModelForMaskedLM", "AutoModelForSeq2SeqLM")  # some of these read other things too
 READ_OTHER = {
     "speech": ("AutoModelForSpeechSeq2Seq", "AutoModelForCTC", "AutoModelForAudioClassification"),
     "images": ("AutoModelForImageClassification", "AutoModelForZeroShotImageClassification"),
 }
+DOWNLOADED = (
+    "*.json",
+    "*.safetensors",
+    "*.txt",
+    "*.model",
+    "*.spm",
+    "*.jinja",
+)  # what is downloaded: no code, no pickles
+TOKENS = 4
 
 
 def load(name: str) -> HuggingFaceModel:
@@ -53,14 +64,14 @@ def load(name: str) -> HuggingFaceModel:
             f"{HUGGING_FACE} must be followed by the folder of a model, or by its name on the Hugging Face hub"
         )
     library, full_name = _library(), str(HuggingFaceName(name))
-    folder = fetch.folder(name)
+    folder = model_folder(name)
     with _quiet(library), said_of(full_name):
         shapes = folder_rules.check(folder)
         config = read(full_name, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
         _check_reads_text(full_name, library, config)
         config._attn_implementation = "eager"  # whatever config.json says: only this way returns the weights
         tokenizer = load_tokenizer(full_name, library, folder, folder_rules.rows(shapes))
-        size_rules.check(full_name, library, config, _classes(config), shapes)
+        folder_rules.check_size(full_name, library, config, _classes(config), shapes)
         model = _model(full_name, library, folder, config)
     pieces = read(full_name, "its table of pieces", lambda: model.get_input_embeddings().weight.shape[0])
     if len(tokenizer) > pieces:
@@ -187,3 +198,103 @@ def _limit(model: nn.Module, tokenizer: Any) -> int:
     )
     numbers = (size for size in (*sizes, *claimed) if isinstance(size, int | float) and not isinstance(size, bool))
     return int(min(size for size in numbers if size > 0))
+
+
+def model_folder(name: str) -> Path:
+    """The folder of a model, downloaded if necessary. ModelError when a file that is needed is missing."""
+    path = Path(os.path.expanduser(name))
+    if not os.path.isdir(path):  # Path.is_dir() raises for a name that no file can have
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+        try:
+            path = Path(snapshot_download(name, allow_patterns=DOWNLOADED, ignore_patterns=["*/*"]))
+        except HFValidationError:
+            raise ModelError(
+                f"{HUGGING_FACE}{name:.80}: there is no such folder, and this cannot be the name of a model on the "
+                "Hugging Face hub"
+            ) from None
+        except LocalEntryNotFoundError:
+            raise ModelError(
+                f"{HUGGING_FACE}{name:.80}: there is no such folder, and the Hugging Face hub cannot be reached; check "
+                "the path, or the connection (a model that was downloaded once needs none)"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"{HUGGING_FACE}{name:.80}: there is no such folder, and the Hugging Face hub has no such model: "
+                f"{one_line(error)}"
+            ) from None
+    if not (path / "config.json").is_file():
+        raise ModelError(
+            f"{HUGGING_FACE}{name}: config.json is missing; a folder must be as save_pretrained() writes it"
+        )
+    if not any(path.glob("*.safetensors")):
+        raise ModelError(
+            f"{HUGGING_FACE}{name}: weights are read from safetensors only, and this model has none; save_pretrained() "
+            "of the transformers library writes them"
+        )
+    if (path / "adapter_config.json").is_file():
+        raise ModelError(
+            f"{HUGGING_FACE}{name}: an adapter cannot be shown alone; merge it into its model and save that"
+        )
+    return path
+
+
+def probe(model: HuggingFaceModel) -> HuggingFaceModel:
+    """The model with its heads counted, and its one stack named `decoder` when no token sees a later one.
+
+    ModelError when some of its attention cannot be read.
+    """
+    output = _output(model)
+    for name in model.fields.values():
+        _check_layers(model.name, name, output)
+    maps = _maps(model, output)
+    if isinstance(model, SingleStackModel) and not any(np.triu(m.weights, 1).any() for m in maps):
+        model = replace(model, fields={"decoder": "attentions"})
+    counts = {kind: tuple(layer.shape[1] for layer in output[name]) for kind, name in model.fields.items()}
+    return replace(model, head_counts=counts)
+
+
+def _output(model: HuggingFaceModel) -> Any:
+    """What the model returns for a few tokens."""
+    ids, more = tuple(range(TOKENS)), {}
+    if isinstance(model, EncoderDecoderModel):
+        if model.start is None:
+            raise ModelError(
+                f"{model.name}: its config does not say which token its decoder starts with (decoder_start_token_id)"
+            )
+        if type(model.start) is not int or not 0 <= model.start < len(model.tokenizer):
+            raise ModelError(
+                f"{model.name}: decoder_start_token_id must be the number of one of its {len(model.tokenizer)} tokens; "
+                f"got {model.start!r:.80}"
+            )
+        more = {"decoder_input_ids": torch.tensor([ids])}
+    output = read(model.name, "attention over a text", lambda: model.run(ids, output_hidden_states=True, **more))
+    if not hasattr(output, "get"):
+        raise ModelError(f"{model.name} cannot be shown: it does not return its attention by name")
+    return output
+
+
+def _check_layers(model_name: str, name: str, output: Any) -> None:
+    """ModelError unless every layer returns its attention in the field `name` of the output."""
+    stack = "decoder_" if name == "cross_attentions" else name.removesuffix("attentions")
+    layers = len(output.get(f"{stack}hidden_states") or ()) - 1
+    returned = sum(weights is not None for weights in output.get(name) or ())
+    if not returned or returned != layers:
+        raise ModelError(
+            f"{model_name}: {returned} of its {layers} layers return {name.replace('_', ' ')}; only a model in which "
+            "all do can be shown"
+        )
+
+
+def _maps(model: HuggingFaceModel, output: Any) -> tuple[AttentionMap, ...]:
+    """The attention over the few tokens. ModelError unless it is one (heads, TOKENS, TOKENS) array a layer."""
+    try:
+        maps = model.maps(output)
+    except ValueError as error:
+        raise ModelError(f"{model.name} cannot be shown: {error}") from None
+    except (AttributeError, IndexError, KeyError, TypeError):  # a layer that is no tensor
+        raise ModelError(f"{model.name} cannot be shown: its attention is not one array for each layer") from None
+    if wrong := next((m for m in maps if m.weights.shape[1:] != (TOKENS, TOKENS)), None):
+        raise ModelError(f"{model.name} cannot be shown: {wrong.name} is {wrong.weights.shape[1:]} for {TOKENS} tokens")
+    return maps

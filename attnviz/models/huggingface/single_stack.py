@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from attnviz.data.tokenizer import Tokens
+from attnviz.models import probabilities
+from attnviz.models.huggingface import tokenization
 from attnviz.models.huggingface.base import HuggingFaceModel
-from attnviz.models.huggingface.tokenizers import tokenization
 from attnviz.models.model import TextError
-from attnviz.models.tracing import probabilities
 from attnviz.trace import Alternative, Trace
 
 MASKED = 64  # tokens of a text that are masked in turn, at most: the model reads the whole text for each

@@ -6,7 +6,7 @@ from attnviz.data import everyday
 from attnviz.export import heading
 from attnviz.figures import heatmap
 from attnviz.figures.many import by_length
-from attnviz.models.checks import values
+from attnviz.models import checkpoint_values
 from attnviz.select import select
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import title
@@ -59,7 +59,7 @@ def _study() -> list[dict]:
     return [
         {"mechanism": title(row["mechanism"]), "words": row["words"], "bleu": row["bleu_lc"]}
         for row in caches.study("length").get("rows", ())
-        if row.get("mechanism") in (WITHOUT, WITH) and values.numbers(row, "words", "bleu_lc", "high")
+        if row.get("mechanism") in (WITHOUT, WITH) and checkpoint_values.numbers(row, "words", "bleu_lc", "high")
         if row.get("joined") or row["high"] <= 10
         if row.get("test") != everyday.TEST
     ]

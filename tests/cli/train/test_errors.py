@@ -9,7 +9,7 @@ import tiny
 from attnviz.__main__ import main
 from attnviz.cli.train import STYLES
 from attnviz.mechanisms import ALL
-from attnviz.models.checks import memory
+from attnviz.models import machine
 
 TRAIN = ("train", "--pair", "en-fr", "--mechanism", "bahdanau")
 SEE = "see python -m attnviz train --help"
@@ -170,5 +170,5 @@ def test_the_parser_knows_the_styles():
 def test_a_model_too_large_for_the_machine_is_refused_in_a_sentence(size, mechanism, capsys):
     assert main(["train", "--pair", "en-fr", "--mechanism", mechanism, "--data", "x", "--set", f"width={size}"]) == 2
     error = capsys.readouterr().err
-    assert "width" in error and memory.in_words() in error
+    assert "width" in error and machine.memory_in_words() in error
     assert len(error) < 400 and "C++" not in error and "\n" not in error.strip()

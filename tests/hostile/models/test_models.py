@@ -11,8 +11,8 @@ from safetensors.torch import load_file, save_file
 
 import attnviz
 from attnviz.__main__ import main as run_command
+from attnviz.models import checkpoint_values
 from attnviz.models.checkpoints import CheckpointError
-from attnviz.models.checks import values
 from attnviz.models.huggingface.load import ModelError
 from attnviz.models.trained import describe
 from dashboard.markup import card
@@ -189,7 +189,9 @@ def test_cards_that_say_anything(two, field, capsys):
         (two / NAME / "card.json").write_text(json.dumps({"pair": "en-fr", "parameters": 1234, field: wrong}))
         described = describe(NAME, two)
         assert described["name"] == NAME and json.dumps(described, allow_nan=False)
-        card.show(values.card(json.loads((two / NAME / "card.json").read_text())) | {"bytes": 5}).encode("utf-8")
+        card.show(checkpoint_values.card(json.loads((two / NAME / "card.json").read_text())) | {"bytes": 5}).encode(
+            "utf-8"
+        )
         assert run_command(["models", "--root", str(two)]) == 0
         out, err = capsys.readouterr()
         assert not err and out.count("\n") == 3

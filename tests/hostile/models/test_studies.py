@@ -6,7 +6,7 @@ import pytest
 import tiny
 from streamlit.testing.v1 import AppTest
 
-from attnviz.models.checks import values
+from attnviz.models import checkpoint_values
 
 PAGE = """import streamlit as st
 from dashboard.pages import PAGES
@@ -29,7 +29,7 @@ WRONG = [
 
 @pytest.mark.parametrize("content", WRONG)
 def test_what_is_wrong_is_left_out(content):
-    study = values.study(content)
+    study = checkpoint_values.study(content)
     assert all(isinstance(row, dict) for row in [*study.get("rows", ()), *study.get("models", ())])
 
 

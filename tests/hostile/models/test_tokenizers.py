@@ -8,9 +8,8 @@ import pytest
 from families import split, template, whole
 
 import attnviz
-from attnviz.models.huggingface import folder_rules
+from attnviz.models.huggingface import folder_rules, tokenizer_trial
 from attnviz.models.huggingface.load import ModelError
-from attnviz.models.huggingface.tokenizers import trial
 from attnviz.models.trained import TextError
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
@@ -56,9 +55,9 @@ def test_a_pattern_that_may_be_slow_is_tried_elsewhere(bomb, monkeypatch):
     place = bomb("gpt2", pre_tokenizer={"type": "Sequence", "pretokenizers": [
         split({"Regex": r"x*[xy]+z|\s*[\r\n]+"}), whole()["pre_tokenizer"]]})  # fmt: skip
     model = attnviz.load(f"hf:{place}")
-    assert isinstance(model.tokenizer, trial.Tried)
+    assert isinstance(model.tokenizer, tokenizer_trial.Tried)
     assert [token.text for token in model.trace("the dog").source] == ["the", "dog"] or model.trace("the dog").maps
-    monkeypatch.setattr(trial, "SECONDS", 1)
+    monkeypatch.setattr(tokenizer_trial, "SECONDS", 1)
     started = time.monotonic()
     with pytest.raises(TextError):
         model.read("x" * 20_000)

@@ -16,8 +16,13 @@ from attnviz.trace import BOS, Token, Trace, axes
 if TYPE_CHECKING:
     import pandas as pd
 
+
 NAMES = (*STATISTICS, "special_mass")  # as stats.steps has them
+
+
 THRESHOLD = 0.1  # as there
+
+
 COMMON = "model mechanism text translation forced complete source target start read_as longest".split()
 
 

@@ -4,7 +4,7 @@ Some steps of a foreign tokenizer may take very long or write very much. Its out
 the text is first given to a copy of it in a process with limited time and memory. If that process does not answer, it
 is ended and the text is refused. This process goes on in any case.
 
-Run as `python -m attnviz.models.huggingface.tokenizers.trial json FILE`, or `folder FOLDER` for a tokenizer that only
+Run as `python -m attnviz.models.huggingface.tokenizer_trial json FILE`, or `folder FOLDER` for a tokenizer that only
 the transformers library can read: it reads lines of JSON, `{"text": …}` or `{"ids": […]}`, and answers each
 with a line: `ok`, or an error.
 """
@@ -52,7 +52,7 @@ class Trial:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=Path(__file__).parents[4],
+            cwd=Path(__file__).parents[3],
             text=True,
             encoding="utf-8",
         )

@@ -16,7 +16,6 @@ from attnviz.trace import Alternative
 
 CHOICES = 5  # the most probable tokens that a trace keeps of each step
 ROWS = 128  # steps whose logits are worked out together: few enough not to fill the memory
-
 Alternatives = tuple[tuple[Alternative, ...], ...]
 Spell = Callable[[int], str]  # id -> what readers see
 

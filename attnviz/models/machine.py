@@ -1,4 +1,4 @@
-"""How much memory this process can have, and whether a model to be trained fits into it. Nothing is allocated."""
+"""What this process has to compute with: memory, of which a model to be trained takes a part, and threads of torch."""
 
 import contextlib
 import os
@@ -6,15 +6,19 @@ from pathlib import Path
 
 import torch
 
+from attnviz import arguments
 from attnviz.mechanisms import Config
 from attnviz.networks.registry import Unfilled, build
 
 # float32 numbers for each weight while a model is trained: itself, its gradient, Adam's two means, the moving average.
 NUMBERS = 5
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+# By measurement (tests/bench/threads.py, docs/benchmarks.md): the matrices of these models are so small that threads
+# wait for each other longer than they compute, above all beside other programs.
+THREADS = 1
 
 
-def machine() -> tuple[int, str]:
+def memory() -> tuple[int, str]:
     """Bytes, and in words of what: of the GPU that trains, or of the machine, or of the container if that has fewer."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_properties(0).total_memory, torch.cuda.get_device_name(0)
@@ -25,10 +29,10 @@ def machine() -> tuple[int, str]:
     return min(limits, default=2**63), "this machine"
 
 
-def in_words() -> str:
+def memory_in_words() -> str:
     """Such as `this machine has 24 GB`."""
-    there, where = machine()
-    return f"{where} has {there / 2**30:,.0f} GB"
+    size, owner = memory()
+    return f"{owner} has {size / 2**30:,.0f} GB"
 
 
 def check_trainable(config: Config) -> None:
@@ -36,7 +40,18 @@ def check_trainable(config: Config) -> None:
     with torch.device("meta"), Unfilled():  # shapes without numbers
         parameters = sum(parameter.numel() for parameter in build(config).parameters())
     needed = 4 * NUMBERS * parameters
-    if needed > machine()[0]:
+    if needed > memory()[0]:
         raise ValueError(
-            f"it has {parameters:,} parameters, and training them needs at least {needed / 2**30:,.0f} GB; {in_words()}"
+            f"it has {parameters:,} parameters, and training them needs at least {needed / 2**30:,.0f} GB; "
+            f"{memory_in_words()}"
         )
+
+
+def use_threads(threads: int | None) -> None:
+    """Compute with so many threads from now on; None leaves what is set. ValueError for a number below 1."""
+    if threads is None:
+        return
+    arguments.check("threads", threads, int)
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1; got {threads}")
+    torch.set_num_threads(threads)

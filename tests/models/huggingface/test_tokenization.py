@@ -5,7 +5,7 @@ import pytest
 import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers
 
-from attnviz.models.huggingface.tokenizers import tokenization
+from attnviz.models.huggingface import tokenization
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.models.tracing import batches
+from attnviz.models import batches
 
 lengths = st.tuples(st.integers(1, 30), st.integers(1, 30))
 

@@ -14,7 +14,6 @@ from attnviz import storage
 
 LARGEST = 100_000_000  # bytes of a header, as the safetensors library has it
 AXES = 16
-
 Shapes = dict[str, tuple[int, ...]]
 
 

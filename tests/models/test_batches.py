@@ -16,9 +16,9 @@ import attnviz
 from attnviz import stats
 from attnviz.data.tokenizer import EOS
 from attnviz.mechanisms import MECHANISMS
+from attnviz.models import batches
+from attnviz.models.measured import Measured
 from attnviz.models.model import TextError
-from attnviz.models.tracing import batches
-from attnviz.models.tracing.measured import Measured
 from attnviz.models.translator import Translator
 
 every = pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -19,7 +19,6 @@ LAYERS, HEADS, WIDTH, PIECES = (
 )  # far above any model here; a page with more could not be drawn
 DEEPEST, MOST, LONG = 8, 100_000, 5_000  # of a card: values in values, entries of a list, characters of a text
 WHOLE = 2**53  # as large as a whole number may be to be the same as a float
-
 # option -> the largest that is built; every other whole number is a width
 _MOST = {
     "layers": LAYERS,

@@ -1,1 +1,0 @@
-"""What is checked of a model before anything is built: the values in its JSON, and the shapes of its weights."""
