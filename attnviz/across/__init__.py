@@ -3,9 +3,8 @@
 Letters: N sentences. A sentence's value is the mean of a statistic over the steps and heads of one kind of attention.
 """
 
-from attnviz.across.compare import Difference, bootstrap, paired_bootstrap
-from attnviz.across.looks import LOOKS, alignment_error, looks
-from attnviz.across.sentences import VALUES, outliers, sentence, share_above, sharpness
+from attnviz.across.sentences import LOOKS, VALUES, alignment_error, looks, outliers, sentence, share_above, sharpness
+from attnviz.across.tables import Difference, bootstrap, paired_bootstrap
 
 __all__ = [
     "LOOKS",

@@ -8,10 +8,25 @@
 >>> faithfulness.erasure(subject, subject.attention)  # comprehensiveness and sufficiency
 """
 
-from attnviz.faithfulness.agreement import agreement, spread_of_tau, tau_b
-from attnviz.faithfulness.changes import CHANGES, preserved, preserved_together, variation
-from attnviz.faithfulness.erasure import SHARES, erasure, erasures, random_importance
-from attnviz.faithfulness.gradients import Integrated, gradient_times_input, integrated_gradients, leave_one_out
+from attnviz.faithfulness.attributions import (
+    Integrated,
+    agreement,
+    gradient_times_input,
+    integrated_gradients,
+    leave_one_out,
+    spread_of_tau,
+    tau_b,
+)
+from attnviz.faithfulness.effects import (
+    CHANGES,
+    SHARES,
+    erasure,
+    erasures,
+    preserved,
+    preserved_together,
+    random_importance,
+    variation,
+)
 from attnviz.faithfulness.subject import Subject, subject, subjects
 
 __all__ = [

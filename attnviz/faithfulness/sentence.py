@@ -8,10 +8,8 @@ import numpy as np
 import pandas as pd
 
 from attnviz.arguments import brief
-from attnviz.faithfulness.agreement import agreement
-from attnviz.faithfulness.changes import preserved, preserved_together, variation
-from attnviz.faithfulness.erasure import erasures, random_importance
-from attnviz.faithfulness.gradients import gradient_times_input, integrated_gradients, leave_one_out
+from attnviz.faithfulness.attributions import agreement, gradient_times_input, integrated_gradients, leave_one_out
+from attnviz.faithfulness.effects import erasures, preserved, preserved_together, random_importance, variation
 from attnviz.faithfulness.subject import Subject
 
 Sums = dict[str, tuple[float, int]]

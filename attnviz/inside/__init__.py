@@ -9,9 +9,8 @@ attention looks at every step.
 """
 
 from attnviz.inside.compute import step, windows
-from attnviz.inside.formula import formula, symbols
 from attnviz.inside.scores import other_scores, spread, temperatures
-from attnviz.inside.values import REFERENCES, Comparison, Parts, Step, Window
+from attnviz.inside.values import REFERENCES, Comparison, Parts, Step, Window, formula, symbols
 
 __all__ = [
     "REFERENCES",

@@ -1,4 +1,5 @@
-"""What `inside.step` returns. No torch here: what draws these values need not have it.
+"""What `inside.step` returns, and its formula with the numbers put in. No torch here: what draws these values need not
+have it.
 
 Letters: S source tokens, D width of query and keys, V width of values, N terms of a score.
 """
@@ -7,8 +8,11 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from attnviz.arguments import brief
+from attnviz import mechanisms
+from attnviz.arguments import brief, checked
 from attnviz.trace import Alternative, Token
+
+SHOWN = 3  # differences written out
 
 
 def _freeze(value) -> None:
@@ -60,6 +64,8 @@ class Parts:
 
 
 MEAN, RUNNER_UP = "mean", "runner-up"
+
+
 REFERENCES = {MEAN: "the mean of all visible tokens", RUNNER_UP: "the other token with the largest weight"}
 
 
@@ -174,3 +180,46 @@ def softmax(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
     visible = np.where(mask, scores, -np.inf)
     shifted = np.exp(visible - visible.max(-1, keepdims=True))
     return shifted / shifted.sum(-1, keepdims=True)
+
+
+@checked
+def symbols(opened: Step) -> str:
+    """What each letter of `formula` stands for, a sentence."""
+    letters = mechanisms.find(opened.mechanism).letters
+    return (
+        "e is the score and α the weight of source token j at step t, both counted from 1"
+        f"{'; ' if letters else ''}{letters}. The brace has the part of every token’s sum that the softmax "
+        "does not see. The numbers after it are differences from that part."
+    )
+
+
+@checked
+def formula(opened: Step, key: int, reference: str = MEAN, temperature: float = 1.0) -> str:
+    """LaTeX of the score and the weight of one key (0-based): symbols, the score of the reference (`Step.compared`),
+    the largest differences from it, the result; then the weight, at a temperature above 0.
+
+    t and j count from 1. ValueError for a key or a reference that is not there.
+    """
+    compared = opened.compared(key, reference)
+    place, query = f"{opened.step + 1},{key + 1}", opened.step + 1
+    written = compared.largest(SHOWN)
+    below = r"\text{mean of all}" if compared.other is None else f"e_{{{query},{compared.other + 1}}}"
+    terms = rf"\underbrace{{{compared.constant:.3f}}}_{{{below}}}"
+    terms += "".join(f"{value:+.3f}" for _, value in written)
+    rest = opened.parts.terms.shape[1] - len(written)
+    terms += rf" + \cdots \text{{ ({rest} more)}}" if rest else ""
+    if opened.window:
+        terms += rf" {compared.gaussian:+.3f} \text{{ (Gaussian)}}"
+    sums = [part for part in (mechanisms.find(opened.mechanism).terms, terms, f"{opened.scores[key]:.3f}") if part]
+    score = rf"e_{{{place}}} = {' = '.join(sums)}"
+    if not opened.mask[key]:
+        return rf"{score} \qquad \alpha_{{{place}}} = 0 \text{{ (outside the window)}}"
+    divided = "" if temperature == 1 else f" / {temperature:g}"
+    above, under = rf"\exp({opened.scores[key]:.3f}{divided})", rf"\sum_k \exp(e_{{{query},k}}{divided})"
+    weight = opened.weights_at(temperature)[key]
+    return rf"{score} \qquad \alpha_{{{place}}} = \frac{{{above}}}{{{under}}} = {weight:.3f}"
+
+
+def paper(opened: Step) -> str:
+    """Where the mechanism's formula is from."""
+    return mechanisms.find(opened.mechanism).paper

@@ -7,7 +7,9 @@ A change (`Uniform`, `Permuted`, `Hide` …) is a value; a `Scope` says at which
 Transformer. `run` has both translations; `effects` changes one step at a time; `rewrite` replaces a source word.
 """
 
+from attnviz.intervene.changed import Scope
 from attnviz.intervene.changes import (
+    KINDS,
     Change,
     Given,
     Hide,
@@ -21,16 +23,16 @@ from attnviz.intervene.changes import (
     Temperature,
     Uniform,
     ZeroLargest,
+    parse,
 )
-from attnviz.intervene.names import KINDS, parse
-from attnviz.intervene.run import Outcome, run
-from attnviz.intervene.scope import Scope
-from attnviz.intervene.steps import (
+from attnviz.intervene.run import (
+    Outcome,
     StepEffect,
     effect_on_label,
     effects,
     effects_on_labels,
     effects_together,
+    run,
     total_variation,
 )
 from attnviz.intervene.words import MASK, Rewritten, Word, replaced, rewrite, words

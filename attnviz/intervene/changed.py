@@ -1,22 +1,91 @@
-"""A translator's network with changed attention. decode.py can use it like any other network.
+"""Where attention is changed (which steps, and in a Transformer which layer and head of cross-attention), and a
+translator's network with changed attention, which decode.py can use like any other network.
 
 The change is an argument of the network's `step`; the number of the step is a part of the decoder's state. So the
 network itself never changes, also when a change raises.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.intervene import scope as scopes
-from attnviz.intervene.changes import Change
-from attnviz.intervene.scope import Scope
+from attnviz.arguments import Checked
+from attnviz.attention import Reweigh
+from attnviz.function_words import CONTENT, FUNCTION
+from attnviz.intervene.changes import Change, Identity, Place
 from attnviz.networks import decode
 
 OnStep = Callable[[], None]
 Chosen = Callable[[int, Callable[[], Tensor]], bool]  # step, what the unchanged network says there (V,) -> change it?
+
+
+@dataclass(frozen=True)
+class Scope(Checked):
+    """steps : from 0; None for all. words : only steps that produce a "function" or a "content" word.
+    layer, head : of a Transformer, from 0; None for all layers, all heads of a layer.
+    """
+
+    steps: tuple[int, ...] | None = None
+    words: str | None = None
+    layer: int | None = None
+    head: int | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.words not in (None, FUNCTION, CONTENT):
+            raise ValueError(f"words must be {FUNCTION}, {CONTENT} or None; got {self.words!r:.80}")
+        if self.steps is not None and (not self.steps or min(self.steps) < 0):
+            raise ValueError(f"steps must be places of target tokens, from 0, or None for all; got {self.steps}")
+
+
+def cross_layers(network: nn.Module) -> int:
+    """How many layers of cross-attention a translator's network has."""
+    return len(network.decoder) if hasattr(network, "decoder") else int(hasattr(network, "attention"))
+
+
+def cross_heads(network: nn.Module) -> int:
+    """How many heads each of them has."""
+    return network.decoder[0].cross.heads if hasattr(network, "decoder") else 1
+
+
+def check_scope(network: nn.Module, scope: Scope) -> None:
+    """ValueError if the network has no attention, or not that layer or head."""
+    count = cross_layers(network)
+    if not count:
+        raise ValueError("model must have attention; a fixed context has none to change")
+    for name, number, most in (("layer", scope.layer, count), ("head", scope.head, cross_heads(network))):
+        if number is not None and not 0 <= number < most:
+            raise ValueError(f"{name} must be None or from 0 to {most - 1}; got {number}")
+
+
+def reweigh_layers(network: nn.Module, change: Change, scope: Scope, step: int) -> tuple[Reweigh | None, ...]:
+    """The argument `reweigh` of a network's `step` where the change applies: one per layer, None for no change."""
+    if isinstance(change, Identity):
+        return (None,) * cross_layers(network)
+    return tuple(
+        _at(change, scope.head, Place(step, layer)) if scope.layer in (None, layer) else None
+        for layer in range(cross_layers(network))
+    )
+
+
+def _at(change: Change, head: int | None, place: Place) -> Callable[[Tensor, Tensor | None], Tensor]:
+    return partial(_apply, change, head, place)
+
+
+def _apply(change: Change, head: int | None, place: Place, weights: Tensor, mask: Tensor | None) -> Tensor:
+    """weights (B, H, T, S), or (B, 1, S) of a recurrent network; mask as the network has it, None when all is
+    visible."""
+    visible = weights.new_ones(weights.shape, dtype=bool) if mask is None else mask.expand_as(weights)
+    changed = change(weights, visible, place)
+    if head is None:
+        return changed
+    mixed = weights.clone()
+    mixed[:, head] = changed[:, head]
+    return mixed
 
 
 class Changed:
@@ -29,7 +98,7 @@ class Changed:
     def __init__(
         self, network: nn.Module, change: Change, scope: Scope, chosen: Chosen, on_step: OnStep = lambda: None
     ):
-        scopes.check(network, scope)
+        check_scope(network, scope)
         self.network, self.change, self.scope, self.chosen = network, change, scope, chosen
         self.on_step = on_step
         self.said: list[Tensor] = []
@@ -43,9 +112,9 @@ class Changed:
         self.on_step()
         numbers, inner = state
         number = int(numbers[0])
-        reweighs: Sequence = (None,) * scopes.layers(self.network)
+        reweighs: Sequence = (None,) * cross_layers(self.network)
         if self.chosen(number, lambda: self.network.step(memory, inner, token).logits[0]):
-            reweighs = scopes.reweighs(self.network, self.change, self.scope, number)
+            reweighs = reweigh_layers(self.network, self.change, self.scope, number)
         step = self.network.step(memory, inner, token, reweighs)
         self.said.append(step.logits[0])
         return step._replace(state=(numbers + 1, step.state))
@@ -71,12 +140,12 @@ class Changed:
         return readouts
 
 
-def at(steps: Sequence[int] | None) -> Chosen:
+def at_steps(steps: Sequence[int] | None) -> Chosen:
     """These steps, or all."""
     return lambda number, _said: steps is None or number in steps
 
 
-def where_said(steps: Sequence[int] | None, is_such: Callable[[int], bool]) -> Chosen:
+def where_first_choice(steps: Sequence[int] | None, is_such: Callable[[int], bool]) -> Chosen:
     """The steps, of those given, at which the first choice of the unchanged network is a piece of the wanted sort."""
 
     def chosen(number: int, said: Callable[[], Tensor]) -> bool:

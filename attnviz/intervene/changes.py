@@ -2,16 +2,17 @@
 
 A change is called with weights (..., S), `visible` (the same shape, True where the query may look) and a `Place`. It
 returns weights that are at least 0 and sum to 1. Hidden keys keep weight 0, except under `LastOnly` and `Given`, which
-choose their keys. `str(change)` is a short form for addresses (names.py reads it); `title` is for readers.
+choose their keys. `str(change)` is a short form for addresses (`parse` reads it); `title` is for readers.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
-from attnviz.arguments import Checked
+from attnviz.arguments import Checked, checked
 
 TOLERANCE = 1e-3  # by which given weights may miss a sum of 1; it is divided out
 
@@ -248,3 +249,44 @@ def shared(weights: Tensor, chosen: Tensor) -> Tensor:
     kept = weights * chosen
     total = kept.sum(-1, keepdim=True)
     return torch.where(total > 0, kept / total.clamp(min=torch.finfo(weights.dtype).tiny), evenly(chosen, weights))
+
+
+KINDS: dict[str, type[Change]] = {
+    kind.name: kind
+    for kind in (
+        Identity,
+        Uniform,
+        ZeroLargest,
+        OnlyLargest,
+        KeepLargest,
+        Permuted,
+        LastOnly,
+        Temperature,
+        Hide,
+        Given,
+    )
+}
+
+
+READERS: dict[str, Callable[[str], Change]] = {  # those that have a value
+    Permuted.name: lambda text: Permuted(int(text)),
+    Temperature.name: lambda text: Temperature(float(text)),
+    Hide.name: lambda text: Hide(tuple(int(part) for part in text.split(","))),
+    Given.name: lambda text: Given(tuple(float(part) for part in text.split(","))),
+}
+
+
+@checked
+def parse(text: str) -> Change:
+    """The change of a text that `str` wrote: `uniform`, `permuted:3`, `temperature:0.5`, `hide:1,2`, `given:0.5,0.5`.
+
+    ValueError for any other text.
+    """
+    name, colon, value = text.partition(":")
+    if name not in KINDS or (name in READERS) != bool(colon):
+        forms = ", ".join(f"{kind}:…" if kind in READERS else kind for kind in KINDS)
+        raise ValueError(f"change must be one of {forms}; got {text!r:.80}")
+    try:
+        return READERS[name](value) if colon else KINDS[name]()
+    except ValueError as error:
+        raise ValueError(f"change {text!r:.80} cannot be read: {error}") from None

@@ -7,10 +7,9 @@ import numpy as np
 import torch
 
 from attnviz.arguments import brief, checked
-from attnviz.intervene.changed import OnStep
+from attnviz.intervene.changed import OnStep, Scope
 from attnviz.intervene.changes import Identity
 from attnviz.intervene.run import forced_with_logits, free_text, own_text
-from attnviz.intervene.scope import Scope
 from attnviz.models.translator import Translator
 from attnviz.trace import Trace
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnviz.stats import STATISTICS, measure
-from attnviz.trace import BOS, Token, Trace, axes
+from attnviz.trace import BOS, Token, Trace
+from attnviz.trace.token import queries_and_keys
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +74,7 @@ class Measured:
         columns = {name: [] for name in ("kind", "layer", "head", "step", "token", "argmax_token")}
         argmax, first = self.values[NAMES.index("argmax")].astype(np.int64), 0
         for kind, layer, heads, steps in self.maps:
-            queries, keys = axes.tokens(kind, self.source, self.target, self.start)
+            queries, keys = queries_and_keys(kind, self.source, self.target, self.start)
             rows = heads * steps
             columns["kind"].append(np.full(rows, kind, dtype=object))
             columns["layer"].append(np.full(rows, layer))
@@ -116,7 +117,7 @@ def of_batch(maps: dict[str, Sequence[np.ndarray]], texts: Sequence[tuple]) -> l
     """
     sentences = [([], []) for _ in texts]
     for kind, layers in ((kind, layers) for kind, layers in maps.items() if layers):
-        sides = [axes.tokens(kind, source, target, BOS) for source, target in texts]
+        sides = [queries_and_keys(kind, source, target, BOS) for source, target in texts]
         visible = _visible(kind, sides, layers[0].shape)
         special = _padded([[token.special for token in keys] for _, keys in sides], layers[0].shape[-1])
         for layer, weights in enumerate(layers):

@@ -34,7 +34,7 @@ from pathlib import Path
 import numpy as np
 
 from attnviz import arguments
-from attnviz.trace import AttentionMap, Token, Trace, containers, layers, rounding
+from attnviz.trace import AttentionMap, Token, Trace, containers, layers
 
 _MARKS = "##", "Ġ", "▁", "@@"  # in pieces: of the inside or the start of a word
 
@@ -112,14 +112,14 @@ def _maps(kinds: Mapping, real: Mapping, rest: str | None, tokens) -> tuple[tupl
         columns = real["source" if kind in ("encoder", "cross") else "target"]
         for layer in of_kind:
             weights = _without_padding(layer.weights, rows, columns, rest, f"the {kind} map of layer {layer.number}")
-            weights, note = rounding.undone(weights, layer.dtype, rest == "sink")
+            weights, note = layers.unrounded(weights, layer.dtype, rest == "sink")
             notes |= dict.fromkeys([note] if note else [])
             sink = rest == "sink" and weights.ndim == 3
-            weights = rounding.with_rest(weights) if sink else weights
+            weights = layers.with_rest(weights) if sink else weights
             try:
                 maps.append(AttentionMap(kind, layer.number, weights, sink=sink, averaged=layer.averaged))
             except ValueError as error:
-                raise ValueError(f"{error}{rounding.cause(str(error), weights, tokens)}") from None
+                raise ValueError(f"{error}{layers.likely_cause(str(error), weights, tokens)}") from None
     if not maps:
         raise ValueError("weights must hold at least one layer; got none")
     if rest == "sink":

@@ -6,7 +6,7 @@ from types import NoneType
 import numpy as np
 
 from attnviz import arguments
-from attnviz.trace import axes
+from attnviz.trace.token import queries_and_keys, visible_keys
 
 INDEX, PIECE = (int, NoneType), (str, NoneType)  # tuples: `int | None` is built anew each time, and slower
 TOLERANCE = 1e-4  # how far from 1 the sum of a row, or a probability, may be
@@ -132,7 +132,7 @@ def steps(trace) -> None:
 def maps(trace) -> None:
     """No map comes twice, each has the shape that the tokens give it, and hidden keys have weight 0."""
     kinds = dict.fromkeys(attention.kind for attention in trace.maps)
-    sides = {kind: axes.tokens(kind, trace.source, trace.target, trace.start) for kind in kinds}
+    sides = {kind: queries_and_keys(kind, trace.source, trace.target, trace.start) for kind in kinds}
     seen = set()
     for attention in trace.maps:
         if (attention.kind, attention.layer) in seen:
@@ -150,7 +150,7 @@ def maps(trace) -> None:
     if causal:
         queries, keys = sides["decoder"]
         words = trace.level == "words" and bool(trace.target)
-        hidden, done = ~axes.visible("decoder", queries, len(keys), words), "produced" if trace.target else "read"
+        hidden, done = ~visible_keys("decoder", queries, len(keys), words), "produced" if trace.target else "read"
         for attention in causal:
             future(attention, hidden, done)
 

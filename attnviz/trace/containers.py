@@ -15,8 +15,8 @@ from tokenize import TokenError
 import numpy as np
 
 from attnviz import arguments, storage
-from attnviz.trace import limits
-from attnviz.trace.axes import KINDS
+from attnviz.trace import files
+from attnviz.trace.token import KINDS
 
 FILES = (".npz", ".npy", ".safetensors", ".json")
 NUMBERS = 2**28  # of all arrays in a file, unpacked
@@ -77,8 +77,8 @@ def layers_by_name(names: Mapping, kind: str | None) -> dict:
         own = next((kind for kind, words in _KIND_IN_NAME.items() if words.search(key)), kind)
         numbers = re.findall(r"\d+", key)
         layer = int(numbers[0]) if numbers else None
-        if layer is not None and layer >= limits.LAYERS:
-            raise ValueError(f"layers are counted from 0 to {limits.LAYERS - 1}; got {key!r:.80}")
+        if layer is not None and layer >= files.LAYERS:
+            raise ValueError(f"layers are counted from 0 to {files.LAYERS - 1}; got {key!r:.80}")
         if layer in result.setdefault(own, {}):
             raise ValueError(f"each name must hold one layer; got {key!r:.80} beside another of layer {layer}")
         result[own][layer] = names[keys[key]]
@@ -106,7 +106,7 @@ def read_file(path: str | Path) -> dict:
             ".npz (np.savez) or .safetensors"
         )
     try:
-        content = storage.read(path, limits.FILE)
+        content = storage.read(path, files.LARGEST)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
     return unpack(content, path.name)
@@ -133,7 +133,7 @@ def _npz(content: bytes) -> dict:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
-            if len(members) > limits.LAYERS or sum(member.file_size for member in members) > 8 * NUMBERS:
+            if len(members) > files.LAYERS or sum(member.file_size for member in members) > 8 * NUMBERS:
                 raise ValueError("it unpacks to more than is read")
             arrays, room = {}, 8 * NUMBERS
             for member in members:

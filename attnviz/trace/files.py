@@ -3,10 +3,14 @@
 In a safetensors file each map is an fp32 tensor with axes [heads, queries, keys], named by kind and layer: `encoder.0`.
 Where keys are hidden, its mask is a bool tensor beside it: `encoder.0.mask`.
 The entry `trace` of the metadata holds everything but the weights, as the JSON of `Trace.to_dict`.
+
+A file comes from anywhere. How large a trace may be that the page shows, and which texts and numbers it may hold, is
+checked before arrays are made of it: what could not be drawn, or would fill the memory when it is, is refused in a
+sentence. `load_trace` has only the limit of the file.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +20,23 @@ from safetensors.numpy import load, save
 
 from attnviz import arguments, storage
 from attnviz.storage import atomic
-from attnviz.trace import Trace, limits
+from attnviz.trace import Trace
 
 FORMATS = (".safetensors", ".json")
 LONGEST_ERROR = 300  # characters of an error message, which may quote the file
+LARGEST = 2**30  # bytes of a file
+LAYERS = 1_000  # maps in a file, and the number of a layer
+HEADS = 1_600  # of all maps together; GPT-2 XL has 1,200
+TOKENS = 4_096  # of the source, and of the target
+CHARACTERS = 200_000  # of a text
+WHOLE = 2**53
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
     """Write a trace to a file that ends in .safetensors or .json; ValueError for another ending, and for a trace that
     `load_trace` could not read again because its file would be too large.
 
-    The file is written whole or not at all. The page Heads and layers reads smaller traces: see `limits`.
+    The file is written whole or not at all. The page Heads and layers reads smaller traces: see `check_limits`.
     """
     arguments.check("trace", trace, Trace)
     path = arguments.path("path", path)
@@ -35,11 +45,9 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     content = (
         pack(trace) if path.suffix.lower() == ".safetensors" else trace.to_json().encode("utf-8", "backslashreplace")
     )
-    if len(content) > limits.FILE:
+    if len(content) > LARGEST:
         remedy = "; save it as .safetensors" if path.suffix.lower() == ".json" else ""
-        raise ValueError(
-            f"the trace would take {len(content):,} bytes, and at most {limits.FILE:,} are read again{remedy}"
-        )
+        raise ValueError(f"the trace would take {len(content):,} bytes, and at most {LARGEST:,} are read again{remedy}")
     atomic.replace(path, lambda temporary: temporary.write_bytes(content))
 
 
@@ -50,7 +58,7 @@ def load_trace(path: str | Path) -> Trace:
     """
     path = arguments.path("path", path)
     try:
-        content = storage.read(path, limits.FILE)
+        content = storage.read(path, LARGEST)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
     return unpack(content, path.name)
@@ -79,9 +87,9 @@ def unpack(content: bytes, name: str, check: Callable[[object], None] = lambda v
 
 def unpack_for_page(content: bytes, name: str) -> Trace:
     """`unpack` for a trace that is to be shown: not too large, and every text in it can be. Raises ValueError."""
-    trace = unpack(content, name, limits.check)
+    trace = unpack(content, name, check_limits)
     try:
-        limits.check_texts(trace.to_dict(weights=False))
+        check_texts(trace.to_dict(weights=False))
     except ValueError as error:
         raise ValueError(f"the file {name} holds no valid trace: {error}") from None
     return trace
@@ -151,3 +159,61 @@ def _map(listed: Any, tensors: Mapping[str, np.ndarray]) -> dict:
     if name not in tensors:
         raise ValueError(f"the file must hold weights for each map; got none for {str(name or listed):.60}")
     return {**listed, "weights": tensors[name], "mask": tensors.get(f"{name}.mask")}
+
+
+def check_limits(values: object) -> None:
+    """Raise ValueError for a trace, as `Trace.to_dict` writes it, that is too large, or that no output could write."""
+    if not isinstance(values, Mapping):
+        return  # Trace.from_dict says what is wrong
+    maps = values.get("maps")
+    if isinstance(maps, list):
+        _check_maps(maps)
+    for name in ("source", "target", "log_probs", "alternatives"):
+        if isinstance(values.get(name), list) and len(values[name]) > TOKENS:
+            raise ValueError(f"{name} has {len(values[name]):,} entries, and at most {TOKENS:,} are read")
+    for part in _parts({key: value for key, value in values.items() if key != "maps"}):
+        _check_part(part)
+
+
+def _check_maps(maps: list) -> None:
+    if len(maps) > LAYERS:
+        raise ValueError(f"it has {len(maps):,} maps, and at most {LAYERS:,} are read")
+    heads = 0
+    for entry in maps:
+        layer = entry.get("layer") if isinstance(entry, dict) else None
+        if isinstance(layer, int) and layer >= LAYERS:
+            shown = f"{layer:,}" if layer < 10**12 else "a number of more than 12 digits"
+            raise ValueError(f"layers are counted from 0 to {LAYERS - 1}; got {shown}")
+        weights = entry.get("weights") if isinstance(entry, dict) else None
+        heads += len(weights) if hasattr(weights, "__len__") else 0
+    if heads > HEADS:
+        raise ValueError(f"it has {heads:,} heads, and at most {HEADS:,} are read")
+
+
+def _check_part(part: object) -> None:
+    if isinstance(part, str):
+        if len(part) > CHARACTERS:
+            raise ValueError(f"a text in it has {len(part):,} characters, and at most {CHARACTERS:,} are read")
+    elif isinstance(part, int) and abs(part) > WHOLE:
+        raise ValueError("a number in it has more than 15 digits")
+
+
+def check_texts(values: Mapping) -> None:
+    """Raise ValueError for a text that cannot be written in UTF-8, so that no page can show it."""
+    for part in _parts(values):
+        if isinstance(part, str) and any("\ud800" <= character <= "\udfff" for character in part):
+            raise ValueError("a text in it holds half a character (a lone surrogate), which no page can show")
+
+
+def _parts(value: object) -> Iterator[object]:
+    """Every text and number in JSON, the names of fields included."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            waiting += part.keys()
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+        else:
+            yield part

@@ -11,7 +11,7 @@ import torch
 
 from attnviz import faithfulness
 from attnviz.faithfulness import CHANGES, Subject, agreement, spread_of_tau
-from attnviz.faithfulness.gradients import POINTS
+from attnviz.faithfulness.attributions import POINTS
 from attnviz.faithfulness.sentence import INTEGRATED, METHODS, ORDERS, Tested, attributed, orders
 from attnviz.figures import heatmap, labels
 from attnviz.figures.faithfulness import agreement_bars, erasure_curves, saliency, variation_by_weight

@@ -11,7 +11,7 @@ from alike import alike
 import attnviz
 from attnviz import intervene
 from attnviz.intervene import Given, Hide, Identity, LastOnly, Scope, Uniform
-from attnviz.intervene.changed import Changed, at
+from attnviz.intervene.changed import Changed, at_steps
 from attnviz.mechanisms import MECHANISMS
 from attnviz.networks import decode
 
@@ -142,7 +142,7 @@ def test_a_network_changed_is_read_by_every_decoder(models):
     """Greedy in a batch, too: rows do not meet."""
     network = models["luong-dot"].model
     source = torch.tensor([models["luong-dot"].tokenizer.ids(TEXT)] * 2)
-    changed = Changed(network, Uniform(), Scope(), at(None))
+    changed = Changed(network, Uniform(), Scope(), at_steps(None))
     decoded = decode.greedy(changed, source)
     assert torch.equal(decoded.tokens[0], decoded.tokens[1])
     torch.testing.assert_close(decoded.cross[0], torch.full_like(decoded.cross[0], 1 / source.shape[1]))
@@ -220,7 +220,7 @@ def test_what_is_heard_at_a_step_stops_the_decoding(models):
 def test_changed_models_trace_batches_too(models):
     """Their readouts are logits already: many texts give what each gives alone."""
     model = models["luong-dot"]
-    changed = dataclasses.replace(model, model=Changed(model.model, Uniform(), Scope(), at(None)))
+    changed = dataclasses.replace(model, model=Changed(model.model, Uniform(), Scope(), at_steps(None)))
     texts, targets = ["The dog runs.", TEXT], ["Le chien court.", TARGET]
     for got, text, target in zip(changed.traces(texts, targets), texts, targets, strict=True):
         alike(got, changed.trace(text, target))

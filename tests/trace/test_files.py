@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save
 import attnviz
 from attnviz.__main__ import main
 from attnviz.models import checkpoint_files
-from attnviz.trace import Trace, files, limits
+from attnviz.trace import Trace, files
 
 TOKENS = ["[CLS]", "naïve", "</script>", "犬", "\ud83d"]  # half a character too
 
@@ -179,7 +179,7 @@ def test_on_the_command_line(root, tmp_path, capsys):
 @pytest.mark.parametrize("ending", ["safetensors", "json"])
 def test_what_is_saved_can_be_read_however_large(ending, tmp_path):
     """The limits of the page are not those of a file of one's own."""
-    words = [f"w{place}" for place in range(limits.TOKENS + 1)]
+    words = [f"w{place}" for place in range(files.TOKENS + 1)]
     weights = np.zeros((1, 1, len(words)), np.float32)
     weights[0, 0, 3] = 1
     trace = attnviz.from_arrays([weights], words, ["x"])
@@ -190,7 +190,7 @@ def test_what_is_saved_can_be_read_however_large(ending, tmp_path):
 
 
 def test_a_trace_too_large_to_be_read_again_is_not_saved(tmp_path, monkeypatch):
-    monkeypatch.setattr(limits, "FILE", 500)
+    monkeypatch.setattr(files, "LARGEST", 500)
     with pytest.raises(
         ValueError, match="^the trace would take .* bytes, and at most 500 are read again; save it as .s"
     ):

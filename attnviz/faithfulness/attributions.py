@@ -1,20 +1,22 @@
-"""How much each source token matters for each target token: gradients, integrated gradients, and leave-one-out.
+"""How much each source token matters for each target token: gradients, integrated gradients, and leave-one-out;
+and how far two such measures agree: Kendall's tau-b and the same first token, for each target token.
 
 Gradients are Captum's, of f: rows in place of the source's embeddings, with the forced prefix -> log p(y_t).
 They are summed over the embedding's width, so an attribution is one number for each source token: positive if the
-token makes y_t more probable, negative if less. Letters: T target tokens, S source tokens, E
-embedding width.
+token makes y_t more probable, negative if less. Letters: T target tokens, S source tokens, E embedding width.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from attnviz.arguments import brief, checked
 from attnviz.faithfulness.subject import Subject
+from attnviz.trace import Token
 
 POINTS = 32  # of the path of integrated gradients
 ROWS = 128  # of a batch that gradients are taken of
@@ -101,3 +103,43 @@ def _steps(subject: Subject, steps: Sequence[int] | None) -> Sequence[int]:
     if not len(steps) or not 0 <= min(steps) <= max(steps) < count:
         raise ValueError(f"steps must be from 0 to {count - 1}, at least one; got {list(steps)[:9]}")
     return steps
+
+
+@checked
+def tau_b(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a, b (T, S) -> (T,): Kendall's tau-b of each row (Kendall 1945), -1 to 1; NaN where all numbers of a row are
+    equal."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.ndim != 2:
+        raise ValueError(f"both must have shape (target tokens, source tokens); got {a.shape} and {b.shape}")
+    signs = [np.sign(x[:, :, None] - x[:, None, :]) for x in (np.asarray(a, np.float64), np.asarray(b, np.float64))]
+    pairs = [np.abs(sign).sum((1, 2)) for sign in signs]  # pairs that are not tied, each counted twice
+    with np.errstate(invalid="ignore"):  # 0 / 0 is NaN
+        return (signs[0] * signs[1]).sum((1, 2)) / np.sqrt(pairs[0] * pairs[1])
+
+
+@checked
+def spread_of_tau(size: int) -> float:
+    """Standard deviation of tau between independent orders of `size` tokens (Kendall 1938): sqrt(2 (2n + 5) / 9n (n -
+    1))."""
+    if size < 2:
+        raise ValueError(f"size must be at least 2; got {size}")
+    return (2 * (2 * size + 5) / (9 * size * (size - 1))) ** 0.5
+
+
+@checked
+def agreement(attention: np.ndarray, attributions: dict[str, np.ndarray], tokens: tuple[Token, ...]) -> pd.DataFrame:
+    """One row per target token and method: columns step, token, method, tau_b, top1.
+
+    attention (T, S); attributions : method -> (T, S), compared by absolute value, because weights have no
+    sign.
+    top1 : do both have their largest value on the same source token?
+    """
+    attention, rows = np.asarray(attention), []
+    if len(tokens) != len(attention):
+        raise ValueError(f"tokens must be as many as the rows of attention, {len(attention)}; got {len(tokens)}")
+    for method, values in attributions.items():
+        size = np.abs(values)
+        for step, (tau, same) in enumerate(zip(tau_b(attention, size), attention.argmax(-1) == size.argmax(-1))):
+            rows.append((step, tokens[step].text, method, float(tau), bool(same)))
+    return pd.DataFrame(rows, columns=["step", "token", "method", "tau_b", "top1"])
