@@ -3,7 +3,6 @@ nothing that comes with a model is run: its own code is never loaded, and its we
 """
 
 import contextlib
-import os.path
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -15,10 +14,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnviz.models.huggingface import folder_rules
+from attnviz.models.huggingface import fetch, folder_rules
 from attnviz.models.huggingface.base import LONGEST, HuggingFaceModel
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
-from attnviz.models.huggingface.errors import ModelError, one_line, read, said_of
+from attnviz.models.huggingface.errors import ModelError, read, said_of
 from attnviz.models.huggingface.single_stack import SingleStackModel
 from attnviz.models.huggingface.tokenization import SAFE, load_tokenizer
 from attnviz.models.huggingface.writing import WritingModel
@@ -42,14 +41,6 @@ READ_OTHER = {
     "speech": ("AutoModelForSpeechSeq2Seq", "AutoModelForCTC", "AutoModelForAudioClassification"),
     "images": ("AutoModelForImageClassification", "AutoModelForZeroShotImageClassification"),
 }
-DOWNLOADED = (
-    "*.json",
-    "*.safetensors",
-    "*.txt",
-    "*.model",
-    "*.spm",
-    "*.jinja",
-)  # what is downloaded: no code, no pickles
 TOKENS = 4
 
 
@@ -64,7 +55,7 @@ def load(name: str) -> HuggingFaceModel:
             f"{HUGGING_FACE} must be followed by the folder of a model, or by its name on the Hugging Face hub"
         )
     library, full_name = _library(), str(HuggingFaceName(name))
-    folder = model_folder(name)
+    folder = fetch.folder(name)
     with _quiet(library), said_of(full_name):
         shapes = folder_rules.check(folder)
         config = read(full_name, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
@@ -198,46 +189,6 @@ def _limit(model: nn.Module, tokenizer: Any) -> int:
     )
     numbers = (size for size in (*sizes, *claimed) if isinstance(size, int | float) and not isinstance(size, bool))
     return int(min(size for size in numbers if size > 0))
-
-
-def model_folder(name: str) -> Path:
-    """The folder of a model, downloaded if necessary. ModelError when a file that is needed is missing."""
-    path = Path(os.path.expanduser(name))
-    if not os.path.isdir(path):  # Path.is_dir() raises for a name that no file can have
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
-        try:
-            path = Path(snapshot_download(name, allow_patterns=DOWNLOADED, ignore_patterns=["*/*"]))
-        except HFValidationError:
-            raise ModelError(
-                f"{HUGGING_FACE}{name:.80}: there is no such folder, and this cannot be the name of a model on the "
-                "Hugging Face hub"
-            ) from None
-        except LocalEntryNotFoundError:
-            raise ModelError(
-                f"{HUGGING_FACE}{name:.80}: there is no such folder, and the Hugging Face hub cannot be reached; check "
-                "the path, or the connection (a model that was downloaded once needs none)"
-            ) from None
-        except (OSError, ValueError) as error:
-            raise ModelError(
-                f"{HUGGING_FACE}{name:.80}: there is no such folder, and the Hugging Face hub has no such model: "
-                f"{one_line(error)}"
-            ) from None
-    if not (path / "config.json").is_file():
-        raise ModelError(
-            f"{HUGGING_FACE}{name}: config.json is missing; a folder must be as save_pretrained() writes it"
-        )
-    if not any(path.glob("*.safetensors")):
-        raise ModelError(
-            f"{HUGGING_FACE}{name}: weights are read from safetensors only, and this model has none; save_pretrained() "
-            "of the transformers library writes them"
-        )
-    if (path / "adapter_config.json").is_file():
-        raise ModelError(
-            f"{HUGGING_FACE}{name}: an adapter cannot be shown alone; merge it into its model and save that"
-        )
-    return path
 
 
 def probe(model: HuggingFaceModel) -> HuggingFaceModel:
