@@ -2,9 +2,9 @@
 
 The visitors are cases of the kinds `visitors` and `stopped`. Beside them somebody types a new sentence every two
 seconds. First the caches are filled. Then, and again when all have left at the end, three things are counted: the
-processes of the server, its open files, and the memory of all its processes (PSS, MB). A line every minute goes to
-standard error. The exit status is 1 when one of the three is more than 10 % above the start, when a case failed, or
-when a sentence was not answered.
+processes of the server, its open files, and the memory that its processes have made (PSS without files, MB). A line
+every minute goes to standard error. The exit status is 1 when one of the three is more than 10 % above the start, when a
+case failed, or when a sentence was not answered.
 """
 
 import argparse
@@ -67,7 +67,7 @@ class State:
     def of(cls, pid: int) -> "State":
         members = processes.family(pid)
         files = sum(len(os.listdir(f"/proc/{member}/fd")) for member in members)
-        return cls(len(members), files, processes.memory(pid))
+        return cls(len(members), files, processes.own(pid))
 
 
 def cases(place: Workplace, seed: int, end: float, tally: Tally) -> None:

@@ -50,6 +50,8 @@ def status(address: str, path: str, headers: list[tuple[str, str]]) -> tuple[int
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # refused before all was sent
             connection.sendall("\r\n".join(lines).encode())
         answer = connection.recv(65536).decode("latin-1")
+        if answer.startswith("HTTP/1.1 503") and answer.endswith("\r\n\r\n"):  # the text comes after the headers
+            answer += connection.recv(65536).decode("latin-1")
     return int(answer.split(" ")[1]), answer
 
 
