@@ -99,11 +99,14 @@ def walked(chrome, address: str, seed: int, actions: int | None = None) -> tuple
         walker.open(address + "/")
         walk = Stops(walker, seed, short=actions is None)
         walk.note("open", shown(walker.page))
-        done = ["open"]
-        while len(done) != actions and (action := walk.step()):
+        done, before = ["open"], None
+        while (actions is None or len(done) <= actions) and (action := walk.step()):
             done.append(action)
-            problem = compared(walker, fresh) or walk.note(action, shown(fresh.page))
-            if problem:
+            problem = ""
+            if before != (walker.page.url, shown(walker.page)):
+                problem = compared(walker, fresh)
+                before = walker.page.url, shown(walker.page)
+            if problem := problem or walk.note(action, shown(fresh.page)):
                 return f"seed {seed}, action {len(done) - 1}, {walker.page.url}\n{problem}\nafter: {done[-8:]}", done
         return "", done
     finally:
