@@ -81,7 +81,6 @@ def compared(walker: Visitor, fresh: Visitor) -> str:
     return differs
 
 
-@pytest.mark.slow
 def test_a_fresh_visit_to_the_address_shows_the_same_whatever_was_done(chrome, address):
     problem, done = walked(chrome, address, SHORT_SEED)
     assert not problem and len(done) > 20, (problem, done)  # of 29, of which the last page may not offer all

@@ -3,8 +3,8 @@
 The visitors are cases of the kinds `visitors` and `stopped`. Beside them somebody types a new sentence every two
 seconds. First the caches are filled. Then, and again when all have left at the end, three things are counted: the
 processes of the server, its open files, and the memory that its processes have made (PSS without files, MB). A line
-every minute goes to standard error. The exit status is 1 when one of the three is more than 10 % above the start, when a
-case failed, or when a sentence was not answered.
+every minute goes to standard error. The exit status is 1 when one of the three is more than 10 % above the start, when
+a case failed, or when a sentence was not answered.
 """
 
 import argparse
