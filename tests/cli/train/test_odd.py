@@ -168,7 +168,7 @@ def test_a_run_that_lost_a_file_says_what_to_do(train, tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (["--set", "layers=0"], "layers must be at least 1; got 0"),
+        (["--set", "layers=0"], "layers must be from 1 to 64; got 0"),
         (["--set", "longest=100"], "longest must be at least 410, for texts of 200 pieces and their output"),
     ],
 )
@@ -180,7 +180,7 @@ def test_a_transformer_that_could_not_answer_is_refused(train, options, message)
 def test_other_numbers_that_cannot_be(train):
     status, _, err = train([("a", 1)] * 9, "--set", "classes=3", mechanism="self-attention", pair="sst2")
     assert status == 2 and said(err).endswith("classes must be 2: negative, positive")
-    with pytest.raises(ValueError, match="reach must be at least 1, so that every window holds a key; got nan"):
+    with pytest.raises(ValueError, match="reach must be a whole number, or a share from 0 to below 1; got nan"):
         training_config("en-fr", "luong-local", {"reach": float("nan")})
 
 
