@@ -4,11 +4,13 @@ intervals (Efron & Tibshirani 1993, chapter 13: the percentile interval).
 A frame has one row per sentence and one column per number; NaN is left out.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
+from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
