@@ -2,7 +2,7 @@
 text.
 
 The loop is ours, with the model's own cache of keys and values, so the weights are those that each token was computed
-with. V tokens of the vocabulary, L layers, H heads.
+with. n tokens, V of the vocabulary.
 """
 
 import inspect
