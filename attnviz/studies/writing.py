@@ -19,8 +19,8 @@ from attnviz.studies.report import Panel, Series, grouped, listed, table
 
 TITLE = "Models that write"
 DESCRIPTION = (
-    "Of models that write: the loss by the place in the context, and induction and the loss over the updates of "
-    "training"
+    "Of models that write: the loss by the place in the context; where moments are packed, also their heads over the "
+    "updates of training"
 )
 COLUMNS = 2
 WINDOWS = 96  # of the whole context, from validation
