@@ -80,7 +80,7 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {name_of(path) for path in sources("attnviz")}
+MODULES = {name_of(path): path for path in sources("attnviz")}  # files alone: an empty folder is no module
 
 
 @functools.cache
@@ -158,12 +158,6 @@ def test_what_pages_show_is_worked_out_without_streamlit():
             assert "streamlit" not in outer(path), path
 
 
-def file_of(name):
-    """figures.maps -> attnviz/figures/maps.py."""
-    file = ROOT / "attnviz" / name.replace(".", "/")
-    return file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
-
-
 def reached(name):
     """A module, all that it imports, and what they import."""
     seen, todo = set(), [name]
@@ -171,14 +165,14 @@ def reached(name):
         here = todo.pop()
         if here not in seen:
             seen.add(here)
-            todo += inner(file_of(here))
+            todo += inner(MODULES[here])
     return seen
 
 
 def test_what_needs_no_model_reaches_no_torch():
     """Not by way of what it imports either: a notebook that draws a stored trace need not have torch."""
     light = {name for name in MODULES if layer(name) in LIGHT or name.startswith(LIGHT_MODULES)}
-    heavy = {name for name in MODULES if outer(file_of(name)) & {"torch", "tokenizers"}}
+    heavy = {name for name, path in MODULES.items() if outer(path) & {"torch", "tokenizers"}}
     assert {name: ways for name in sorted(light) if (ways := reached(name) & heavy)} == {}
 
 
