@@ -83,6 +83,10 @@ def _message(error: Exception) -> str:
         return f"cannot write: {error.strerror}"  # to standard output, which has no name
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    if "torch" in sys.modules and not isinstance(error, ValueError):
+        from attnviz.models import machine
+
+        return machine.too_large(error) or str(error) or type(error).__name__
     return str(error) or type(error).__name__
 
 

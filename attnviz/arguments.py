@@ -70,7 +70,8 @@ class Checked:
 def check(name: str, value: Any, hint: Any) -> None:
     """ValueError unless the value is of the type `hint`."""
     if not _is(value, hint):
-        raise ValueError(f"{name} must be {_in_words(hint)}; got {shown(value)}")
+        large = isinstance(value, numbers.Integral) and abs(value) >= LARGEST
+        raise ValueError(f"{name} must be {_in_words(hint)}; got {shown(value)}{', which is too large' * large}")
 
 
 def path(name: str, value: Any) -> Path:

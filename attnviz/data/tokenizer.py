@@ -3,8 +3,8 @@
 Typographic quotes, unusual spaces and composed characters are normalised inside the tokenizer (styles.py). Before it
 (`typed`), characters that print nothing, such as soft hyphens and zero-width joiners, are left out; they do not divide
 a word. A fraction is read as its numbers: “½” as “1/2”, and “1½” as “1 1/2”. A ligature is read as its letters. A
-symbol that is typed as several code points, such as an emoji with its skin colour, is read as the first of them. The
-offsets are still those of the original text.
+symbol that is typed as several code points, such as an emoji with its skin colour or a digit with its key, is read as
+the first of them. The offsets are still those of the original text.
 
 Chinese and Japanese: a mark says that a word begins with a piece, as in other scripts. Readers see the text without
 spaces; `SubwordTokenizer.spaced` writes them, as corpora for scoring do. Text typed without spaces is divided into its
@@ -37,6 +37,7 @@ _UNPRINTED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")  # spaces that
 _FRACTIONS, _SLASH = "\u00bc-\u00be\u2150-\u215f\u2189", "\u2044"  # the slash stands between their numbers
 _LETTERS = re.compile("[\ufb00-\ufb06\u2116\u2122]")  # several Latin letters in one character
 _SYMBOL_PARTS = "\u20d0-\u20ff\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff"  # flags, colours of skin, keys
+_FRAME = re.compile("[\u20d0-\u20ff]")  # drawn round the character before it, as a key is
 _ODD = re.compile(f"[{IGNORED}{_FRACTIONS}{_SLASH}{_SYMBOL_PARTS}]|{_LETTERS.pattern}")
 _IGNORED = re.compile(f"[{IGNORED}]")
 _CHARACTERS = pre_tokenizers.Split(Regex(r"\X"), behavior="isolated")  # what a reader takes for one character
@@ -69,7 +70,7 @@ def typed(text: str) -> Typed:
 def _read(text: str, start: int, end: int, before: str) -> list[tuple[int, str, int]]:
     """One character of a reader, as start, what is read, and end. before : the last character that was read."""
     seen = [place for place in range(start, end) if not _IGNORED.match(text[place])]
-    if len(seen) > 1 and unicodedata.category(text[seen[0]]).startswith("S"):
+    if len(seen) > 1 and (unicodedata.category(text[seen[0]]).startswith("S") or _FRAME.match(text[seen[-1]])):
         seen = seen[:1]
     if len(seen) == 1:
         return [(start, _plain(text[seen[0]], before), end)]
@@ -187,7 +188,7 @@ class SubwordTokenizer:
                 start = text.index("\n", tokens[-1].end if tokens else 0)
                 end = start + 1
             tokens.append(Token(text[start:end], start, end, word=word, unknown=number == UNK))
-        tokens = [*_whole_characters(tokens), Token("<eos>", len(text), len(text), special=True)]
+        tokens = [*_whole_characters(text, tokens), Token("<eos>", len(text), len(text), special=True)]
         return Tokens((*ids, EOS), tuple(tokens))
 
     @staticmethod
@@ -322,18 +323,20 @@ class SubwordTokenizer:
         return self._shown[number]
 
 
-def _whole_characters(tokens: list[Token]) -> list[Token]:
-    """The tokens, with those that share a character of the text in one word, and an accent in the word of its letter.
+def _whole_characters(text: str, tokens: list[Token]) -> list[Token]:
+    """The tokens, with those that share a character of the text in one word: what a reader takes for one, so that an
+    accent is in the word of its letter, and a key in that of its digit.
 
     Words are numbered from 0 without gaps.
     """
+    after = list(range(len(text) + 1))  # place -> where the character ends that has something before it
+    for character, (start, end) in [] if text.isascii() else _CHARACTERS.pre_tokenize_str(text):
+        shown = len(character.rstrip())  # a mark may stand on a blank before it, never on one after it
+        after[start + 1 : start + shown] = [start + shown] * (shown - 1)
     words, end, before, joined = -1, 0, None, []
     for token in tokens:
-        shares = token.start < end or (
-            token.start == end and unicodedata.category(token.text[:1] or " ").startswith("M")
-        )
-        words += token.word != before and not (shares and joined)
-        before, end = token.word, max(end, token.end)
+        words += token.word != before and not (token.start < end and joined)
+        before, end = token.word, max(end, after[token.end])
         joined.append(token if token.word == words else replace(token, word=words))
     return joined
 

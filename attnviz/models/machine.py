@@ -2,16 +2,19 @@
 
 import contextlib
 import os
+import re
 from pathlib import Path
 
 import torch
 
 from attnviz import arguments
+from attnviz.arguments import shown
 from attnviz.mechanisms import Config
 from attnviz.networks.registry import Unfilled, build
 
 # float32 numbers for each weight while a model is trained: itself, its gradient, Adam's two means, the moving average.
 NUMBERS = 5
+_TOO_LARGE = re.compile("allocate|out of memory|[Oo]verflow|index-sized|Maximum allowed dimension")  # torch's, NumPy's
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 # By measurement (tests/bench/threads.py, docs/benchmarks.md): the matrices of these models are so small that threads
 # wait for each other longer than they compute, above all beside other programs.
@@ -35,14 +38,36 @@ def memory_in_words() -> str:
     return f"{owner} has {size / 2**30:,.0f} GB"
 
 
+def too_large(error: BaseException) -> str:
+    """What there is, where the error is of a size that no memory has; "" for any other error. The libraries' own words
+    for it are of their allocators."""
+    if not isinstance(error, MemoryError | OverflowError) and not _TOO_LARGE.search(str(error)):
+        return ""
+    return f"a size is too large for the memory: {memory_in_words()}"
+
+
 def check_trainable(config: Config) -> None:
     """ValueError for a model that is too large to be trained here."""
     with torch.device("meta"), Unfilled():  # shapes without numbers
-        parameters = sum(parameter.numel() for parameter in build(config).parameters())
+        check_parameters(sum(parameter.numel() for parameter in build(config).parameters()))
+
+
+def check_parameters(parameters: int) -> None:
+    """ValueError where there are too many to be trained here."""
     needed = 4 * NUMBERS * parameters
     if needed > memory()[0]:
         raise ValueError(
             f"it has {parameters:,} parameters, and training them needs at least {needed / 2**30:,.0f} GB; "
+            f"{memory_in_words()}"
+        )
+
+
+def check_batch(pieces: int, vocabulary: int) -> None:
+    """ValueError for a batch whose scores, `vocabulary` for each of its pieces, have no room beside their gradient."""
+    needed = 4 * 2 * pieces * vocabulary
+    if needed > memory()[0]:
+        raise ValueError(
+            f"batch_tokens={shown(pieces)} needs at least {shown(needed // 2**30)} GB for the scores of one batch; "
             f"{memory_in_words()}"
         )
 

@@ -13,7 +13,8 @@ from attnviz.own.forms import Subject
 from attnviz.own.recognise import recognise
 from attnviz.own.report import FAULT, Line, Report
 from attnviz.own.source import build
-from attnviz.python_file import ANYTHING, in_words
+from attnviz.own.source import in_words
+from attnviz.python_file import ANYTHING
 
 _TESTS: tuple[Callable, ...] = (
     checks.shares,

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from attnviz.own.forms import Inputs, Outcome, ShapeChanged, Subject
 from attnviz.own.report import FAULT, OK, UNTESTED, Line
-from attnviz.python_file import ANYTHING, in_words
+from attnviz.own.source import in_words
+from attnviz.python_file import ANYTHING
 
 _SIZES = ((1, 1, 1), (1, 1, 2), (1, 2, 3), (2, 1, 2), (2, 1, 3), (2, 2, 3), (3, 4, 5))
 _NEAR = 1e-4  # two numbers of single precision count as equal

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from attnviz.own.forms import Subject
 from attnviz.own.report import FAULT, OK, Line
-from attnviz.python_file import ANYTHING, in_words
+from attnviz.own.source import in_words
+from attnviz.python_file import ANYTHING
 
 
 def parameters(subject: Subject) -> Line:

@@ -11,7 +11,8 @@ from attnviz.own.checks import difference_of, numbers, smallest
 from attnviz.own.forms import Inputs, Outcome, Subject
 from attnviz.own.recognise import padded
 from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
-from attnviz.python_file import ANYTHING, in_words
+from attnviz.own.source import in_words
+from attnviz.python_file import ANYTHING
 
 _KEEPS = re.compile(
     r"\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"

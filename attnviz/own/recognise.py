@@ -16,7 +16,8 @@ from torch.nn.parameter import UninitializedParameter
 
 from attnviz.own import forms
 from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, VALUES, Form, MaskForm, NotRecognised, Place, Subject
-from attnviz.python_file import ANYTHING, in_words
+from attnviz.own.source import in_words
+from attnviz.python_file import ANYTHING
 
 _PRIMES = (3, 4, 5, 7, 11, 13, 17, 19, 23, 29, 31)  # numbers of sentences, queries and keys; none may be a width
 _MOST = 10  # widths that are tried

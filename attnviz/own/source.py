@@ -13,11 +13,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+import torch
 from torch import nn
 
 from attnviz import python_file
 from attnviz.arguments import shown
-from attnviz.python_file import ANYTHING, in_words
+from attnviz.models import machine
+from attnviz.python_file import ANYTHING
 
 
 class Sizes(NamedTuple):
@@ -37,6 +39,7 @@ class Sizes(NamedTuple):
         return self.width // self.heads
 
 
+WIDE = 4096  # a size above this is first tried without numbers
 CHECKED = Sizes(8, 12, 10, 16)  # all differ, so that a check can tell them apart
 # The first pattern that fits the name of a parameter says which size it is.
 _SIZES = (
@@ -181,16 +184,32 @@ class Config:
 
 def _made(kind: type, arguments: dict, methods: list[str]) -> Built:
     """The object. Where a word chooses the formula, the first of METHODS that the class takes."""
-    error = None
+    reason = ""
     for method in METHODS if methods else ("",):
+        arguments |= dict.fromkeys(methods, method)
+        title = f"{kind.__name__}({', '.join(f'{name}={shown(value)}' for name, value in arguments.items())})"
         try:
-            arguments |= dict.fromkeys(methods, method)
+            machine.check_parameters(_parameter_count(kind, arguments))
+        except ValueError as error:
+            reason = reason or str(error)
+            continue
+        try:
             with contextlib.redirect_stdout(sys.stderr):
-                target = kind(**arguments)
-            words = ", ".join(f"{name}={shown(value)}" for name, value in arguments.items())
-            return Built(target, f"{kind.__name__}({words})")
-        except ANYTHING as raised:  # a person's code may raise anything
-            error = error or raised
-    words = ", ".join(f"{name}={shown(value)}" for name, value in arguments.items())
-    advice = "choose other values with --set NAME=VALUE"
-    raise ValueError(f"{kind.__name__}({words}) cannot be built: {in_words(error)}; {advice}") from None
+                return Built(kind(**arguments), title)
+        except ANYTHING as error:  # a person's code may raise anything
+            reason = reason or in_words(error)
+    raise ValueError(f"{title} cannot be built: {reason}; choose other values with --set NAME=VALUE")
+
+
+def _parameter_count(kind: type, arguments: dict) -> int:
+    """Of an object with wide arguments, which the system might end the program for: counted with shapes alone. 0 where
+    the class cannot be made of these."""
+    if any(type(value) is int and value > WIDE for value in arguments.values()):
+        with contextlib.suppress(*ANYTHING), contextlib.redirect_stdout(sys.stderr), torch.device("meta"):
+            return sum(parameter.numel() for parameter in kind(**arguments).parameters())
+    return 0
+
+
+def in_words(error: BaseException) -> str:
+    """An exception of a person's code in one line."""
+    return machine.too_large(error) or python_file.in_words(error)

@@ -22,7 +22,8 @@ from attnviz.models import machine
 from attnviz.models.names import CARD, TOKENIZER
 from attnviz.own.wrap import NAME
 from attnviz.progress import bar as progress_bar
-from attnviz.python_file import ANYTHING, in_words
+from attnviz.own.source import in_words
+from attnviz.python_file import ANYTHING
 from attnviz.training import vocabulary
 from attnviz.training.recipes import TrainingConfig
 from attnviz.training.trainer import Diverged, Trainer

@@ -107,6 +107,7 @@ def training_config(pair: str, mechanism: str, options: dict | None = None, **ch
         joined = {**joined, **change, "options": {**joined["options"], **change.get("options", {})}}
     config = replace(base, **joined)
     _check_model(mechanism, config.vocabulary, config.options, task.labels)
+    machine.check_batch(config.batch_tokens, config.vocabulary)
     if config.augment:
         augmentation.check(pair)
     return config
@@ -115,13 +116,15 @@ def training_config(pair: str, mechanism: str, options: dict | None = None, **ch
 def _check_model(mechanism: str, vocabulary: int, options: dict, labels: Sequence[str]) -> None:
     """ValueError for options with which no model can be built or trained here: said before any data is read."""
     try:
-        _check_numbers(Config(mechanism, len(SPECIALS) + 1, options))
+        _check_numbers(Config(mechanism, max(vocabulary, len(SPECIALS) + 1), options))
         with torch.device("meta"):  # shapes without numbers
             build(Config(mechanism, len(SPECIALS) + 1, options))
         _check_sizes(mechanism, options, labels)
         machine.check_trainable(Config(mechanism, max(vocabulary, len(SPECIALS) + 1), options))
     except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises all of them
-        raise ValueError(f"{mechanism} cannot be built with {options}: {brief(error)}") from None
+        raise ValueError(
+            f"{mechanism} cannot be built with {options}: {machine.too_large(error) or brief(error)}"
+        ) from None
 
 
 def _check_numbers(config: Config) -> None:

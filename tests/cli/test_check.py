@@ -5,6 +5,7 @@ import json
 import pytest
 
 from attnviz.__main__ import main
+from attnviz.models import machine
 
 RIGHT = """
 import torch
@@ -56,3 +57,26 @@ def test_counts_are_plural_and_a_refusal_is_sentences_in_one_line(hand_ins, caps
     (hand_ins / "d.py").write_text("def attend(query, keys):\n    raise TypeError('no sizes')\n")
     assert main(["check", f"{hand_ins}/d.py:attend"]) == 2
     assert "it raised TypeError: no sizes. The forms that are recognised: " in capsys.readouterr().err
+
+
+WIDE = """
+import torch
+class Attend(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        %s
+    def forward(self, query, keys):
+        return None
+"""
+
+
+@pytest.mark.parametrize("made", ["self.w = torch.nn.Linear(width, width)", "self.w = torch.empty(width, width).cos()"])
+@pytest.mark.parametrize("size", ["99999999999999999999", "10000000"])
+@pytest.mark.parametrize("command", ["check", "try"])
+def test_a_size_that_no_memory_has_is_refused_in_our_words(command, size, made, tmp_path, capsys):
+    (tmp_path / "a.py").write_text(WIDE % made)
+    out = [] if command == "check" else ["--out", f"{tmp_path}/out"]
+    assert main([command, f"{tmp_path}/a.py:Attend", "--set", f"width={size}", *out]) == 2
+    error = capsys.readouterr().err
+    assert machine.memory_in_words() in error and f"Attend(width={size}) cannot be built" in error
+    assert not any(word in error for word in ("alloc", "unpack", "c10", "Error:")) and len(error) < 300

@@ -143,7 +143,9 @@ def test_a_character_that_prints_nothing_does_not_divide_a_word(text, mark, plac
     assert [word.replace(mark, "") for word in words(encoded.tokens)] == ["A", "running", "dog"]
 
 
-@pytest.mark.parametrize("typed", "… ½ ¾ ™ № ﬁ ㎏ ℃ Ⅻ ŉ ﷺ 👍🏽 👨‍👩‍👧 ☺️ 🇫🇷 1⃣ x̄̃ é 각 １２".split(), ids=ascii)
+@pytest.mark.parametrize(
+    "typed", "… ½ ¾ ™ № ﬁ ㎏ ℃ Ⅻ ŉ ﷺ 👍🏽 👨‍👩‍👧 ☺️ 🇫🇷 1⃣ 1️⃣ #️⃣ *̵ —🏽 b🏽 x̄̃ é 각 １２".split(), ids=ascii
+)
 def test_one_character_is_one_word(text, typed):
     """Its pieces are parts of it, which pictures number; with words as tokens it is one."""
     tokens = [token for token in text.encode(f"a {typed} b").tokens if token.text.strip() and not token.special]

@@ -173,3 +173,13 @@ def test_a_model_too_large_for_the_machine_is_refused_in_a_sentence(size, mechan
     why = "width must be from 1 to 16,384; got -1" if size == "-1" else machine.memory_in_words()
     assert "width" in error and why in error
     assert len(error) < 400 and "C++" not in error and "\n" not in error.strip()
+
+
+@pytest.mark.parametrize("setting", ["vocabulary", "batch_tokens"])
+@pytest.mark.parametrize("size", ["99999999999999999999", "10000000"])
+def test_a_vocabulary_and_a_batch_too_large_for_the_machine_are_refused_in_a_sentence(setting, size, capsys):
+    command = ["train", "--pair", "en-fr", "--mechanism", "bahdanau", "--data", "x", "--set", f"{setting}={size}"]
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert machine.memory_in_words() in error or "vocabulary must be from 1 to 2,000,000" in error
+    assert len(error) < 400 and "unpack" not in error
