@@ -8,9 +8,8 @@ from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
 from attnviz.models.machine import THREADS
 from attnviz.models.machine import use_threads as set_threads
-from attnviz.models.model import Model
+from attnviz.models.model import Model, Trained
 from attnviz.models.names import CONFIG, HUGGING_FACE, is_hugging_face, without_prefix
-from attnviz.models.trained import Trained
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer
 

@@ -19,7 +19,7 @@ def run(args: Namespace) -> None:
     """Print a table of the checkpoints; for a damaged one it says what is wrong."""
     from attnviz.cli.tables import table
     from attnviz.models import checkpoint_files
-    from attnviz.models.trained import describe
+    from attnviz.models.model import describe
 
     root = arguments.given_root(args)
     descriptions = [describe(name, root) for name in checkpoint_files.names(root)]

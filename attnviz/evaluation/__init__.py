@@ -30,8 +30,7 @@ from attnviz.evaluation.metrics import METRICS
 from attnviz.gold import FOLDER, LARGEST
 from attnviz.models import classifier as classify
 from attnviz.models.classifier import Classifier
-from attnviz.models.model import TextError
-from attnviz.models.trained import Trained
+from attnviz.models.model import TextError, Trained
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer
 

@@ -19,7 +19,7 @@ from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, SubwordTokenizer
 from attnviz.inside.values import Parts, Step, Window, softmax
 from attnviz.models import probabilities
-from attnviz.models.trained import Trained
+from attnviz.models.model import Trained
 from attnviz.networks import decode
 from attnviz.networks.classifier import SelfAttention
 from attnviz.networks.recurrent import Recurrent

@@ -11,7 +11,7 @@ from attnviz import stats
 from attnviz.arguments import checked
 from attnviz.attention import Attention, dot_scores, scaled_dot_scores
 from attnviz.inside.values import Step, softmax
-from attnviz.models.trained import Trained
+from attnviz.models.model import Trained
 
 TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)

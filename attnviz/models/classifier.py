@@ -12,8 +12,7 @@ from attnviz.data import batching
 from attnviz.data.tokenizer import PAD, SubwordTokenizer
 from attnviz.models import batches, checkpoints, probabilities
 from attnviz.models.measured import Measured
-from attnviz.models.model import TextError
-from attnviz.models.trained import Trained
+from attnviz.models.model import TextError, Trained
 from attnviz.trace import AttentionMap, Token, Trace
 
 BATCH = 4000  # pieces classified at once, padding included

@@ -1,10 +1,22 @@
-"""What every model has in common, whether it is trained here or comes from the transformers library."""
+"""What every model has in common (`Model`), and what those trained here share (`Trained`): a checkpoint's network,
+tokenizer and card, and how a text is read for it."""
 
 import re
-from typing import Protocol
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, Self
 
+from torch import nn
+
+from attnviz import mechanisms
 from attnviz.arguments import shown
-from attnviz.data.tokenizer_rules import CHARACTERS
+from attnviz.data import MOST_PIECES, capitals
+from attnviz.data.tasks import Task
+from attnviz.data.tokenizer import SubwordTokenizer, Tokens
+from attnviz.data.tokenizer_rules import CHARACTERS, TokenizerError, contained
+from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models.names import ModelName
+from attnviz.networks import projections
 from attnviz.networks.projections import Projection
 from attnviz.trace import Trace
 
@@ -75,3 +87,118 @@ def check_text(text: str, what: str) -> None:
         )
     if _SURROGATE.search(text):  # bytes of the command line that are not UTF-8
         raise TextError(f"the {what} has bytes that are not valid characters; type it again, in UTF-8")
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A checkpoint, ready to trace. It implements the protocol `Model`.
+
+    name : `pair/mechanism`. card : its training data, settings and scores.
+    """
+
+    name: str
+    mechanism: str
+    model: nn.Module
+    tokenizer: SubwordTokenizer
+    card: dict
+
+    limit = MOST_PIECES
+    why_no_log_prob = ""
+
+    @classmethod
+    def load(cls, name: str, root: Path | None = None, tokenizer: SubwordTokenizer | None = None) -> Self:
+        """Read a checkpoint below `root` (by default see `checkpoint_files.roots`). Raises checkpoints.CheckpointError.
+
+        tokenizer : the pair's, when it is already loaded.
+        """
+        root = checkpoint_files.root_of(name, root)
+        model, config = checkpoints.load_model(name, root)
+        tokenizer = tokenizer or checkpoints.load_tokenizer(ModelName.parse(name).pair, root)
+        if len(tokenizer) != config["vocabulary"]:
+            raise checkpoints.CheckpointError(
+                f"{name}: the model knows {config['vocabulary']} pieces and the tokenizer {len(tokenizer)}; "
+                "they do not belong together"
+            )
+        return cls(name, config["mechanism"], model, tokenizer, checkpoints.verify(name, root))
+
+    def __repr__(self) -> str:
+        """One line: which model, and how large."""
+        parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        return f"{type(self).__name__}({self.name}: {self.title}, {parameters:,} parameters)"
+
+    @property
+    def title(self) -> str:
+        """The mechanism's name for readers."""
+        return mechanisms.find(self.mechanism).title
+
+    @property
+    def pair(self) -> str:
+        """The language pair, or the other task, that it was trained for."""
+        return ModelName.parse(self.name).pair
+
+    @property
+    def task(self) -> Task:
+        return ModelName.parse(self.name).task
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that it chooses from; () of a model that translates."""
+        return self.task.labels
+
+    def output(self, number: int) -> str:
+        """What a number that the network produces stands for: a piece, or a label."""
+        return self.labels[number] if self.labels else self.tokenizer.piece(number)
+
+    @property
+    def head_kinds(self) -> tuple[str, ...]:
+        """Kinds of attention that have heads to show."""
+        return mechanisms.find(self.mechanism).head_kinds
+
+    def read(self, text: str, what: str = "text") -> Tokens:
+        """The pieces of a text; `what` is its name in errors. Raises TextError for an empty or too long one.
+
+        Text in capitals is read as a normal sentence (data/capitals.py), but a target as it is given.
+        """
+        tokens = self._divided(text, what)
+        if len(tokens.ids) == 1:
+            raise TextError(f"the {what} has no visible character; type a sentence")
+        if len(tokens.ids) > MOST_PIECES:
+            raise TextError(
+                f"the {what} is too long: {len(tokens.ids)} pieces with <eos>, and the models read at most "
+                f"{MOST_PIECES}; shorten it or split it into sentences"
+            )
+        return tokens
+
+    def _divided(self, text: str, what: str) -> Tokens:
+        """The pieces of a text of any length. Raises TextError for a text that no tokenizer can read."""
+        check_text(text, what)
+        try:
+            with contained():
+                return capitals.read(text, self.tokenizer) if what == "text" else self.tokenizer.encode(text)
+        except TokenizerError as error:
+            raise TextError(f"{self.name} cannot read the {what}: {error}") from None
+
+    @property
+    def longest(self) -> int:
+        """The pieces (<eos> included) that its training texts have at most, but for one in a thousand; 0 if unknown."""
+        longest = self.card.get("longest")
+        return longest if type(longest) is int and longest > 0 else 0
+
+    def projections(self) -> list[Projection]:
+        """Where its heads can be switched off."""
+        return projections.own(self.model)
+
+    def log_prob(self, text: str, target: str) -> float:
+        """Natural log of the probability of `target`, as of `trace(text, target)`. Raises what that raises."""
+        return self.trace(text, target).log_prob
+
+
+def describe(name: str, root: Path | None = None) -> dict:
+    """A checkpoint's card and state without reading its weights: name, mechanism, title, problem (None when sound)."""
+    root = checkpoint_files.root_of(name, root)
+    try:
+        config, card = checkpoints.check(name, root), checkpoints.verify(name, root)
+    except checkpoints.CheckpointError as error:
+        return {"name": name, "problem": str(error)}
+    title = mechanisms.find(config.mechanism).title
+    return card | {"name": name, "mechanism": config.mechanism, "title": title, "problem": None}

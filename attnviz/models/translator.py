@@ -15,9 +15,8 @@ from attnviz.data.tokenizer import BOS, PAD
 from attnviz.models import batches, measured, probabilities
 from attnviz.models.batches import Job
 from attnviz.models.measured import Measured
-from attnviz.models.model import TextError
+from attnviz.models.model import TextError, Trained
 from attnviz.models.probabilities import TokenProbabilities
-from attnviz.models.trained import Trained
 from attnviz.networks import decode
 from attnviz.networks.cpu import OneDNN
 from attnviz.networks.decode import Unrolled

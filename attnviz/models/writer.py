@@ -10,9 +10,8 @@ from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, Tokens
 from attnviz.models import batches, probabilities
 from attnviz.models.measured import Measured
-from attnviz.models.model import TextError
+from attnviz.models.model import TextError, Trained
 from attnviz.models.probabilities import TokenProbabilities
-from attnviz.models.trained import Trained
 from attnviz.networks import decoder_only, writing
 from attnviz.networks.decode import NEVER
 from attnviz.networks.decoder_only import Contributions

@@ -17,8 +17,7 @@ from attnviz.data.readers import Pairs
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.evaluation import translation
 from attnviz.mechanisms import Mechanism
-from attnviz.models import checkpoints
-from attnviz.models import machine
+from attnviz.models import checkpoints, machine
 from attnviz.models.names import CARD, TOKENIZER
 from attnviz.own.wrap import NAME
 from attnviz.progress import bar as progress_bar

@@ -15,7 +15,7 @@ import attnviz
 from attnviz import storage
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.checkpoints import CheckpointError
-from attnviz.models.trained import describe
+from attnviz.models.model import describe
 from attnviz.models.translator import Translator
 
 NAME = "en-fr/bahdanau"

@@ -14,8 +14,7 @@ from attnviz.data.tokenizer import BOS, EOS
 from attnviz.loading import load
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoints
-from attnviz.models.model import TextError
-from attnviz.models.trained import describe
+from attnviz.models.model import TextError, describe
 from attnviz.models.translator import BEAMS, Translator
 from attnviz.networks import decode
 from attnviz.trace import Trace

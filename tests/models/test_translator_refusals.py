@@ -8,7 +8,7 @@ from attnviz.data import MOST_PIECES
 from attnviz.loading import load
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoints
-from attnviz.models.trained import describe
+from attnviz.models.model import describe
 from attnviz.models.translator import BEAMS, Translator
 from attnviz.networks import decode
 

@@ -14,7 +14,7 @@ from attnviz.__main__ import main as run_command
 from attnviz.models import checkpoint_values
 from attnviz.models.checkpoints import CheckpointError
 from attnviz.models.huggingface.load import ModelError
-from attnviz.models.trained import describe
+from attnviz.models.model import describe
 from dashboard.markup import card
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library

@@ -8,7 +8,7 @@ from families import BYTES, in_sequence, replace, template
 
 import attnviz
 from attnviz.models.checkpoints import CheckpointError
-from attnviz.models.trained import TextError
+from attnviz.models.model import TextError
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from families import split, template, whole
 import attnviz
 from attnviz.models.huggingface import folder_rules, tokenizer_trial
 from attnviz.models.huggingface.load import ModelError
-from attnviz.models.trained import TextError
+from attnviz.models.model import TextError
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 
