@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnviz.models.huggingface import fetch, folder_rules
+from attnviz.models.huggingface import folder_rules
 from attnviz.models.huggingface.base import LONGEST, HuggingFaceModel
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.errors import ModelError, read, said_of
@@ -55,7 +55,7 @@ def load(name: str) -> HuggingFaceModel:
             f"{HUGGING_FACE} must be followed by the folder of a model, or by its name on the Hugging Face hub"
         )
     library, full_name = _library(), str(HuggingFaceName(name))
-    folder = fetch.folder(name)
+    folder = folder_rules.folder(name)
     with _quiet(library), said_of(full_name):
         shapes = folder_rules.check(folder)
         config = read(full_name, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from attnviz import storage
 from attnviz.arguments import shown
 from attnviz.models import probabilities
-from attnviz.models.huggingface import fetch, folder_rules, tokenization
+from attnviz.models.huggingface import folder_rules, tokenization
 from attnviz.models.huggingface.errors import FileError, one_line
 from attnviz.models.huggingface.single_stack import SingleStackModel
 from attnviz.models.model import TextError
@@ -77,7 +77,7 @@ class WritingModel(SingleStackModel):
         ValueError for a model that has no template, or one that cannot be filled. A template is a small program, which
         the library runs shut off from files and network; it is read only here.
         """
-        template = _chat_template(fetch.folder(without_prefix(self.name)))
+        template = _chat_template(folder_rules.folder(without_prefix(self.name)))
         if not template:
             raise ValueError(f"{self.name} has no chat template; give the prompt as it is")
         said = [{"role": "user", "content": prompt}]
