@@ -19,14 +19,14 @@ except ValueError as error:
     raise SystemExit(f"attnviz does not start: {error}") from None
 warm_up.start_models()  # first of all: it takes longest
 
-from dashboard.server import connections, index_page, messages, security, uploads  # noqa: E402
+from dashboard.server import connections, index_page, received, security  # noqa: E402
 
 security.spare_the_log()
 connections.install(security.headers())
-messages.install()
+received.install()
 app = st.App(
     "page.py",
     lifespan=warm_up.lifespan,
     routes=index_page.routes,
-    middleware=[Middleware(security.Guard), Middleware(uploads.Uploads), Middleware(messages.Messages)],
+    middleware=[Middleware(security.Guard), Middleware(received.Uploads), Middleware(received.Messages)],
 )

@@ -13,8 +13,8 @@ from functools import cache
 
 from uvicorn import Server
 
-from dashboard.server import messages
-from dashboard.server.messages import Budget
+from dashboard.server import received
+from dashboard.server.received import Budget
 
 HEADERS = 64 * 2**10  # bytes of a request line and its headers
 HEADERS_SECONDS, BODY_SECONDS = 10.0, 300.0  # until the headers, and the whole request, are here
@@ -44,7 +44,7 @@ def install(headers: Mapping[str, str]) -> None:
             _drop_who_does_not_read(listening)
         for name, limits in (("http_protocol_class", _Connection), ("ws_protocol_class", _Socket)):
             setattr(self.config, name, type("Limited", (limits, getattr(self.config, name)), {"told": headers}))
-        self.config.ws_max_size = messages.largest()
+        self.config.ws_max_size = received.largest()
         await start(self, sockets)
 
     Server.startup = startup

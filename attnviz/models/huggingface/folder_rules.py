@@ -1,6 +1,8 @@
-"""The folder of a Hugging Face model: `folder` finds it on this machine or downloads it. The rest checks its files before
-the transformers library reads any of them: each file, and whether the weights can be those of the model that the config
-describes."""
+"""The folder of a Hugging Face model. `folder` finds it on this machine or downloads it.
+
+The rest checks its files before the transformers library reads any of them: each file, and whether the weights can be
+those of the model that the config describes.
+"""
 
 import contextlib
 import json

@@ -9,7 +9,7 @@ from streamlit.runtime import app_session
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
-from dashboard.server import messages
+from dashboard.server import received
 
 
 def answer(make=None):
@@ -43,7 +43,7 @@ def fails(error: Exception):
 )
 def test_a_file_that_cannot_be_made_says_why(monkeypatch, make, words):
     monkeypatch.setattr(app_session, "DeferredFileHandler", app_session.DeferredFileHandler)
-    messages.install()
+    received.install()
     told = answer(make)
     assert told.error_msg.startswith("The file was not made") and told.error_msg.endswith(words)
     assert "secret" not in told.error_msg and not told.deferred_file.url
@@ -51,6 +51,6 @@ def test_a_file_that_cannot_be_made_says_why(monkeypatch, make, words):
 
 def test_a_file_that_is_made_has_an_address(monkeypatch):
     monkeypatch.setattr(app_session, "DeferredFileHandler", app_session.DeferredFileHandler)
-    messages.install()
+    received.install()
     told = answer(lambda: b"text")
     assert told.deferred_file.url.startswith("/media/") and not told.error_msg

@@ -13,7 +13,7 @@ from processes import family, models
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from visitors import run, sentence_of, settled
 
-from dashboard.server import messages
+from dashboard.server import received
 
 TEXTS = [english for english, _ in tiny.sentences(20, 11)]
 pytestmark = pytest.mark.xdist_group("public-server")
@@ -61,7 +61,7 @@ def test_messages_for_developers_of_a_page_are_dropped(public):
 @pytest.mark.parametrize("told", DEVELOPERS, ids=lambda told: str(told.WhichOneof("type")))
 def test_what_is_dropped(told):
     content = told.SerializeToString()
-    assert not messages._is_allowed(messages._read({"type": "websocket.receive", "bytes": content}))
+    assert not received._is_allowed(received._read({"type": "websocket.receive", "bytes": content}))
 
 
 LARGE = [(24_000_000, 1), (1_000_000, 1), (10, 200_000), (250_000, 900)]  # bytes of the sentence, and values in all
@@ -95,7 +95,7 @@ def value(size: int, number: int = 0) -> bytes:
     return told.SerializeToString()
 
 
-async def refused(guard: messages.Messages, said: list[list[bytes]]) -> list[int]:
+async def refused(guard: received.Messages, said: list[list[bytes]]) -> list[int]:
     """Visitors, each of whom says something and stays -> which of them were refused."""
     gone, numbers = asyncio.Event(), []
 
@@ -125,8 +125,8 @@ async def refused(guard: messages.Messages, said: list[list[bytes]]) -> list[int
     return numbers
 
 
-def small_guard() -> messages.Messages:
-    guard = messages.Messages(None)
+def small_guard() -> received.Messages:
+    guard = received.Messages(None)
     guard.budget.most = int(8.5 * SIZE)
     return guard
 
@@ -138,7 +138,7 @@ SIZE = 500_000
 @pytest.mark.parametrize("after", [[HEARTBEAT], [value(9, 1)], []], ids=["heartbeat", "other value", "nothing"])
 def test_a_large_value_counts_until_its_visitor_has_left(after, monkeypatch):
     """After any other message the server held it still and no longer counted it."""
-    monkeypatch.setattr(messages, "STAYS", 0.1)
+    monkeypatch.setattr(received, "STAYS", 0.1)
     guard, room = small_guard(), 8
     said = [[value(SIZE), *after] for _ in range(room + 5)] + [[value(9)]] * 3
 

@@ -11,7 +11,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from visitors import run, settled
 
-from dashboard.server import uploads
+from dashboard.server import received
 
 MB = 2**20
 pytestmark = pytest.mark.xdist_group("public-server")
@@ -62,7 +62,7 @@ def test_a_visitor_s_files_are_bounded_and_go_with_them(public):
 
     before, large, some, held, after = run(work())
     assert large[0] == 413 and "may have 64 MB together" in large[1]
-    assert [status for status, _ in some] == [204] * uploads.FILES + [413] * 2
+    assert [status for status, _ in some] == [204] * received.FILES + [413] * 2
     assert some[-1][1] == "Refused: a visitor may upload 4 files; take one away on the page first\n"
     assert held - before < 4 * 12 + 30 and after <= before * 1.1
 
@@ -84,4 +84,4 @@ def test_a_file_without_a_length_and_files_at_once_are_counted(public):
             await asyncio.to_thread(lambda: [thread.join() for thread in threads])
             return [status for status, _ in answers]
 
-    assert sorted(run(work())).count(204) <= uploads.FILES
+    assert sorted(run(work())).count(204) <= received.FILES

@@ -1,21 +1,31 @@
-"""What a visitor may say to the server over the page's WebSocket, and what a download that fails answers there.
+"""What a visitor may send to the server: messages over the page's WebSocket, and files. And what a download that fails
+answers there.
 
 Streamlit hands every message of a browser to the session, and some are meant for whoever develops a page: they empty
 the caches of all visitors, run git, or write files beside the app. So only what this page's own browser side sends goes
 through. What goes through is bounded: in bytes, in the values that it sets, and by what the visitor has read so far.
+
+Files are held in the server's memory. The field for a file limits it in the browser alone, and a program need not obey.
+So what comes is counted here.
 """
 
 import asyncio
 import itertools
 import logging
 from collections.abc import Hashable
+from pathlib import PurePosixPath
 
 from google.protobuf.message import DecodeError
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import runtime
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import BackendOperationResponse
 from streamlit.runtime import app_session
 from streamlit.runtime.backend_operation_handler import DeferredFileHandler
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from dashboard.choices import settings
 from dashboard.shell.problems import sentence
@@ -25,10 +35,15 @@ OPERATIONS = frozenset({"deferred_file", "dataframe_chunk"})  # of a backend_ope
 VALUES = 1_000  # of widgets in a message, and files that are asked for
 SENTENCE = 2_000  # bytes of a pasted sentence: 500 characters of up to four
 ENVELOPE = 2**16  # bytes of all else in a message, and of the values of a visitor that do not count
-SHARE = 16  # the values that all visitors have set, where one has set many, may take this part of ATTNVIZ_MEMORY_MB
+VALUES_SHARE = 16  # the values of all visitors that have set many may take this part of ATTNVIZ_MEMORY_MB
 NAME = 200  # bytes that a value takes besides its own
 STAYS = 13.0  # s that values are held for one who has left: config.toml's time, and warm_up's look for them
 READ = 60.0  # s in which a browser must take what it is sent
+UPLOADS = "/_stcore/upload_file"  # of Streamlit, for files: /session/file
+FILES = 4  # of one visitor: two pages have fields for files, one of them two
+LARGEST_FILES = 256 * 2**20  # bytes of a visitor's files, on one's own machine; config.toml has those of one file
+FILES_SHARE = 4  # all files may take this part of ATTNVIZ_MEMORY_MB
+AROUND_FILE = 64 * 2**10  # bytes around a file in a request
 _LOG = logging.getLogger("attnviz")
 
 
@@ -63,7 +78,7 @@ class Messages:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self.largest = largest()
-        self.budget = Budget(max(self.largest, settings.bytes_of(settings.MEMORY) // SHARE))
+        self.budget = Budget(max(self.largest, settings.bytes_of(settings.MEMORY) // VALUES_SHARE))
         self._numbers = itertools.count()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -174,3 +189,67 @@ def _is_allowed(told: BackMsg) -> bool:
     if kind == "file_urls_request" and len(told.file_urls_request.file_names) > VALUES:
         return False
     return kind in ALLOWED
+
+
+class Uploads:
+    """ASGI middleware: refuses a file that is more than its visitor, or all visitors together, may hold."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self.share = min(settings.bytes_of(settings.VISITOR), LARGEST_FILES)
+        self.most = max(self.share, settings.bytes_of(settings.MEMORY) // FILES_SHARE)
+        self._coming: dict[object, tuple[str, int]] = {}  # requests that are being read: the session, and bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "PUT" or not scope["path"].startswith(f"{UPLOADS}/"):
+            await self.app(scope, receive, send)
+            return
+        (session, *_), request = PurePosixPath(scope["path"].removeprefix(f"{UPLOADS}/")).parts or ("",), object()
+        length = Headers(scope=scope).get("content-length", "")
+        if problem := self._problem(session, int(length) if length.isdecimal() else 0):
+            await _read_away(receive, length)
+            await PlainTextResponse(f"Refused: {problem}\n", 413)(scope, receive, send)
+            return
+
+        async def counted() -> Message:
+            message = await receive()
+            size = self._coming[request][1] + len(message.get("body", b""))
+            self._coming[request] = session, size
+            if self._problem(session, 0, request):
+                raise HTTPException(413, "more than this server takes")
+            return message
+
+        self._coming[request] = session, 0
+        try:
+            await self.app(scope, counted, send)
+        finally:
+            del self._coming[request]
+
+    def _problem(self, session: str, more: int, request: object | None = None) -> str | None:
+        """Why a file is not taken, in a sentence; None when it is. more : bytes that it says it has. request : that it
+        comes with."""
+        held = {name: [len(file.data) for file in files.values()] for name, files in list(_files().items())}
+        coming = [(name, size) for name, size in self._coming.values()]
+        ours = held.get(session, [])
+        if len(ours) + sum(name == session for name, _ in coming) - (request is not None) >= FILES:
+            return f"a visitor may upload {FILES} files; take one away on the page first"
+        if sum(ours) + sum(size for name, size in coming if name == session) + more > self.share + AROUND_FILE:
+            return (
+                f"the files of a visitor may have {self.share // 2**20:,} MB together; take one away on the page first"
+            )
+        if sum(map(sum, held.values())) + sum(size for _, size in coming) + more > self.most + AROUND_FILE:
+            return "all visitors together have uploaded as much as this server can hold; try again in a few minutes"
+        return None
+
+
+async def _read_away(receive: Receive, length: str) -> None:
+    """Read what a browser sends all the same, and keep nothing: it looks at the answer only when it has sent all."""
+    if length.isdecimal() and int(length) <= LARGEST_FILES:
+        while (await receive()).get("more_body"):
+            pass
+
+
+def _files() -> dict:
+    """The files in memory, by session and name."""
+    manager = runtime.get_instance().uploaded_file_mgr if runtime.exists() else None
+    return manager.file_storage if isinstance(manager, MemoryUploadedFileManager) else {}
