@@ -20,7 +20,7 @@ from attnviz.evaluation.language import BITS
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import CARD, CONFIG, TOKENIZER, ModelName
 from attnviz.networks.registry import options as model_options
-from attnviz.training import classifiers, recipes, saved_run, vocabulary
+from attnviz.training import classifiers, initial, recipes, saved_run
 from attnviz.training.recipes import TrainingConfig
 
 FEW = 10_000  # pairs; a smaller corpus gets smaller batches and more epochs
@@ -205,7 +205,7 @@ def warn_about_validation(corpus: corpora.Corpus) -> None:
 def report_kept_tokenizer(args: Namespace, root: Path, corpus: corpora.Corpus) -> None:
     """Say that an existing tokenizer of the pair is used, and why it may not suit. ValueError when it has too many
     pieces."""
-    path = vocabulary.path_for(Path(args.start)) if args.start else root / args.pair / TOKENIZER
+    path = initial.tokenizer_path(Path(args.start)) if args.start else root / args.pair / TOKENIZER
     resumed = saved_run.exists(root / args.pair / args.mechanism) and not args.restart
     if not path.is_file() or resumed:
         return
@@ -220,5 +220,5 @@ def report_kept_tokenizer(args: Namespace, root: Path, corpus: corpora.Corpus) -
     of_most = f" of at most {most}" if most > size else ""
     print(f"{path} is used: {size} pieces{of_most}, shared by all mechanisms of {args.pair}")
     remedy = "leave --start out" if args.start else "choose another --out"
-    for reason in vocabulary.mismatches(tokenizer, corpus):
+    for reason in initial.mismatches(tokenizer, corpus):
         print(f"{path} may not suit these sentences: {reason}; {remedy} to train a new tokenizer", file=sys.stderr)

@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Write the checkpoint with the new vocabulary."""
-    from attnviz.training.initial_weights import transplant
+    from attnviz.training.initial import transplant
 
     if not (Path(args.start) / CONFIG).is_file():
         raise ValueError(

@@ -19,11 +19,11 @@ from attnviz.evaluation import translation
 from attnviz.mechanisms import Mechanism
 from attnviz.models import checkpoints, machine
 from attnviz.models.names import CARD, TOKENIZER
+from attnviz.own.source import in_words
 from attnviz.own.wrap import NAME
 from attnviz.progress import bar as progress_bar
-from attnviz.own.source import in_words
 from attnviz.python_file import ANYTHING
-from attnviz.training import vocabulary
+from attnviz.training import initial
 from attnviz.training.recipes import TrainingConfig
 from attnviz.training.trainer import Diverged, Trainer
 
@@ -104,11 +104,11 @@ def train_beside(yours: Mechanism, folder: Path, seconds: float = SECONDS) -> tu
         raise ValueError(f"seconds must be positive and finite; got {seconds}")
     machine.use_threads(machine.THREADS)
     corpus = _short(corpora.load(TASK, None))
-    text = vocabulary.choose(folder / TASK / TOKENIZER, corpus, 100)
+    text = initial.choose_tokenizer(folder / TASK / TOKENIZER, corpus, 100)
     options = yours.training_on[TASK]["options"]
     learners = [_Learner(name, dict(options), text, corpus.train) for name in (yours.name, *BESIDE)]
     stopped = _take_turns(learners, seconds)
-    vocabulary.save(folder / TASK / TOKENIZER, text)
+    initial.save_tokenizer(folder / TASK / TOKENIZER, text)
     test = corpus.tests["test"][:_TESTED]
     return [_score(learner, folder, test) for learner in learners], stopped
 

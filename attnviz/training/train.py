@@ -24,7 +24,7 @@ from attnviz.models.names import CARD, CONFIG, TOKENIZER, WEIGHTS
 from attnviz.moments import due, keep
 from attnviz.progress import bar as progress_bar
 from attnviz.storage import atomic, folders
-from attnviz.training import card, classifiers, initial_weights, saved_run, validation, vocabulary
+from attnviz.training import card, classifiers, initial, saved_run, validation
 from attnviz.training.classifiers import ClassifierTrainer
 from attnviz.training.optimizer import device_name, peak_memory_mb
 from attnviz.training.recipes import TrainingConfig
@@ -84,12 +84,12 @@ def _prepared(
 ) -> tuple[Trainer, SubwordTokenizer, corpora.Corpus]:
     """The trainer, new or as the run in the folder left it; its tokenizer, which is saved; what it reads."""
     resumes, tokenizer_path = not restart and _resumes(folder), folder.parent / TOKENIZER
-    tokenizer = vocabulary.choose(tokenizer_path, corpus, config.vocabulary, start)
+    tokenizer = initial.choose_tokenizer(tokenizer_path, corpus, config.vocabulary, start)
     corpus = _length_filtered(corpus, tokenizer)
     trainer = _trainer(config, tokenizer, corpus, folder.parent.name, compile, teachers)
     _set_state(trainer, folder if resumes else None, start)
     best_epoch(trainer.history, corpus)  # the metric must be the same
-    vocabulary.save(tokenizer_path, tokenizer, start)
+    initial.save_tokenizer(tokenizer_path, tokenizer, start)
     if restart:
         (folder / saved_run.FILE).unlink(missing_ok=True)  # all checks have passed
     return trainer, tokenizer, corpus
@@ -178,7 +178,7 @@ def _resume(trainer: Trainer, folder: Path) -> None:
 
 
 def _start_from(trainer: Trainer, start: Path) -> None:
-    weights, random = initial_weights.taken_from(start, trainer.model_config, trainer.optimizer.master.state_dict())
+    weights, random = initial.taken_from(start, trainer.model_config, trainer.optimizer.master.state_dict())
     if random:
         tqdm.write(
             f"{start} has another mechanism; these weights begin at random: {', '.join(random)}", file=sys.stderr

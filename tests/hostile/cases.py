@@ -8,8 +8,24 @@ from pathlib import Path
 import hypothesis
 import hypothesis.errors
 
-from tests.hostile.kinds import api, arguments, arrays, cards, configs, foreign, links, own, pages, runs, stopped, texts
-from tests.hostile.kinds import tokenizers, traces, visitors, writing
+from tests.hostile.kinds import (
+    api,
+    arguments,
+    arrays,
+    cards,
+    configs,
+    foreign,
+    links,
+    own,
+    pages,
+    runs,
+    stopped,
+    texts,
+    tokenizers,
+    traces,
+    visitors,
+    writing,
+)
 from tests.hostile.workplace import Failure, Workplace, prepared
 
 KINDS = {

@@ -6,8 +6,8 @@ import pytest
 
 import attnviz
 from attnviz import confidence
-from attnviz.confidence.signs import SAMPLES
 from attnviz.confidence.calibration import BEST, FLAGGED
+from attnviz.confidence.signs import SAMPLES
 from attnviz.models.checkpoint_files import read_card
 from attnviz.models.names import ModelName
 

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from attnviz.data.tokenizer import train_vocabulary
 from attnviz.models import checkpoints
 from attnviz.training import saved_run
-from attnviz.training.initial_weights import spellings, transplant, transplanted
+from attnviz.training.initial import spellings, transplant, transplanted
 from attnviz.training.train import train
 
 

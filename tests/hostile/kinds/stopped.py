@@ -6,9 +6,9 @@ import os
 import signal
 import time
 
+import processes
 from client import Client
 from hypothesis import strategies as st
-import processes
 
 from tests.hostile.kinds.visitors import Server, around, next_visitor
 from tests.hostile.workplace import Failure, Workplace

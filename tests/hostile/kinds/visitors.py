@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from hypothesis import strategies as st
-from streamlit.proto.BackMsg_pb2 import BackMsg
 import processes
 import serving
 import websockets
 from client import Client, Lost
+from hypothesis import strategies as st
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from tests.hostile import strategies
 from tests.hostile.workplace import Failure, Workplace
