@@ -14,7 +14,7 @@ from attnviz.confidence import Judge, Judgement
 from attnviz.data.sentences import notices as read_otherwise
 from attnviz.figures import labels
 from attnviz.figures.wording import row_name
-from attnviz.reading.rules import blurred
+from attnviz.reading import blurred
 from attnviz.select import Grid
 from attnviz.stats import measure
 from attnviz.trace import Trace

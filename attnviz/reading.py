@@ -1,4 +1,6 @@
-"""What a map shows, in a sentence: rules that read one Grid and say only what its weights show.
+"""What a map shows, in a sentence worked out from its weights: `sentence` says the most telling, `observe` all.
+
+A rule reads one Grid and says only what its weights show.
 
 A map of cross-attention is read word by word: weights are SUMMED over the pieces of a source word and AVERAGED over the
 pieces of a target word; words without a letter or digit are left out. A word "looks at" its most attended word when
@@ -7,13 +9,14 @@ that has at least LEAST of its weight. Axes: Q queries, K keys; T target words, 
 unit : what a word of these texts is called, one noun; in reversed letters it is a letter.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
 from attnviz.figures.labels import plain, quoted
-from attnviz.reading.words import on_words, quoted_word, usable_rows
 from attnviz.select import Grid
 from attnviz.stats import measure
 
@@ -59,14 +62,14 @@ def swapped(grid: Grid, unit: str = "word") -> Observation | None:
     """
     if grid.kind != "cross":
         return None
-    targets, sources, weights = on_words(grid)
+    targets, sources, weights = _on_words(grid)
     best, largest = weights.argmax(1), weights.max(1)
     places = [t for t in range(len(targets) - 1) if best[t] > best[t + 1] and largest[t : t + 2].min() >= LEAST]
     if not places:
         return None
     first = max(places, key=lambda t: (best[t] - best[t + 1] == 1, largest[t : t + 2].min()))
-    before, after = (quoted_word(targets[t]) for t in (first, first + 1))
-    seen = [f"looks at {quoted_word(sources[best[t]])} ({largest[t]:.2f})" for t in (first, first + 1)]
+    before, after = (_quoted_word(targets[t]) for t in (first, first + 1))
+    seen = [f"looks at {_quoted_word(sources[best[t]])} ({largest[t]:.2f})" for t in (first, first + 1)]
     near = best[first] - best[first + 1] == 1
     end = "in the source these two stand " + (
         "next to each other the other way round" if near else "in the other order"
@@ -79,16 +82,16 @@ def moved(grid: Grid, unit: str = "word") -> Observation | None:
     """The word that looks furthest from its own place (both texts scaled to one length), when that is far."""
     if grid.kind != "cross":
         return None
-    targets, sources, weights = on_words(grid)
+    targets, sources, weights = _on_words(grid)
     best, largest = weights.argmax(1), weights.max(1)
     away = np.abs(best - _places(weights.shape)) * (largest >= LEAST)
     if not len(targets) or away.max() < max(FAR, FAR_SHARE * len(sources)):
         return None
     t = int(away.argmax())
     here, there = f"{unit} {t + 1} of {len(targets)}", f"{unit} {best[t] + 1} of {len(sources)}"
-    looks = f"looks at {quoted_word(sources[best[t]])} ({largest[t]:.2f}), {there} in the source"
+    looks = f"looks at {_quoted_word(sources[best[t]])} ({largest[t]:.2f}), {there} in the source"
     cells = ((targets[t].first, sources[best[t]].first),)
-    return Observation("moved", f"{quoted_word(targets[t])}, {here}, {looks}: far from its own place.", cells)
+    return Observation("moved", f"{_quoted_word(targets[t])}, {here}, {looks}: far from its own place.", cells)
 
 
 def reversed_order(grid: Grid, unit: str = "word") -> Observation | None:
@@ -148,7 +151,7 @@ def blurred(grid: Grid, unit: str = "word") -> Observation | None:
 
 def strongest(grid: Grid, unit: str = "word") -> Observation | None:
     """The largest weight in the rows of words; punctuation is no word. None where no weight stands out (UNIFORM)."""
-    if (_mean(grid, "normalised_entropy", usable_rows(grid)) or 0) >= UNIFORM:
+    if (_mean(grid, "normalised_entropy", _usable_rows(grid)) or 0) >= UNIFORM:
         return None
     looks = [cell for cell in zip(*_argmax(grid)) if any(map(str.isalnum, grid.queries[cell[0]].text))]
     if not looks:
@@ -172,15 +175,31 @@ RULES: dict[str, Callable[[Grid, str], Observation | None]] = {
 }
 
 
+def observe(grid: Grid, unit: str = "word") -> list[Observation]:
+    """Everything that RULES see in a map, in their order; at least one, unless no row has weights.
+
+    unit : what a word of these texts is called.
+    """
+    return [seen for rule in RULES.values() if (seen := rule(grid, unit)) is not None]
+
+
+def sentence(grid: Grid, unit: str = "word") -> str:
+    """What is most worth looking at: the first observation about places, then how sharp it is; "" without weights."""
+    seen = {observation.rule: observation for observation in observe(grid, unit)}
+    places = next((seen[rule] for rule in seen if rule not in ("sharp", "blurred", "strongest")), seen.get("strongest"))
+    degree = seen.get("sharp") or seen.get("blurred")
+    return " ".join(observation.sentence for observation in (places, degree) if observation)
+
+
 def _argmax(grid: Grid) -> tuple[list[int], list[int]]:
-    """The rows of `usable_rows`, and the most attended key of each."""
-    rows = usable_rows(grid)
+    """The rows of `_usable_rows`, and the most attended key of each."""
+    rows = _usable_rows(grid)
     return rows.tolist(), np.where(grid.visible, grid.weights, -1)[rows].argmax(1).tolist() if len(rows) else []
 
 
 def _of_words(grid: Grid) -> np.ndarray:
-    """The rows of `usable_rows` that have a letter or digit; punctuation is no word."""
-    rows = usable_rows(grid)
+    """The rows of `_usable_rows` that have a letter or digit; punctuation is no word."""
+    rows = _usable_rows(grid)
     return rows[[any(map(str.isalnum, grid.queries[row].text)) for row in rows]] if len(rows) else rows
 
 
@@ -196,7 +215,7 @@ def _near(grid: Grid, mirrored: bool) -> float | None:
     """Share of the target words that look within one word of the diagonal, or of the anti-diagonal; None if unfit."""
     if grid.kind != "cross":
         return None
-    targets, sources, weights = on_words(grid)
+    targets, sources, weights = _on_words(grid)
     count, width = weights.shape
     if count < 4 or width < 4:
         return None
@@ -210,3 +229,68 @@ def _places(shape: tuple[int, int]) -> np.ndarray:
     """(T,): where in S source words each of T target words stands, counted from 0, when both texts have one length."""
     count, width = shape
     return (np.arange(count) + 0.5) * width / max(count, 1) - 0.5
+
+
+# From the pieces of a map to its words.
+
+
+@dataclass(frozen=True)
+class _Word:
+    """A word of a map. first : its first token (from 0). tokens : all of them."""
+
+    text: str
+    first: int
+    tokens: tuple[int, ...]
+
+
+def _quoted_word(word: _Word) -> str:
+    return f"‘{plain(word.text)}’"
+
+
+def _usable_rows(grid: Grid) -> np.ndarray:
+    """The rows (from 0) of tokens that are not special, have weights and see more than one key."""
+    usable = np.isfinite(grid.weights).all(1) & (grid.visible.sum(1) > 1)
+    return np.flatnonzero(usable & [not token.special for token in grid.queries])
+
+
+@functools.lru_cache(16)  # several rules ask for the same map
+def _on_words(grid: Grid) -> tuple[tuple[_Word, ...], tuple[_Word, ...], np.ndarray]:
+    """The words of both sides, and the weights (T, S) between them, read-only; rows without weights are left out."""
+    kept = set(_usable_rows(grid).tolist())
+    targets = [word for word in _words(grid.queries) if kept.issuperset(word.tokens)]
+    sources = _words(grid.keys)
+    weights = _between(grid.weights, targets, sources)
+    weights.setflags(write=False)
+    return tuple(targets), tuple(sources), weights
+
+
+def _between(weights: np.ndarray, targets: list[_Word], sources: list[_Word]) -> np.ndarray:
+    """Weights (Q, K) of tokens -> (T, S) of words: sums over the keys of a word, means over its queries."""
+    if not targets or not sources:
+        return np.zeros((len(targets), max(len(sources), 1)))
+    rows, columns = ([token for word in words for token in word.tokens] for words in (targets, sources))
+    first_row, first_column = (
+        np.cumsum([0, *(len(word.tokens) for word in words)][:-1]) for words in (targets, sources)
+    )
+    chosen = weights[np.ix_(rows, columns)].astype(float)
+    sums = np.add.reduceat(np.add.reduceat(chosen, first_column, axis=1), first_row, axis=0)
+    return sums / [[len(word.tokens)] for word in targets]
+
+
+def _words(tokens) -> list[_Word]:
+    """Tokens joined to words; special tokens and words without a letter or digit are left out."""
+    places = [place for place, token in enumerate(tokens) if not token.special and token.word is not None]
+    words = []
+    for _, group in groupby(places, key=lambda place: tokens[place].word):
+        group = tuple(group)
+        text = "".join(_new_text(tokens, place, group) for place in group).strip()
+        if any(character.isalnum() for character in text):
+            words.append(_Word(text, group[0], group))
+    return words
+
+
+def _new_text(tokens, place: int, group: tuple[int, ...]) -> str:
+    """The text of a piece; "" for a further byte of a character that the piece before it has said."""
+    before = tokens[place - 1] if place > group[0] else None
+    span = (tokens[place].start, tokens[place].end)
+    return "" if before is not None and (before.start, before.end) == span else tokens[place].text
