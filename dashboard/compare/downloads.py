@@ -1,24 +1,39 @@
-"""Downloads: every figure as HTML, and one zip of everything with a manifest that reopens the view."""
+"""Downloads: every figure as HTML, one zip of everything with a manifest that reopens the view, and pictures for slides
+and papers: true vectors in the size of the paper, light or dark whatever the page shows.
+"""
 
 from __future__ import annotations
 
 import functools
+import threading
+from collections.abc import Callable
 
 import streamlit as st
 
 from attnviz import lazy_pandas as pd
-from attnviz import stats
+from attnviz import select, stats
 from attnviz.confidence import Judgement
 from attnviz.export import bundle as export
 from attnviz.export import html_page
+from attnviz.export.bundle import figure_name
 from dashboard.choices.options import place_title
-from dashboard.compare import printing
+from dashboard.compare import downloads
 from dashboard.compare.caches import judgement
 from dashboard.compare.pictures import makers
-from dashboard.compare.scene import CompareScene
-from dashboard.session import caches, memory
+from dashboard.compare.scene import Column, CompareScene
+from dashboard.markup.text import escape
+from dashboard.session import address, caches, memory
 from dashboard.session.memory import Cursor
 from dashboard.shell import downloads
+
+SIZES = {"slide": "slide 16:9", "column": "column, 8.5 cm", "page": "page, 17 cm"}  # of attnviz.export.printed
+FORMATS = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
+FITTING = (
+    "A picture keeps to its sheet. What does not fit is set in smaller type, then long lines are cut (the file's "
+    "description has them whole) and every second, third … token is named. In a PDF the rows of a map go on over "
+    "several sheets where its columns have room for their names."
+)
+_OFFERED = "pictures on offer"  # in the session
 
 
 def show(current: CompareScene, dark: bool) -> None:
@@ -41,7 +56,7 @@ def show(current: CompareScene, dark: bool) -> None:
         )
         if current.mapped:
             _figures(current, dark, cursor)
-            printing.show(current, cursor)
+            downloads.show(current, cursor)
 
 
 def _figures(current: CompareScene, dark: bool, cursor: Cursor) -> None:
@@ -89,7 +104,7 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
     frames["confidence"] = [_confidence(model, judged) for model, judged in _judgements(current).items()]
     tables = {name: pd.concat(listed, ignore_index=True) for name, listed in frames.items() if listed}
     figures = {name: make() for name, make in makers(current, dark, cursor).items()}
-    sheets_drawn = {name: make(printed.Style()) for name, make in printing.sheet_makers(current, cursor).items()}
+    sheets_drawn = {name: make(printed.Style()) for name, make in downloads.sheet_makers(current, cursor).items()}
     return export.bundle(
         figures,
         [column.shown for column in current.columns],
@@ -123,3 +138,127 @@ def manifest(current: CompareScene, cursor: Cursor) -> dict:
         "sentence": current.choices.text,
         "settings": current.choices.to_dict() | {"step": cursor.step, "difference": cursor.difference},
     } | downloads.reopening("", chosen, [column.model for column in current.columns])
+
+
+class Picture:
+    """A picture that is drawn once, when its file or its notes are first asked for: the browser asks for the file on
+    another thread than that of the page."""
+
+    def __init__(self, make: Callable, fmt: str, size: str, font: float | None, dark: bool):
+        self._make, self._fmt, self._style = make, fmt, (size, font, dark)
+        self._lock, self._sheet = threading.Lock(), None
+
+    def sheet(self):
+        """The `printed.Sheet` that `sheets.makers` draws."""
+        from attnviz.export import printed
+
+        with self._lock:
+            if self._sheet is None:
+                self._sheet = self._make(printed.Style(*self._style))
+            return self._sheet
+
+    def save(self) -> bytes:
+        return self.sheet().save(self._fmt)
+
+
+def _pictures(current: CompareScene, cursor: Cursor) -> None:
+    """A button that opens the choices, and a download for each picture."""
+    with st.popover("Pictures for slides and papers", key="printed", on_change="rerun") as popover:
+        if popover.open:
+            _offer(current, cursor)
+        else:
+            st.session_state.pop(_OFFERED, None)
+
+
+@address.fragment
+def _offer(current: CompareScene, cursor: Cursor) -> None:
+    """A picture is drawn when it is downloaded; what did not fit on it then stands below its button."""
+    st.caption("With title, sentence, translation, mechanism and model. PDF and SVG keep text as text.")
+    st.caption(FITTING)
+    size = st.segmented_control(
+        "Size", list(SIZES), default="page", format_func=SIZES.get, required=True, key="print_size"
+    )
+    fmt = st.segmented_control(
+        "Format", list(FORMATS), default="pdf", format_func=str.upper, required=True, key="print_format"
+    )
+    font = st.number_input(
+        "Font size in points", 4.0, 40.0, None, 1.0, key="print_font", placeholder="the default for this width"
+    )
+    dark = st.toggle("Dark background", key="print_dark")
+    framed = st.toggle("Frame the row of the step", key="print_step")
+    before, offered = st.session_state.get(_OFFERED, {}), {}
+    for name, make in sheet_makers(current, cursor, framed).items():
+        offered[name] = Picture(make, fmt, size, font, dark)
+        pressed = st.download_button(
+            f"{name}.{fmt}",
+            offered[name].save,
+            f"{figure_name(f'{name} {size}')}.{fmt}",
+            FORMATS[fmt],
+            key=f"print-{figure_name(name)}",
+            type="tertiary",
+        )
+        if pressed and name in before:  # the browser has the button of the run before this one
+            st.html(_notes(name, before[name].sheet().notes))
+    st.session_state[_OFFERED] = offered
+
+
+def _notes(name: str, notes: tuple[str, ...]) -> str:
+    words = " ".join(notes) or "All of it fits, in the type that was chosen."
+    return f'<p class="small" role="status">{escape(f"{name}: {words}")}</p>'
+
+
+def sheet_makers(current: CompareScene, cursor: Cursor, framed: bool = False) -> dict[str, Callable]:
+    """name -> what draws it in a style (`printed.Style` -> `printed.Sheet`). Nothing is drawn yet.
+
+    The names are those of `pictures.makers`, and one for all maps together. framed : outline the row of the step in
+    each map. The step is that of the time of drawing; a text that ends before it shows the bars of its last step.
+    """
+    result: dict[str, Callable] = {}
+    for column in current.mapped:
+        result[f"Heatmap {column.title}"] = functools.partial(_map, column, cursor if framed else None)
+        result[f"Step bars {column.title}"] = functools.partial(_step_bars, column, cursor)
+    if len(current.mapped) > 1:
+        result["Maps beside each other"] = functools.partial(_maps, current)
+    if current.mapped:
+        result["Statistics by step"] = functools.partial(_statistics, current)
+    if cursor.difference in current.differences:
+        a, b = (current.columns[i] for i in cursor.difference)
+        result[f"Difference {a.title} minus {b.title}"] = functools.partial(_difference, a, b)
+    return result
+
+
+# matplotlib takes half a second to import: only for those who print.
+def _map(column: Column, framed: Cursor | None, style):
+    from attnviz.export import printed
+
+    step = framed.step if framed and framed.step < len(column.grid.queries) else None
+    links = column.links and column.links.cells
+    return printed.of_map(column.shown, column.grid, style, step=step, links=links, windows=column.windows)
+
+
+def _maps(current: CompareScene, style):
+    from attnviz.export import printed
+
+    return printed.of_maps({column.title: (column.shown, column.grid) for column in current.mapped}, style)
+
+
+def _step_bars(column: Column, cursor: Cursor, style):
+    from attnviz.export import printed
+
+    step = min(cursor.step, len(column.grid.queries) - 1)
+    window = column.windows[step] if column.windows else None
+    return printed.of_step(column.shown, column.grid, step, style, window=window)
+
+
+def _statistics(current: CompareScene, style):
+    from attnviz.export import printed
+
+    traces = {column.title: column.shown for column in current.mapped}
+    return printed.of_statistics(traces, current.frames(), current.keys, style)
+
+
+def _difference(a: Column, b: Column, style):
+    from attnviz.export import printed
+
+    values = select.difference(a.grid, b.grid)
+    return printed.of_difference(a.shown, b.shown, values, a.grid, (a.title, b.title), style)
