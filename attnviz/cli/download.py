@@ -19,7 +19,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Fetch the corpora into the data folder."""
-    from attnviz.data.download import fetch
+    from attnviz.data.corpora import fetch
 
     folder = arguments.data_folder(args)
     fetch(args.pair, folder, report=print)

@@ -17,7 +17,6 @@ from attnviz.export import bundle as export
 from attnviz.export import html_page
 from attnviz.export.bundle import figure_name
 from dashboard.choices.options import place_title
-from dashboard.compare import downloads
 from dashboard.compare.caches import judgement
 from dashboard.compare.pictures import makers
 from dashboard.compare.scene import Column, CompareScene

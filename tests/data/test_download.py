@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from attnviz.__main__ import main
-from attnviz.data import download, tasks
+from attnviz.data import tasks
+from attnviz.data.corpora import fetch
 from attnviz.data.task import Download
 
 POLL = 0.01  # s: how soon a server that is told to stop looks
@@ -83,7 +84,7 @@ def names(folder):
 
 def test_fetched_and_whole(corpora, tmp_path):
     lines = []
-    download.fetch("en-ja", tmp_path, lines.append)
+    fetch("en-ja", tmp_path, lines.append)
     assert (tmp_path / "tiny" / "train.en.gz").read_bytes() == corpora.pages["train.en.gz"]  # as it came
     assert (tmp_path / "tiny" / "train.ja").read_text(encoding="utf-8") == JAPANESE
     assert names(tmp_path) == ["train.en.gz", "train.ja"]
@@ -91,9 +92,9 @@ def test_fetched_and_whole(corpora, tmp_path):
 
 
 def test_the_second_time_nothing_is_asked_for(corpora, tmp_path):
-    download.fetch("en-ja", tmp_path)
+    fetch("en-ja", tmp_path)
     asked, lines = list(corpora.asked), []
-    download.fetch("en-ja", tmp_path, lines.append)
+    fetch("en-ja", tmp_path, lines.append)
     assert corpora.asked == asked and len(asked) == 3
     assert [line.rpartition(": ")[2] for line in lines] == ["already there, hash correct"] * 2
 
@@ -102,13 +103,13 @@ def test_the_second_time_nothing_is_asked_for(corpora, tmp_path):
 def test_a_file_that_is_there_packed_or_not_is_enough(corpora, tmp_path, name):
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / name).write_bytes(ENGLISH.encode())
-    download.fetch("en-ja", tmp_path)
+    fetch("en-ja", tmp_path)
     assert corpora.asked == ["train.ja.000", "train.ja.001"] and names(tmp_path) == [name, "train.ja"]
 
 
 def test_a_file_packed_anew_is_the_same_file(corpora, tmp_path):
     corpora.pages["train.en.gz"] = gzip.compress(ENGLISH.encode(), compresslevel=1, mtime=12345)
-    download.fetch("en-ja", tmp_path)
+    fetch("en-ja", tmp_path)
     assert names(tmp_path) == ["train.en.gz", "train.ja"]
 
 
@@ -116,7 +117,7 @@ def test_another_text_is_refused_and_nothing_kept(corpora, tmp_path):
     other = JAPANESE.replace("三", "三!")
     corpora.pages["train.ja.001"] = "三!\n四\n".encode()
     with pytest.raises(ValueError) as caught:
-        download.fetch("en-ja", tmp_path)
+        fetch("en-ja", tmp_path)
     assert str(caught.value) == (
         f"{corpora.url('train.ja.000')} {corpora.url('train.ja.001')} has changed: the SHA-256 of its text is "
         f"{sha256(other)}, and should be {sha256(JAPANESE)}; nothing is kept"
@@ -129,7 +130,7 @@ def test_a_file_there_that_is_not_the_one_is_not_overwritten(corpora, tmp_path):
     mine = "mine\n"
     (tmp_path / "tiny" / "train.en").write_text(mine)
     with pytest.raises(ValueError) as caught:
-        download.fetch("en-ja", tmp_path)
+        fetch("en-ja", tmp_path)
     assert str(caught.value) == (
         f"{tmp_path / 'tiny' / 'train.en'} is not the file of that name in the corpus: the SHA-256 of its text is "
         f"{sha256(mine)}, and should be {sha256(ENGLISH)}; move it away"
@@ -141,17 +142,17 @@ def test_a_file_there_that_is_not_the_one_is_not_overwritten(corpora, tmp_path):
 def test_a_download_that_breaks_off_leaves_nothing_and_can_be_repeated(corpora, tmp_path, name):
     corpora.cut = {name}
     with pytest.raises(OSError, match=f"^cannot fetch {corpora.url(name)}: "):
-        download.fetch("en-ja", tmp_path)
+        fetch("en-ja", tmp_path)
     assert names(tmp_path) == ([] if name == "train.en.gz" else ["train.en.gz"])
     corpora.cut = set()
-    download.fetch("en-ja", tmp_path)
+    fetch("en-ja", tmp_path)
     assert names(tmp_path) == ["train.en.gz", "train.ja"]
 
 
 def test_a_damaged_archive_is_refused(corpora, tmp_path):
     corpora.pages["train.en.gz"] = corpora.pages["train.en.gz"][:-9]
     with pytest.raises(ValueError, match=f"^{corpora.url('train.en.gz')} is a damaged gzip file: "):
-        download.fetch("en-ja", tmp_path)
+        fetch("en-ja", tmp_path)
     assert names(tmp_path) == []
 
 
@@ -164,7 +165,7 @@ def test_interrupted_by_hand_leaves_nothing(corpora, tmp_path, monkeypatch):
 
     monkeypatch.setattr(pooch, "retrieve", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        download.fetch("en-ja", tmp_path)
+        fetch("en-ja", tmp_path)
     assert names(tmp_path) == []
 
 
@@ -200,7 +201,7 @@ def test_nobody_answers(tmp_path, monkeypatch):
         there = replace(tasks.find("en-fr"), downloads=(Download("tiny/x", (url,), "0"),))
         monkeypatch.setitem(tasks.TASKS, "en-fr", there)
         with pytest.raises(OSError, match=f"^cannot fetch {url}: "):
-            download.fetch("en-fr", tmp_path)
+            fetch("en-fr", tmp_path)
 
 
 def test_the_table_is_of_the_files_that_loading_reads():

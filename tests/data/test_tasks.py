@@ -9,7 +9,7 @@ import tiny
 import tiny_writer
 
 from attnviz.__main__ import main
-from attnviz.data import corpora, download, language_pairs, tasks
+from attnviz.data import corpora, language_pairs, tasks
 from attnviz.data.styles import STYLES
 from attnviz.data.tasks import Task, chapters
 from attnviz.evaluation import metrics
@@ -71,7 +71,7 @@ def test_an_added_pair_is_trained_and_listed(dutch, tmp_path, capsys):
 
 def test_an_added_pair_without_public_files_cannot_be_downloaded(dutch):
     with pytest.raises(ValueError) as caught:
-        download.fetch("en-nl", dutch)
+        corpora.fetch("en-nl", dutch)
     assert str(caught.value) == "there are no public corpora for en-nl; choose one of en-fr, en-de, en-ja"
 
 
