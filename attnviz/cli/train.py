@@ -130,7 +130,6 @@ def _add_settings(group) -> None:
 def run(args: Namespace) -> None:
     """Train a model, or resume its run; the run writes its card."""
     from attnviz.cli import train_settings
-    from attnviz.cli import train_settings as sentences
     from attnviz.models import checkpoints, machine
     from attnviz.models.names import ModelName
     from attnviz.training.train import train
@@ -141,11 +140,11 @@ def run(args: Namespace) -> None:
         args.mechanism = mechanisms.read(args.mechanism).name
     changes = train_settings.read_settings(args)
     train_settings.configuration(args, changes)  # errors in the settings are said before data is read
-    corpus = sentences.read_corpus(args)
+    corpus = train_settings.read_corpus(args)
     config = train_settings.configuration(args, train_settings.changes_for_corpus(args, corpus) | changes)
-    sentences.warn_about_validation(corpus)
+    train_settings.warn_about_validation(corpus)
     root = train_settings.output_folder(args)
-    sentences.report_kept_tokenizer(args, root, corpus)
+    train_settings.report_kept_tokenizer(args, root, corpus)
     folder = train(
         config,
         corpus,

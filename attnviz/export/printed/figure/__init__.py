@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
-from attnviz.export.printed import head, letters
+from attnviz.export.printed import letters
 from attnviz.export.printed.figure.axes import line
 from attnviz.export.printed.figure.fit import Fit, Part, fitted
 from attnviz.export.printed.figure.texts import plain
-from attnviz.export.printed.sheet import POINT, Sheet, Style, described, settings
+from attnviz.export.printed.sheet import POINT, Head, Sheet, Style, described, fitted_head, settings
 from attnviz.figures.chart import Chart
 
 _EDGE, _GAP = 0.012, 0.025  # shares of the width: around the sheet, between figures
@@ -98,18 +98,18 @@ class _Page:
         """Points of a figure."""
         return self.style.width * (1 - 2 * _EDGE - _GAP * (self.across - 1)) / self.across
 
-    def head(self, lines: Sequence[str]) -> head.Head:
+    def head(self, lines: Sequence[str]) -> Head:
         style = self.style
         room = style.width * _ROOM
-        return head.fitted(lines, style.points, style.least, room, _HEAD * style.height)
+        return fitted_head(lines, style.points, style.least, room, _HEAD * style.height)
 
-    def captions(self, size: float) -> list[head.Head]:
+    def captions(self, size: float) -> list[Head]:
         """The name of each figure. size : points."""
         style = self.style
         sizes = size, style.least, self.width, 0.12 * style.height
-        return [head.fitted([name], *sizes) for name in self.names]
+        return [fitted_head([name], *sizes) for name in self.names]
 
-    def parts(self, above: head.Head, captions: list[head.Head]) -> list[Part]:
+    def parts(self, above: Head, captions: list[Head]) -> list[Part]:
         """Each figure with the room that it has."""
         style, down = self.style, math.ceil(len(self.figures) / self.across)
         named = max((name.height for name in captions), default=0)
@@ -149,11 +149,11 @@ class _Page:
             pages.append(self._drawn(above, [], [sliced], [fitted(sliced, 12 * fits[0].px)]))
         return tuple(pages)
 
-    def numbered(self, first: int, last: int, count: int) -> head.Head:
+    def numbered(self, first: int, last: int, count: int) -> Head:
         """The lines above some rows of a map."""
         return self.head([*self.lines, f"Rows {first + 1} to {last} of {count}"])
 
-    def _drawn(self, above: head.Head, captions: list[head.Head], parts: list[Part], fits: list[Fit]) -> Figure:
+    def _drawn(self, above: Head, captions: list[Head], parts: list[Part], fits: list[Fit]) -> Figure:
         style, across = self.style, self.across
         edge, named = _EDGE * style.width, max((name.height for name in captions), default=0)
         tall = [max(fit.height for fit in fits[i : i + across]) + named for i in range(0, len(fits), across)]
@@ -172,7 +172,7 @@ class _Page:
         return figure
 
 
-def _notes(style: Style, above: head.Head, fits: list[Fit]) -> list[str]:
+def _notes(style: Style, above: Head, fits: list[Fit]) -> list[str]:
     """Sentences on what did not fit."""
     notes, points = [], 12 * min(fit.px for fit in fits)
     if not above.whole:
