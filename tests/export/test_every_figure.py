@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from attnviz import figures
 from attnviz.export import printed
-from attnviz.export.printed.figure import marks, texts
+from attnviz.export.printed import marks, texts
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import CLEAR, DARK
 
@@ -88,7 +88,7 @@ def test_a_dark_figure_is_dark_whatever_the_style():
 
 def test_too_many_rectangles_are_one_image(monkeypatch):
     for module in ("traces", "marks"):
-        monkeypatch.setattr(f"attnviz.export.printed.figure.{module}.MOST_RECTANGLES", 3)
+        monkeypatch.setattr(f"attnviz.export.printed.{module}.MOST_RECTANGLES", 3)
     for name in ("heatmap", "overview"):
         tree = ElementTree.fromstring(printed.of_figure(DRAWN[name], style=COLUMN).save("svg"))
         assert list(tree.iter(f"{SVG}image"))

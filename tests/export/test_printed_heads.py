@@ -13,7 +13,7 @@ from PIL import Image
 
 from attnviz import heads
 from attnviz.export import printed
-from attnviz.export.printed.figure import marks
+from attnviz.export.printed import marks
 from attnviz.figures import small_maps
 from attnviz.figures.small_maps import arranged, margins, pooled_maps
 from attnviz.figures.theme import LIGHT

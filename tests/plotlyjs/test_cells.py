@@ -11,7 +11,7 @@ import synthetic
 from PIL import Image
 
 from attnviz import figures, heads, plotlyjs, select
-from attnviz.export.printed.figure import marks as printed_marks
+from attnviz.export.printed import marks as printed_marks
 from attnviz.figures.theme import palette
 
 TRACE = synthetic.trace("The black dog", "Le chien noir court", heads=3, layers=2, kinds=("decoder",))

@@ -9,19 +9,32 @@ Each has its title, the sentence and the translation above it. In SVG and PDF sh
 Colours of maps climb evenly in lightness, lines differ in dash and marker, and negative differences carry a dash, so a
 print in grey says the same. matplotlib and not a writer of our own: it embeds fonts in PDF, takes each character from
 the first font that has it, and saves PNG by the same lines.
+
+A px of a figure's layout is a twelfth of the type. What does not fit follows one rule, whatever the figure: the lines
+above it wrap, get smaller and are cut; the type gets smaller; names get smaller, down to the smallest type of the
+sheet; then every second, third … name is drawn. A map whose columns are all named and whose rows are not goes on over
+several sheets of a PDF.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from attnviz import figures
 from attnviz.export import heading
-from attnviz.export.printed.figure import of_figure, of_figures
-from attnviz.export.printed.sheet import FORMATS, SIZES, Sheet, Style
+from attnviz.export.printed import letters
+from attnviz.export.printed.axes import line
+from attnviz.export.printed.fit import Fit, Part, fitted
+from attnviz.export.printed.sheet import FORMATS, POINT, SIZES, Head, Sheet, Style, described, fitted_head, settings
+from attnviz.export.printed.texts import plain
+from attnviz.figures.chart import Chart
 from attnviz.select import Grid
 from attnviz.trace import Trace
 
@@ -40,7 +53,49 @@ __all__ = [
     "of_step",
 ]
 
+_EDGE, _GAP = 0.012, 0.025  # shares of the width: around the sheet, between figures
+_ROOM = 0.92  # share of the width that a line above may take: letters on a screen are up to a tenth wider
+_HEAD = 0.35  # share of the height that the lines above may take
+_PAGES = 8  # sheets of a PDF, at most
+_UNSEEN = ("hovertext", "customdata", "source", "hovertemplate")  # of a figure: not on the sheet
 _WRITTEN = 0.1  # weights from here on are written over their bars: nobody can point at a bar on paper
+
+
+def of_figure(figure: Chart, lines: Sequence[str] = (), style: Style = Style()) -> Sheet:
+    """A figure of `attnviz.figures`, light or dark as it was made; `style.dark` is not asked.
+
+    lines : above it, the first is the title; `export.heading` makes them of a trace. Without any, the figure's own
+        title, or its description. A map of more than `plotlyjs.MOST_RECTANGLES` cells (300,000) is one image.
+    """
+    own = plain(figure.plain_layout.get("title", {}).get("text") or "")
+    return of_figures([figure], lines or [own or figure.description], style)
+
+
+def of_figures(
+    figures: Sequence[Chart], lines: Sequence[str], style: Style = Style(), names: Sequence[str] = ()
+) -> Sheet:
+    """Figures beside each other on one sheet, below each other in a column; all light or all dark.
+
+    lines : above them. names : one above each figure. ValueError without figures, or for names of another number.
+    """
+    if not figures or (names and len(names) != len(figures)):
+        raise ValueError(f"there must be a figure or more, and a name for each; got {len(figures)} and {len(names)}")
+    style = replace(style, dark=figures[0].dark)
+    data = [[trace.to_plotly_json() for trace in figure.data] for figure in figures]
+    layouts = [figure.plain_layout for figure in figures]
+    families, missing = letters.families("".join([*lines, *names, *_texts([data, layouts])]))
+    if missing:
+        letters.warn_once(missing)
+    title, description = described(list(lines), " ".join(figure.description for figure in figures))
+    with settings(style, families):
+        page = _Page(style, tuple(lines), tuple(names), tuple(zip(data, layouts)))
+        figure, fits, notes = page.whole()
+        cuts = page.cuts(fits)
+    if cuts:
+        notes.append(f"In a PDF the rows go on over {len(cuts)} sheets, each row with its name.")
+    notes += [letters.no_font(missing)] if missing else []
+    further = functools.partial(page.continued, fits, cuts) if cuts else None
+    return Sheet(figure, style, families, title, description, tuple(notes), further)
 
 
 def of_map(
@@ -121,3 +176,123 @@ def of_overview(
     kind = kind or (trace.maps or [trace.map()])[0].kind
     chart = figures.overview(trace, kind, table, order, color, root=root, dark=style.dark)
     return of_figure(chart, [*heading.of_heads(trace, kind), chart.description], style)
+
+
+def _texts(value) -> Iterator[str]:
+    """All texts that a figure may draw."""
+    if isinstance(value, str):
+        yield plain(value)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if name not in _UNSEEN:
+                yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What is on a sheet. figures : data and layout of each."""
+
+    style: Style
+    lines: tuple[str, ...]
+    names: tuple[str, ...]
+    figures: tuple[tuple[list[dict], dict], ...]
+
+    @property
+    def across(self) -> int:
+        """Figures beside each other."""
+        return 1 if self.style.size == "column" else min(len(self.figures), 3 if len(self.figures) != 4 else 2)
+
+    @property
+    def width(self) -> float:
+        """Points of a figure."""
+        return self.style.width * (1 - 2 * _EDGE - _GAP * (self.across - 1)) / self.across
+
+    def head(self, lines: Sequence[str]) -> Head:
+        style = self.style
+        room = style.width * _ROOM
+        return fitted_head(lines, style.points, style.least, room, _HEAD * style.height)
+
+    def captions(self, size: float) -> list[Head]:
+        """The name of each figure. size : points."""
+        style = self.style
+        sizes = size, style.least, self.width, 0.12 * style.height
+        return [fitted_head([name], *sizes) for name in self.names]
+
+    def parts(self, above: Head, captions: list[Head]) -> list[Part]:
+        """Each figure with the room that it has."""
+        style, down = self.style, math.ceil(len(self.figures) / self.across)
+        named = max((name.height for name in captions), default=0)
+        room = (style.height * (1 - 2 * _EDGE) - above.height) / down - named
+        return [Part(data, layout, style, self.width, room, fixed=style.fixed) for data, layout in self.figures]
+
+    def whole(self) -> tuple[Figure, list[Fit], list[str]]:
+        """All figures on one sheet in type of one size, how they fit, and what did not."""
+        above = self.head(self.lines)
+        captions = self.captions(above.size)
+        parts = self.parts(above, captions)
+        fits = [fitted(part, self.style.points) for part in parts]
+        least = 12 * min(fit.px for fit in fits)
+        fits = [fit if 12 * fit.px <= least else fitted(part, least) for part, fit in zip(parts, fits)]
+        return self._drawn(above, captions, parts, fits), fits, _notes(self.style, above, fits)
+
+    def cuts(self, fits: list[Fit]) -> list[tuple[int, int]]:
+        """First and last (exclusive) row on each of the sheets that name all rows of a map, where one sheet does not;
+        [] of any other figure. fits : on one sheet."""
+        if len(fits) > 1 or fits[0].every.get("y", 1) == 1 or fits[0].every.get("x", 1) > 1:
+            return []
+        [part], [fit] = self.parts(self.head(self.lines), []), fits
+        count = part.map_rows
+        more = self.numbered(0, count, count).height - self.head(self.lines).height
+        room = fit.height - (fit.margins.top + fit.margins.bottom) * fit.px - more
+        number = math.ceil(count / max(int(room / line(self.style)), 1))
+        each = math.ceil(count / number)
+        return [(first, min(first + each, count)) for first in range(0, count, each)] if number <= _PAGES else []
+
+    def continued(self, fits: list[Fit], cuts: list[tuple[int, int]]) -> tuple[Figure, ...]:
+        """The sheets of a PDF, each with its rows of the map. fits, cuts : as of `cuts`."""
+        pages = []
+        for first, last in cuts:
+            above = self.numbered(first, last, cuts[-1][1])
+            [part] = self.parts(above, [])
+            sliced = replace(part, rows=(first, last))
+            pages.append(self._drawn(above, [], [sliced], [fitted(sliced, 12 * fits[0].px)]))
+        return tuple(pages)
+
+    def numbered(self, first: int, last: int, count: int) -> Head:
+        """The lines above some rows of a map."""
+        return self.head([*self.lines, f"Rows {first + 1} to {last} of {count}"])
+
+    def _drawn(self, above: Head, captions: list[Head], parts: list[Part], fits: list[Fit]) -> Figure:
+        style, across = self.style, self.across
+        edge, named = _EDGE * style.width, max((name.height for name in captions), default=0)
+        tall = [max(fit.height for fit in fits[i : i + across]) + named for i in range(0, len(fits), across)]
+        height = style.height if style.fixed else above.height + sum(tall) + 2 * edge
+        size = style.width / POINT, min(height, style.height) / POINT
+        figure = Figure(figsize=size, facecolor=style.colors.page)
+        above.draw(figure, edge, 0.5 * edge, style.colors.text)
+        top = height - above.height - edge
+        for place, (part, fit) in enumerate(zip(parts, fits)):
+            row, column = divmod(place, across)
+            left = edge + column * (self.width + _GAP * style.width)
+            under = top - sum(tall[:row])
+            if captions:
+                captions[place].draw(figure, left, height - under, style.colors.text)
+            part.drawn(figure, left, under - named - fit.height, fit)
+        return figure
+
+
+def _notes(style: Style, above: Head, fits: list[Fit]) -> list[str]:
+    """Sentences on what did not fit."""
+    notes, points = [], 12 * min(fit.px for fit in fits)
+    if not above.whole:
+        notes.append("The lines above are cut; the description of the file has them whole.")
+    if points < 0.97 * style.points:
+        notes.append(f"The type has {points:.1f} points instead of {style.points:g}, so that all fits.")
+    for name, axis in (("row", "y"), ("column", "x")):
+        every = max(fit.every.get(axis, 1) for fit in fits)
+        if every > 1:
+            notes.append(f"One {name} in {every} is named.")
+    return notes

@@ -16,8 +16,8 @@ from matplotlib.image import imread
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from attnviz.export.printed.figure.canvas import Canvas, color, dash
-from attnviz.export.printed.figure.texts import plain, write
+from attnviz.export.printed.canvas import Canvas, color, dash
+from attnviz.export.printed.texts import plain, write
 from attnviz.figures import labels, small_maps
 from attnviz.figures.theme import Theme
 from attnviz.plotlyjs import MOST_RECTANGLES

@@ -12,9 +12,9 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.patches import Rectangle
 
 from attnviz.export.printed import letters
-from attnviz.export.printed.figure.axes import LEAST, add_scale
-from attnviz.export.printed.figure.canvas import Canvas, color, dash
-from attnviz.export.printed.figure.texts import plain, write
+from attnviz.export.printed.axes import LEAST, add_scale
+from attnviz.export.printed.canvas import Canvas, color, dash
+from attnviz.export.printed.texts import plain, write
 from attnviz.figures import labels
 from attnviz.figures.by_head import LABEL
 from attnviz.plotlyjs import MOST_RECTANGLES

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from attnviz.export.printed.figure import axes, marks, traces
-from attnviz.export.printed.figure.canvas import PAD, Canvas, Margins
+from attnviz.export.printed import axes, marks, traces
+from attnviz.export.printed.canvas import PAD, Canvas, Margins
 from attnviz.export.printed.sheet import POINT, Style
 
 _HEIGHT = 450  # px of a figure that does not say it
