@@ -26,16 +26,21 @@ from attnviz.intervene.changes import (
     parse,
 )
 from attnviz.intervene.run import (
+    MASK,
     Outcome,
+    Rewritten,
     StepEffect,
+    Word,
     effect_on_label,
     effects,
     effects_on_labels,
     effects_together,
+    replaced,
+    rewrite,
     run,
     total_variation,
+    words,
 )
-from attnviz.intervene.words import MASK, Rewritten, Word, replaced, rewrite, words
 
 __all__ = [
     "KINDS",
