@@ -10,7 +10,6 @@ from pathlib import Path
 
 from attnviz import storage
 from attnviz.cli import arguments
-from attnviz.storage import atomic
 
 HELP = "translate or classify one text and show what the model attended to"
 FORMATS = ("svg", "pdf", "png")  # attnviz.export.printed.FORMATS; that package imports matplotlib
@@ -124,7 +123,7 @@ def _write(path: str, content: bytes) -> None:
     if not Path(path).parent.is_dir():
         raise ValueError(f"cannot write {path}: No such file or directory")
     try:
-        atomic.replace(Path(path), lambda temporary: temporary.write_bytes(content))
+        storage.replace(Path(path), lambda temporary: temporary.write_bytes(content))
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror}") from None
     _say_written(path)

@@ -15,7 +15,6 @@ from pathlib import Path
 from attnviz import arguments, storage
 from attnviz.models.checkpoint_files import unreadable
 from attnviz.models.measured import Measured
-from attnviz.storage import atomic
 from attnviz.trace import Token, Trace
 
 FILE = "words.txt.gz"  # of the source
@@ -97,7 +96,7 @@ def read_lines(path: Path) -> list[str]:
 def write_lines(path: Path, lines: Sequence[str]) -> None:
     """Write a packed text file, whole or not at all; the same lines give the same bytes."""
     content = gzip.compress("\n".join(lines).encode(), mtime=0)
-    atomic.replace(Path(path), lambda temporary: temporary.write_bytes(content))
+    storage.replace(Path(path), lambda temporary: temporary.write_bytes(content))
 
 
 def words(trace: Trace | Measured) -> list[Word]:

@@ -12,13 +12,13 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from attnviz import arguments, loading
+from attnviz import arguments, loading, storage
 from attnviz.arguments import checked
 from attnviz.corpus import manifest
 from attnviz.corpus.manifest import KEEP, CorpusConfig, Sentences, shard_of
 from attnviz.corpus.shards import SENTENCES_SCHEMA, STATISTICS_SCHEMA, Done, Shard, Worker, part, read, read_part
 from attnviz.corpus.workers import in_processes, on_ray
-from attnviz.storage import atomic, folders
+from attnviz.storage import folders
 
 __all__ = ["KEEP", "CorpusConfig", "Progress", "read", "run", "skipped", "too_long"]
 
@@ -149,7 +149,7 @@ def _join(config: CorpusConfig, folder: Path, records: int) -> None:
         if what == "statistics" and what not in config.keep:
             continue
         paths = [part(folder, place, number, what) for place, number in _numbers(config, records)]
-        atomic.replace(folder / f"{what}.parquet", lambda temporary: _concatenate(paths, schema, temporary))
+        storage.replace(folder / f"{what}.parquet", lambda temporary: _concatenate(paths, schema, temporary))
     parts = folder / "parts"
     for path in sorted(parts.glob("*.arrow")):
         path.unlink()

@@ -19,7 +19,7 @@ from attnviz.models import batches, checkpoint_files, checkpoints
 from attnviz.models.checkpoint_files import CheckpointError, read_json
 from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
 from attnviz.models.translator import check_beam
-from attnviz.storage import atomic, folders
+from attnviz.storage import folders
 
 KEEP = ("statistics", "weights")
 SHARD = 512  # sentences that are computed and written together, whatever the number of workers
@@ -205,7 +205,7 @@ def _is_free(folder: Path) -> bool:
 
 def write(folder: Path, made: dict) -> None:
     text = json.dumps(made, indent=1) + "\n"
-    atomic.replace(folder / FILE, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    storage.replace(folder / FILE, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
 def complete(folder: Path) -> bool:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import torch
 from pyarrow import ipc
 
-from attnviz import alignment, arguments, loading
+from attnviz import alignment, arguments, loading, storage
 from attnviz.arguments import checked
 from attnviz.corpus import manifest
 from attnviz.corpus.manifest import CorpusConfig
@@ -26,7 +26,6 @@ from attnviz.gold import LinkedPair
 from attnviz.models import checkpoints
 from attnviz.models.checkpoint_files import CheckpointError, read_json
 from attnviz.models.measured import NAMES, Measured
-from attnviz.storage import atomic
 from attnviz.trace import Trace
 
 WEIGHTS_FOLDER = "weights"
@@ -133,7 +132,7 @@ class Worker:
 
     def _save(self, shard: Shard, what: str, table: pa.Table) -> None:
         path = part(self.folder, shard.place, shard.number, what)
-        atomic.replace(path, lambda temporary: _write_part(temporary, table))
+        storage.replace(path, lambda temporary: _write_part(temporary, table))
 
 
 def _statistics(model: str, results: dict[int, Measured]) -> pa.Table:

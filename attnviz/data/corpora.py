@@ -17,13 +17,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from attnviz import storage
 from attnviz.data import MOST_PIECES, everyday, tasks
 from attnviz.data.batching import pieces
 from attnviz.data.readers import Pairs, find_file, unpack
 from attnviz.data.styles import UNSPACED
 from attnviz.data.task import Download
 from attnviz.data.tokenizer import SubwordTokenizer
-from attnviz.storage import atomic
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def _download(file: Download, path: Path) -> None:
             f"{file.sha256}; nothing is kept"
         )
     content = parts[0] if len(parts) == 1 else text
-    atomic.replace(path, lambda temporary: temporary.write_bytes(content))
+    storage.replace(path, lambda temporary: temporary.write_bytes(content))
 
 
 def _digest(content: bytes) -> str:

@@ -18,7 +18,7 @@ from attnviz import arguments, storage
 from attnviz.mechanisms import Config
 from attnviz.models import checkpoint_values, weights_header
 from attnviz.models.names import CARD, CONFIG, RUN, WEIGHTS, ModelName
-from attnviz.storage.atomic import replace
+from attnviz.storage import replace
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
 SETTING = "ATTNVIZ_CHECKPOINTS"

@@ -18,7 +18,6 @@ from attnviz.models import checkpoint_values
 from attnviz.models.checkpoint_files import CheckpointError, short, unreadable
 from attnviz.moments import codec
 from attnviz.moments.codec import Entry, Tensor
-from attnviz.storage import atomic
 
 LARGEST = 64 * 2**20  # bytes of a file
 LEVELS = 2**26  # of all moments of a file together
@@ -99,7 +98,7 @@ def write(path: Path, about: dict, entries: Sequence[Entry]) -> None:
     content = MAGIC + struct.pack("<Q", len(text)) + text + packed
     if len(content) > LARGEST:
         raise ValueError(f"the moments take {len(content):,} bytes, of at most {LARGEST:,}; pack fewer")
-    atomic.replace(Path(path), lambda temporary: temporary.write_bytes(content))
+    storage.replace(Path(path), lambda temporary: temporary.write_bytes(content))
 
 
 def read_about(path: Path) -> dict:

@@ -1,18 +1,23 @@
-"""Files that others wrote: only ordinary files are read, and an error says in one sentence what is wrong with one.
+"""Files. Those that others wrote are read only if they are ordinary files; an error says in one sentence what is wrong
+with one. `replace` writes a file whole or not at all, so that readers see the old content or the new, never a part.
 
 A read from a pipe could wait for ever, and a device may have no end. Text must be UTF-8, with or without a byte-order
 mark, without NUL bytes: another encoding decodes to other characters without an error, so it is refused by name and not
-guessed. `atomic` writes files whole or not at all, `folders` locks folders.
+guessed. `folders` locks folders.
 """
 
 import codecs
+import contextlib
+import errno
 import hashlib
 import json
 import math
 import os
 import re
+import secrets
 import stat
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _KINDS = (
@@ -36,6 +41,7 @@ _COLUMNS = {
     "source": "source src sentence text english en",
     "target": "target tgt translation reference label french fr german de japanese ja",
 }
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _ORDERS = (["source"], ["source", "target"], ["id", "source", "target"])
 
 
@@ -152,3 +158,76 @@ def parse_json(text: str | bytes):
         raise ValueError(f"it has a number of more than {sys.get_int_max_str_digits():,} digits") from None
     except RecursionError:
         raise ValueError("its lists or objects are nested too deeply") from None
+
+
+def replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Call `write` with a temporary path in the same folder, then rename that file to `path`.
+
+    An existing file keeps its permissions. A link still leads to its file, which is replaced. A pipe or a device, such
+    as /dev/stdout, cannot be replaced, so it is written to. OSError, with the name of `path`, when this fails.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    place = Path(os.path.realpath(path))
+    mode = _mode(place)
+    if mode is not None and not stat.S_ISREG(mode):
+        _write_directly(path, write)
+        return
+    temporary = place.with_name(f"{place.name[:200]}.{secrets.token_hex(8)}.part")
+    try:
+        permitted = _new_file(temporary)
+        write(temporary)
+        temporary.chmod(permitted if mode is None else stat.S_IMODE(mode))  # safetensors: the owner only
+        os.replace(temporary, place)
+    except OSError as error:
+        error.filename = str(path)  # the name that the user knows; a full disk gives none
+        if error.errno in _REFUSED and not os.access(place.parent, os.W_OK):
+            error.strerror = f"the folder {place.parent} is read-only"
+        raise
+    finally:
+        with contextlib.suppress(OSError):  # on a read-only file system there is none
+            temporary.unlink()  # left over when `write` failed
+
+
+def _new_file(path: Path) -> int:
+    """Make a file, where nothing is, not even a link -> the permissions that the person's umask gives it."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    try:
+        return stat.S_IMODE(os.fstat(descriptor).st_mode)
+    finally:
+        os.close(descriptor)
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return os.stat(path).st_mode
+    except OSError:
+        return None
+
+
+def _write_directly(path: Path, write: Callable[[Path], object]) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    try:
+        with _read_by_somebody(path):
+            write(path)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+@contextlib.contextmanager
+def _read_by_somebody(path: Path) -> Iterator[None]:
+    """Who opens a pipe that nobody reads from waits for ever, so that is an OSError."""
+    if not path.is_fifo():
+        yield
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            error.strerror = "it is a pipe, and nobody reads from it"
+        raise
+    try:
+        yield
+    finally:
+        os.close(descriptor)

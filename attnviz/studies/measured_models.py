@@ -9,14 +9,13 @@ from pathlib import Path
 import sacrebleu
 import torch
 
-from attnviz import __version__, alignment, gold, loading
+from attnviz import __version__, alignment, gold, loading, storage
 from attnviz.alignment import Counts
 from attnviz.data import corpora
 from attnviz.data.readers import Pairs
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import CARD, TOKENIZER, ModelName
 from attnviz.models.translator import Translator
-from attnviz.storage import atomic
 from attnviz.training.optimizer import device_name
 from attnviz.training.recipes import TrainingConfig
 from attnviz.training.train import train
@@ -145,7 +144,7 @@ def _train_run(config: StudyConfig, name: str, root: Path, run: TrainingConfig, 
     model."""
     if not (root / name / CARD).exists():
         tokenizer = (Path(config.root) / config.pair / TOKENIZER).read_bytes()
-        atomic.replace(root / config.pair / TOKENIZER, lambda path: path.write_bytes(tokenizer))
+        storage.replace(root / config.pair / TOKENIZER, lambda path: path.write_bytes(tokenizer))
         train(run, config.corpus, root, config.pair, start=start, command="by a study of this project")
     return root / name
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from attnviz import across, loading, select, stats
+from attnviz import across, loading, select, stats, storage
 from attnviz.across import reference
 from attnviz.across.reference import COMPARED, MODELS, QUANTILES, SHOWN, Reference
 from attnviz.models import checkpoints
@@ -20,7 +20,6 @@ from attnviz.models.measured import Measured
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 from attnviz.networks import registry
-from attnviz.storage import atomic
 
 SEED = 1
 AT_LEAST = 10  # sentences of a length, for a mean of theirs
@@ -91,7 +90,7 @@ def write(measured: Reference, name: str, root: Path) -> Path:
     """Put a reference beside the weights."""
     path = root / name / reference.FILE
     text = json.dumps(reference.to_dict(measured), separators=(",", ":")) + "\n"
-    atomic.replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    storage.replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
     return path
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from attnviz.figures.theme import LIGHT, Line, lines
 from attnviz.mechanisms import MECHANISMS
-from attnviz.storage.atomic import replace
+from attnviz.storage import replace
 
 Row = dict  # name -> number; has a mechanism and a seed
 INSTALL = (

@@ -19,7 +19,6 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from attnviz import arguments, storage
-from attnviz.storage import atomic
 from attnviz.trace import Trace
 
 FORMATS = (".safetensors", ".json")
@@ -48,7 +47,7 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     if len(content) > LARGEST:
         remedy = "; save it as .safetensors" if path.suffix.lower() == ".json" else ""
         raise ValueError(f"the trace would take {len(content):,} bytes, and at most {LARGEST:,} are read again{remedy}")
-    atomic.replace(path, lambda temporary: temporary.write_bytes(content))
+    storage.replace(path, lambda temporary: temporary.write_bytes(content))
 
 
 def load_trace(path: str | Path) -> Trace:

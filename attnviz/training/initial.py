@@ -25,7 +25,6 @@ from attnviz.data.tokenizer import UNK, SubwordTokenizer, train_vocabulary
 from attnviz.mechanisms import Config
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import CARD, TOKENIZER, ModelName
-from attnviz.storage import atomic
 
 SAMPLE = 1000  # training pairs in which `mismatches` looks for unknown characters
 UNKNOWN_SHARE = 0.05  # a warning is given above this share of them
@@ -55,9 +54,9 @@ def save_tokenizer(path: Path, tokenizer: SubwordTokenizer, start: Path | None =
         if SubwordTokenizer.load(path).backend.to_str() != tokenizer.backend.to_str():
             raise ValueError(f"another run started at the same time and wrote {path}; choose another --out")
     elif start:
-        atomic.replace(path, lambda temporary: temporary.write_bytes(tokenizer_path(start).read_bytes()))
+        storage.replace(path, lambda temporary: temporary.write_bytes(tokenizer_path(start).read_bytes()))
     else:
-        atomic.replace(path, tokenizer.save)
+        storage.replace(path, tokenizer.save)
 
 
 def tokenizer_path(checkpoint: Path) -> Path:
@@ -157,7 +156,7 @@ def transplant(start: Path, tokenizer: Path, out: Path, pair: str | None = None)
     weights = transplanted(model.state_dict(), checkpoints.load_tokenizer(own.pair, root), new)
     config = replace(checkpoints.read_config(name, root), vocabulary=len(new))
     folder = Path(out) / (pair or own.pair) / own.mechanism
-    atomic.replace(folder.parent / TOKENIZER, lambda temporary: temporary.write_bytes(content))
+    storage.replace(folder.parent / TOKENIZER, lambda temporary: temporary.write_bytes(content))
     checkpoints.save_model(folder, config, weights)
     checkpoints.write_json(folder / CARD, checkpoints.read_card(name, root))
     return folder

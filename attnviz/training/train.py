@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
+from attnviz import storage
 from attnviz.data import MOST_PIECES, augmentation, corpora, tasks
 from attnviz.data.corpora import length_filter
 from attnviz.data.tokenizer import SubwordTokenizer
@@ -23,7 +24,7 @@ from attnviz.models.classifier import Classifier
 from attnviz.models.names import CARD, CONFIG, TOKENIZER, WEIGHTS
 from attnviz.moments import due, keep
 from attnviz.progress import bar as progress_bar
-from attnviz.storage import atomic, folders
+from attnviz.storage import folders
 from attnviz.training import card, classifiers, initial, saved_run, validation
 from attnviz.training.classifiers import ClassifierTrainer
 from attnviz.training.optimizer import device_name, peak_memory_mb
@@ -270,5 +271,5 @@ def _move_to_before(folder: Path) -> None:
     weights."""
     for path in [folder / name for name in (WEIGHTS, CONFIG, CARD)]:
         if path.is_file():  # a damaged checkpoint may lack one
-            atomic.replace(folder / "before" / path.name, lambda temporary: shutil.copyfile(path, temporary))
+            storage.replace(folder / "before" / path.name, lambda temporary: shutil.copyfile(path, temporary))
     (folder / CARD).unlink()

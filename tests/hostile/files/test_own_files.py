@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from attnviz import storage
 from attnviz.__main__ import main
-from attnviz.storage import atomic
 
 ROOT = Path(__file__).resolve().parents[3]
 ARGUMENTS = ["trace", "the dog runs", "--model", "en-fr/bahdanau"]
@@ -87,7 +87,7 @@ def test_a_read_only_folder_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "write_bytes", refuse)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(OSError) as error:
-        atomic.replace(tmp_path / "mine", lambda path: path.write_bytes(b""))
+        storage.replace(tmp_path / "mine", lambda path: path.write_bytes(b""))
     assert error.value.strerror == f"the folder {tmp_path} is read-only" and error.value.filename == str(
         tmp_path / "mine"
     )

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from attnviz import storage
 from attnviz.__main__ import main
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.models.checkpoint_files import CheckpointError
-from attnviz.storage import atomic
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_nobody_reads_from_the_pipe(places, root, capsys):
 def test_somebody_reads_from_the_pipe(places):
     writing = os.open("pipe", os.O_RDWR)  # so that opening the other end does not wait
     with open("pipe", "rb") as reading:
-        atomic.replace(Path("pipe"), lambda path: path.write_bytes(b"whole"))
+        storage.replace(Path("pipe"), lambda path: path.write_bytes(b"whole"))
         os.close(writing)
         assert reading.read() == b"whole"
 
