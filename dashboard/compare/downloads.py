@@ -55,7 +55,7 @@ def show(current: CompareScene, dark: bool) -> None:
         )
         if current.mapped:
             _figures(current, dark, cursor)
-            downloads.show(current, cursor)
+            _pictures(current, cursor)
 
 
 def _figures(current: CompareScene, dark: bool, cursor: Cursor) -> None:
@@ -103,7 +103,7 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
     frames["confidence"] = [_confidence(model, judged) for model, judged in _judgements(current).items()]
     tables = {name: pd.concat(listed, ignore_index=True) for name, listed in frames.items() if listed}
     figures = {name: make() for name, make in makers(current, dark, cursor).items()}
-    sheets_drawn = {name: make(printed.Style()) for name, make in downloads.sheet_makers(current, cursor).items()}
+    sheets_drawn = {name: make(printed.Style()) for name, make in sheet_makers(current, cursor).items()}
     return export.bundle(
         figures,
         [column.shown for column in current.columns],
