@@ -91,7 +91,7 @@ def overview(
         _cross_out(places, rows, frame, dark)
     if row is not None:
         _light(trace, kind, row, rows, margins(bool(order), bool(color)), frame, dark)
-    return build([cells, *([_names(rows, dark)] if order else [])], frame)
+    return build([cells, *([_names(trace, kind, rows, dark)] if order else [])], frame)
 
 
 def margins(named: bool, framed: bool) -> tuple[float, float]:
@@ -155,15 +155,16 @@ def _light(
     frame["meta"]["description"] += f" Marked in every map: row {row + 1}, {labels.plain(token.text)}."
 
 
-def _names(rows: Rows, dark: bool) -> dict:
+def _names(trace: Trace, kind: str, rows: Rows, dark: bool) -> dict:
     """The names above the maps."""
     places = list(placed(rows))
+    means = {attention.layer for attention in trace.maps if attention.kind == kind and attention.averaged}
     return dict(
         type="scatter",
         mode="text",
         x=[x for _, x, _ in places],
         y=[y - 0.5 + LABEL / 2.3 for y, _, _ in places],
-        text=[f"{head.layer + 1}·{head.head + 1}" for _, _, head in places],
+        text=[f"{head.layer + 1}·{'mean' if head.layer in means else head.head + 1}" for _, _, head in places],
         textposition="middle center",
         hoverinfo="skip",
         textfont=dict(size=10, color=palette(dark).text),

@@ -112,11 +112,11 @@ def read_file(path: str | Path) -> dict:
     return unpack(content, path.name)
 
 
-def unpack(content: bytes, name: str) -> dict:
-    """As `read_file`, of the content of a file. name : for errors."""
+def unpack(content: bytes, name: str, most: int = NUMBERS) -> dict:
+    """As `read_file`, of the content of a file. name : for errors. most : numbers of all arrays in it."""
     try:
         if content[:2] == b"PK":
-            return _npz(content)
+            return _npz(content, most)
         if content[:6] == b"\x93NUMPY":
             return {"weights": _npy(io.BytesIO(content))}
         if content[4:9] == b"\0\0\0\0{":
@@ -129,13 +129,13 @@ def unpack(content: bytes, name: str) -> dict:
         raise ValueError(f"the file {name} holds no weights that can be read: {error}") from None
 
 
-def _npz(content: bytes) -> dict:
+def _npz(content: bytes, most: int) -> dict:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
-            if len(members) > files.LAYERS or sum(member.file_size for member in members) > 8 * NUMBERS:
+            if len(members) > files.LAYERS or sum(member.file_size for member in members) > 8 * most:
                 raise ValueError("it unpacks to more than is read")
-            arrays, room = {}, 8 * NUMBERS
+            arrays, room = {}, 8 * most
             for member in members:
                 with archive.open(member) as file:  # a size that a header claims may be false
                     data = file.read(room + 1)

@@ -84,16 +84,6 @@ def unpack(content: bytes, name: str, check: Callable[[object], None] = lambda v
         raise ValueError(f"the file {name} holds no valid trace: {_short(str(error))}") from None
 
 
-def unpack_for_page(content: bytes, name: str) -> Trace:
-    """`unpack` for a trace that is to be shown: not too large, and every text in it can be. Raises ValueError."""
-    trace = unpack(content, name, check_limits)
-    try:
-        check_texts(trace.to_dict(weights=False))
-    except ValueError as error:
-        raise ValueError(f"the file {name} holds no valid trace: {error}") from None
-    return trace
-
-
 def _short(text: str) -> str:
     """One line, without what moves a cursor: the names of fields may hold anything."""
     text = "".join(character if character.isprintable() else " " for character in text)

@@ -31,7 +31,7 @@ def show(current: HeadsScene, dark: bool) -> None:
         f"Heads, 2 to {MOST}",
         current.heads,
         default=current.heads[:2],
-        format_func=head_name,
+        format_func=current.title,
         key="compare",
         bind="query-params",
         max_selections=MOST,
@@ -42,7 +42,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     if len(chosen) < 2:
         st.html('<p class="small" role="status">Choose at least two heads to compare them.</p>')
         return
-    maps = {head_name(head): current.grid(head.layer, head.head) for head in chosen}
+    maps = {current.title(head): current.grid(head.layer, head.head) for head in chosen}
     grids = list(maps.values())
     least = figures.line_threshold(grids)
     saved = heading.of_trace("Lines of compared heads", current.shown)
@@ -82,7 +82,7 @@ def _map(current: HeadsScene, name: str, grid: Grid, dark: bool) -> Cell:
 
 def _distances(current: HeadsScene, chosen: list[Head]) -> str:
     frame = heads.distances(current.shown, chosen)
-    names = [head_name(head) for head in chosen]
+    names = [current.title(head) for head in chosen]
     rows = [(name, [tables.cell(value, ".3f") for value in row]) for name, row in zip(names, frame.to_numpy())]
     return tables.table(
         "Jensen–Shannon distance, mean over the rows: 0 for equal heads, 1 for heads that share no key (all tokens)",
@@ -97,7 +97,7 @@ def _statistics(current: HeadsScene, chosen: list[Head]) -> str:
         (title, [tables.cell(frame.loc[(head.layer, head.head), name], ".3f") for head in chosen])
         for name, title in COLUMNS.items()
     ]
-    return tables.table("Means over the rows (all tokens)", [head_name(head) for head in chosen], rows)
+    return tables.table("Means over the rows (all tokens)", [current.title(head) for head in chosen], rows)
 
 
 @address.fragment

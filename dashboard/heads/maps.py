@@ -11,7 +11,7 @@ from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import HALF, named, plots
 from dashboard.choices.options import kind_title
 from dashboard.heads import syntax
-from dashboard.heads.scene import COLUMNS, HeadsScene, head_name
+from dashboard.heads.scene import COLUMNS, HeadsScene
 from dashboard.markup import tables
 from dashboard.markup.text import escape, hatched, hatched_heads, reading, removed
 from dashboard.session import address
@@ -65,7 +65,7 @@ def _all_table(current: HeadsScene) -> str:
     chosen = [name for name in dict.fromkeys((current.choices.order, current.choices.color)) if name]
     chosen = chosen or ["entropy_nats", "max_weight", "distance"]
     rows = [
-        (head_name(head), [tables.cell(value, ".3f") for value in values])
+        (current.title(head), [tables.cell(value, ".3f") for value in values])
         for head, values in zip(current.heads, current.table[chosen].to_numpy())
     ]
     return tables.table("Every head: mean over the rows of its map", [COLUMNS[name] for name in chosen], rows)
@@ -165,15 +165,17 @@ def _measured(current: HeadsScene, grid: Grid) -> str:
     A mean of heads has none: they would not be the mean of the statistics.
     """
     hidden = removed(grid)
-    if grid.head is None:
+    mean = current.is_mean(grid.layer)
+    if grid.head is None and not mean:
         words = ". ".join(filter(None, (f"mean of its {current.head_count(grid.layer)} heads", hidden)))
         return f'<p class="what"><b>Layer {grid.layer + 1}</b>, {words}.{hatched(grid)}</p>'
     table = current.table
-    row = table[(table["layer"] == grid.layer) & (table["head"] == grid.head)].iloc[0]
+    row = table[(table["layer"] == grid.layer) & (table["head"] == (grid.head or 0))].iloc[0]
     numbers = ", ".join(f"{COLUMNS[name][0].lower()}{COLUMNS[name][1:]} {row[name]:.2f}" for name in _NAMED)
     note = f" These numbers include all tokens. In the map: {hidden[0].lower()}{hidden[1:]}." if hidden else ""
+    of = "mean of heads" if mean else f"head {grid.head + 1}"
     return (
-        f'<p class="what"><b>Layer {grid.layer + 1}, head {grid.head + 1}</b>, means over the rows: '
+        f'<p class="what"><b>Layer {grid.layer + 1}, {of}</b>, means over the rows: '
         f"{numbers}.{note}{hatched(grid)}</p>"
     )
 

@@ -162,6 +162,14 @@ class HeadsScene:
         """How many heads a layer has."""
         return sum(head.layer == layer for head in self.heads)
 
+    def is_mean(self, layer: int) -> bool:
+        """Is the only head of the layer the mean of all of them? Arrays from elsewhere may be."""
+        return self.shown.map(self.choices.kind, layer).averaged
+
+    def title(self, head: Head) -> str:
+        """`layer 1, head 3`, counted from 1, or `layer 1, mean of heads`."""
+        return f"layer {head.layer + 1}, mean of heads" if self.is_mean(head.layer) else head_name(head)
+
     def grid(self, layer: int, head: int | None) -> Grid:
         """The map of a head; None for the mean of its layer's."""
         return select.select(self.shown, self.choices.kind, layer, head, special=self.choices.special)

@@ -6,7 +6,7 @@ import re
 import streamlit as st
 
 from attnviz.models.names import HuggingFaceName, is_hugging_face, without_prefix
-from attnviz.trace import files
+from attnviz.trace import uploads
 from dashboard.choices import pairs, settings
 from dashboard.choices.options import HF, KINDS, SAVED, model_title
 from dashboard.heads import sources
@@ -121,18 +121,43 @@ def _allow_typed() -> None:
 
 def _saved() -> Source:
     file = st.file_uploader(
-        "Trace file",
-        [ending.removeprefix(".") for ending in files.FORMATS],
+        "Trace, or arrays of weights",
+        [ending.removeprefix(".") for ending in uploads.ENDINGS],
         key="file",
-        help="A file written by attnviz.save_trace() or Trace.to_json(). The trace may come from "
-        "attnviz.from_arrays().",
+        help="A file written by attnviz.save_trace() or Trace.to_json(); or weights after the softmax as .npz, .npy, "
+        ".safetensors or JSON, from any library. Arrays may have their tokens beside them, under the name “tokens”.",
     )
     if file is None:
         raise Waiting(
-            "Choose a trace file on the left: a file that attnviz.save_trace() has written. (A link to this page does "
-            "not hold the file.)"
+            "Choose a file on the left: a trace that attnviz.save_trace() has written, or arrays of weights. (A link "
+            "to this page does not hold the file.)"
         )
-    return sources.TraceSource(("trace", file.file_id), file.name, caches.uploaded(file))
+    reading = uploads.Reading() if uploads.is_trace(file.getvalue()) else _reading()
+    try:
+        return sources.TraceSource(("trace", file.file_id, reading), file.name, caches.uploaded(file, reading))
+    except uploads.TokensMissing as error:
+        raise Waiting(f"{sentence(str(error))} Type its tokens on the left, with spaces between them.") from None
+
+
+def _reading() -> uploads.Reading:
+    """What a person says of arrays; the names are those of `attnviz.from_arrays`, which errors use."""
+    tokens = st.text_input(
+        "Tokens",
+        key="array_tokens",
+        placeholder="as in the file",
+        help='Of the source, with spaces between them, or a JSON list: ["New York", "is"]. Empty: those of the file.',
+    )
+    with st.expander("How to read the arrays"):
+        target = st.text_input("Target tokens", key="array_target", help="Of a decoder: the tokens it produced.")
+        kind = st.selectbox(
+            "Kind", [None, *ORDER], format_func=lambda kind: KINDS.get(kind, "by the file"), key="array_kind"
+        )
+        batch = st.number_input("Text of the batch, from 0", 0, None, None, key="array_batch")
+        padding = st.text_input("Padding tokens", key="array_padding", placeholder="<pad>")
+        sink = st.toggle(
+            "Column for the rest", key="array_rest", help="Holds what each row lacks of 1 (attention sinks)."
+        )
+    return uploads.Reading(tokens, target, padding, kind, batch, sink)
 
 
 def _overview() -> dict:

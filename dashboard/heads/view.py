@@ -22,7 +22,7 @@ from dashboard.heads import (
 )
 from dashboard.heads.scene import HeadsChoices, HeadsScene
 from dashboard.markup import card, terms
-from dashboard.markup.text import named_card, output
+from dashboard.markup.text import escape, named_card, output
 from dashboard.markup.text import source as source_words
 from dashboard.session import address, caches
 from dashboard.shell import frame, widgets
@@ -66,6 +66,8 @@ def _draw(current: HeadsScene, dark: bool) -> None:
         writing.show(current, dark)
     else:
         st.html(output(current.trace, languages.target, languages.piece))
+    if current.trace.notes:
+        st.html(f'<p class="small">{escape(" ".join(current.trace.notes))}</p>')
     st.html(terms.line("head", "piece", "<eos>", "log-probability", piece=languages.piece))
     maps.show_all(current, dark)
     maps.show_closeup(current, dark)

@@ -108,11 +108,13 @@ def stream(name: str, trace) -> tuple:
     return writer.lens(trace), writer.contributions(trace), writer.logit(trace)
 
 
-def uploaded(file):
-    """The trace in a file that was uploaded (Streamlit's), read once while there is room. Raises ValueError."""
-    from attnviz.trace import files
+def uploaded(file, reading=None):
+    """The trace in a file that was uploaded (Streamlit's), read once while there is room. reading : of arrays, see
+    `attnviz.trace.uploads`. Raises ValueError."""
+    from attnviz.trace import uploads
 
-    return keep(("file", file.file_id), lambda: files.unpack_for_page(file.getvalue(), file.name))
+    reading = reading or uploads.Reading()
+    return keep(("file", file.file_id, reading), lambda: uploads.unpack(file.getvalue(), file.name, reading))
 
 
 def effect(name: str, text: str, off: tuple, target: str | None = None):

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save
 import attnviz
 from attnviz.__main__ import main
 from attnviz.models import checkpoint_files
-from attnviz.trace import Trace, files
+from attnviz.trace import Trace, files, uploads
 
 TOKENS = ["[CLS]", "naïve", "</script>", "犬", "\ud83d"]  # half a character too
 
@@ -186,7 +186,7 @@ def test_what_is_saved_can_be_read_however_large(ending, tmp_path):
     attnviz.save_trace(trace, tmp_path / f"long.{ending}")
     assert attnviz.load_trace(tmp_path / f"long.{ending}") == trace
     with pytest.raises(ValueError, match="source has 4,097 entries, and at most 4,096 are read"):
-        files.unpack_for_page((tmp_path / f"long.{ending}").read_bytes(), "long")
+        uploads.unpack((tmp_path / f"long.{ending}").read_bytes(), "long")
 
 
 def test_a_trace_too_large_to_be_read_again_is_not_saved(tmp_path, monkeypatch):

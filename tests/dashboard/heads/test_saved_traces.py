@@ -1,5 +1,7 @@
 """The page of heads on saved traces, by Streamlit's own test driver."""
 
+import io
+
 import heads_app
 import numpy as np
 import pytest
@@ -54,7 +56,7 @@ def test_every_panel_of_a_saved_trace(name, tmp_path):
     trace = arrays(name="<b>mine</b>")
     attnviz.save_trace(trace, tmp_path / name)
     app = run(model=SAVED)
-    assert "Choose a trace file" in app.info[0].value and not [box for box in app.text_input if box.key == "text"]
+    assert "Choose a file" in app.info[0].value and not [box for box in app.text_input if box.key == "text"]
     upload(app, (tmp_path / name).read_bytes(), name)
     for kind in ("encoder", "cross"):
         app.selectbox(key="kind").set_value(kind).run()
@@ -130,3 +132,51 @@ def test_heads_compared_are_those_of_the_model_that_is_shown(folder):
     app.selectbox(key="model").set_value("saved trace").run()
     drawn(upload(app, files.pack(arrays())))
     assert {head.kind for head in heads_scene(app).heads} == {"encoder"}
+
+
+# -- arrays ----------------------------------------------------------------------------------------------------------
+
+
+def npz(**named) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **named)
+    return file.getvalue()
+
+
+def test_arrays_with_their_tokens():
+    """The page shows what `from_arrays` makes of them."""
+    layers = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, 4, 3))
+    app = upload(run(model=SAVED), npz(layer_0=layers[0], layer_1=layers[1], tokens=["The", "<b>", "runs"]), "mine.npz")
+    drawn(app)
+    trace = attnviz.from_arrays(list(layers), ["The", "<b>", "runs"], name="mine")
+    assert heads_scene(app).trace == trace
+
+
+def test_arrays_without_tokens_ask_for_them():
+    """Means of heads, as `nn.MultiheadAttention` gives them, are called that; what was rounded is said."""
+    weights = np.random.default_rng(0).dirichlet(np.ones(3), size=(1, 3)).round(3)
+    app = upload(run(model=SAVED, tables="true"), npz(weights=weights), "mean.npz")
+    assert app.info[0].value.startswith("The file mean.npz holds weights and no tokens. Type its tokens on the left")
+    app.text_input(key="array_tokens").set_value('["New York", "is", "big"]').run()
+    drawn(app)
+    assert [token.text for token in heads_scene(app).trace.source] == ["New York", "is", "big"]
+    shown = page(app)
+    assert "layer 1, mean of heads" in shown and "Layer 1, mean of heads" in shown and "head 1" not in shown
+    assert heads_scene(app).trace.notes and all(note in shown for note in heads_scene(app).trace.notes)
+
+
+def test_arrays_are_read_as_the_person_says():
+    """What `from_arrays` asks for in its errors has a control under the same name."""
+    batch = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, 4, 3)) * 0.75
+    app = upload(run(model=SAVED), npz(weights=batch[:, None], tokens=["a", "b", "c"]), "batch.npz")
+    assert "batch" in app.error[0].value
+    app.number_input(key="array_batch").set_value(1).run()
+    assert 'rest="sink"' in app.error[0].value
+    app.toggle(key="array_rest").set_value(True).run()
+    drawn(app)
+    assert heads_scene(app).trace.maps[0].sink
+
+
+def test_arrays_that_are_no_arrays():
+    app = upload(run(model=SAVED), npz(weights=np.array([{}], dtype=object)), "mine.npz")
+    assert "pickle" in app.error[0].value

@@ -11,7 +11,7 @@ from attnviz import figures, select
 from attnviz.data import readers
 from attnviz.export import html_page
 from attnviz.figures import labels
-from attnviz.trace import files
+from attnviz.trace import files, uploads
 from attnviz.trace.visible import escaped
 from dashboard.markup import text
 from dashboard.session import caches
@@ -62,7 +62,7 @@ WRONG = {
 def test_refused_in_a_sentence(name):
     content, message = WRONG[name]
     with pytest.raises(ValueError) as error:
-        files.unpack_for_page(content, "mine.json")
+        uploads.unpack(content, "mine.json")
     assert str(error.value).startswith(f"the file mine.json holds no valid trace: {message}")
     assert len(str(error.value)) < 400
 

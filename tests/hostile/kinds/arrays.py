@@ -23,9 +23,9 @@ def strategy():
 
 
 def check(place: Workplace, case) -> None:
-    import attnviz
-    from attnviz.trace import containers
+    from attnviz.trace import uploads
 
     with sentence():
-        weights, texts = containers.texts_of(containers.unpack(case, "mine"))
-        attnviz.from_arrays(weights, texts.get("tokens", ["a", "b", "c"]))
+        uploads.unpack(case, "mine", uploads.Reading(tokens="a b c"))
+    with sentence():
+        uploads.unpack(case, "mine")

@@ -31,12 +31,12 @@ def strategy():
 def check(place: Workplace, case) -> None:
     from attnviz import figures, heads, select, stats
     from attnviz.export import html_page
-    from attnviz.trace import files
+    from attnviz.trace import uploads
     from dashboard.markup import text
 
     trace = None
     with sentence():
-        trace = files.unpack_for_page(case, "mine")
+        trace = uploads.unpack(case, "mine")
     if trace is None or not trace.maps:
         return
     kind = trace.maps[0].kind

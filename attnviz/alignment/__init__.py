@@ -258,7 +258,7 @@ def best_head(
 
 
 @checked
-def report(translator, pairs: Sequence[LinkedPair], rule: Callable = argmax) -> dict | None:
+def report(translator, pairs: Sequence[LinkedPair], rule: Callable = argmax, shift: int = 0) -> dict | None:
     """The alignment section of a card, by forced decoding of the pairs' targets. None without pairs or attention.
 
     translator : any object with `trace(source, target) -> Trace`. One that also has `traces`, as models have, is asked
@@ -267,31 +267,32 @@ def report(translator, pairs: Sequence[LinkedPair], rule: Callable = argmax) -> 
     pairs, sure, possible    the numbers of pairs, sure links and possible links
     heads, means             the rates of every head, and of the mean of heads by layer and over all layers
     best_head                the rates of the best head (see `best_head`), and which heads were chosen
-    shifted                  the same with rows shifted by one step, -1 and 1
+    shifted                  the same with rows shifted by each step that `shift` is not: -1, 0, 1 (see `on_words`)
     diagonal                 the rates of the diagonal, which needs no model
     """
     if not callable(getattr(translator, "trace", None)) or hasattr(translator, "shape"):  # matrices have a trace, too
         raise ValueError(f"translator must be a model that traces; got {arguments.shown(translator)}")
+    if shift not in SHIFTS:
+        raise ValueError(f"shift must be -1, 0 or 1; got {arguments.shown(shift)}")
     traces = _forced(translator, pairs)
-    frame = measure(traces, pairs, rule)
+    frame = measure(traces, pairs, rule, shift)
     if frame.empty:
         return None
     records = [
         {key: None if pd.isna(value) else value for key, value in row.items()} for row in frame.to_dict("records")
     ]
-    best = {shift: best_head(traces, pairs, rule, shift) for shift in SHIFTS}
+    best = {rows: best_head(traces, pairs, rule, rows) for rows in SHIFTS}
     shifted = {
-        shift: counts.to_dict() | {"chosen": [list(head) for head in chosen]}
-        for shift, (counts, chosen) in best.items()
+        rows: counts.to_dict() | {"chosen": [list(head) for head in chosen]} for rows, (counts, chosen) in best.items()
     }
     baseline = _total([count(diagonal(len(pair.target_words), len(pair.source_words)), pair) for pair in pairs])
     return {
         "pairs": len(pairs),
         "sure": sum(len(pair.sure) for pair in pairs),
         "possible": sum(len(pair.possible) for pair in pairs),
-        "best_head": shifted[0],
+        "best_head": shifted[shift],
         "diagonal": baseline.to_dict(),
-        "shifted": {str(shift): shifted[shift] for shift in SHIFTS if shift},
+        "shifted": {str(other): shifted[other] for other in SHIFTS if other != shift},
         "heads": [row for row in records if row["head"] is not None],
         "means": [row for row in records if row["head"] is None],
     }
@@ -299,16 +300,19 @@ def report(translator, pairs: Sequence[LinkedPair], rule: Callable = argmax) -> 
 
 def _forced(translator, pairs: Sequence[LinkedPair]) -> list[Trace]:
     """The trace of each pair. Raises ValueError with the first pair that cannot be read."""
-    if callable(getattr(translator, "traces", None)):
-        results = translator.traces([pair.source for pair in pairs], [pair.target for pair in pairs])
-    else:
-        results = (_one(translator, pair) for pair in pairs)
     traces = []
-    for pair, result in zip(pairs, results, strict=True):
+    for pair, result in zip(pairs, results(translator, pairs), strict=True):
         if isinstance(result, ValueError):
             raise ValueError(f"the pair {pair.source[:60]!r}, {pair.target[:60]!r}: {result}")
         traces.append(result)
     return traces
+
+
+def results(translator, pairs: Sequence[LinkedPair]) -> Iterable[Trace | ValueError]:
+    """The forced trace of each pair, or why it has none. translator : as in `report`."""
+    if callable(getattr(translator, "traces", None)):
+        return translator.traces([pair.source for pair in pairs], [pair.target for pair in pairs])
+    return (_one(translator, pair) for pair in pairs)
 
 
 def _one(translator, pair: LinkedPair) -> Trace | ValueError:

@@ -1,0 +1,100 @@
+"""A file that somebody sends to the page: a saved trace, or arrays of weights with what the sender says of them.
+
+Nothing in it is trusted: its size, its numbers and its texts are limited before they are shown.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from attnviz import storage
+from attnviz.trace import containers, files
+from attnviz.trace.arrays import from_arrays
+from attnviz.trace.trace import Trace
+
+ENDINGS = tuple(dict.fromkeys((*files.FORMATS, *containers.FILES)))
+NUMBERS = 2**24  # weights of a file, unpacked: 12 layers of 12 heads of 340 tokens
+
+
+class TokensMissing(ValueError):
+    """The file holds arrays and does not say of which tokens."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the sender says of arrays, as of `from_arrays`. Tokens stand between spaces, or are a JSON list.
+
+    Tokens that are typed come before those of the file. sink : a column for what each row lacks of 1.
+    """
+
+    tokens: str = ""
+    target: str = ""
+    padding: str = ""
+    kind: str | None = None
+    batch: int | None = None
+    sink: bool = False
+
+
+def is_trace(content: bytes) -> bool:
+    """Is it a file of a trace, though perhaps a damaged one? Otherwise it is one of arrays."""
+    if content[4:9] == b"\0\0\0\0{":
+        try:
+            header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        except (ValueError, RecursionError):
+            return True
+        return not isinstance(header, dict) or "trace" in (header.get("__metadata__") or {})
+    if content.lstrip()[:1] == b"[" or content[:2] == b"PK" or content[:6] == b"\x93NUMPY":
+        return False
+    try:
+        values = storage.parse_json(content)
+    except ValueError:
+        return True
+    return not isinstance(values, dict) or not values or not values.keys().isdisjoint(("maps", "mechanism"))
+
+
+def unpack(content: bytes, name: str, reading: Reading = Reading()) -> Trace:
+    """The trace in a file, not too large, and with texts that can be shown. name : of the file, for errors.
+
+    Raises TokensMissing for arrays without tokens, ValueError for all else that is wrong.
+    """
+    trace = files.unpack(content, name, files.check_limits) if is_trace(content) else _of_arrays(content, name, reading)
+    try:
+        files.check_texts(trace.to_dict(weights=False))
+    except ValueError as error:
+        raise ValueError(f"the file {name} holds no valid trace: {error}") from None
+    return trace
+
+
+def _of_arrays(content: bytes, name: str, reading: Reading) -> Trace:
+    weights, texts = containers.texts_of(containers.unpack(content, name, NUMBERS))
+    tokens = _tokens(reading.tokens) or texts.get("tokens")
+    if tokens is None:
+        raise TokensMissing(f"the file {name} holds weights and no tokens")
+    trace = from_arrays(
+        weights,
+        tokens,
+        _tokens(reading.target) or texts.get("target", ()),
+        kind=reading.kind or texts.get("kind"),
+        special=texts.get("special", ()),
+        padding=_tokens(reading.padding) or texts.get("padding"),
+        word_ids=texts.get("word_ids", ()),
+        batch=reading.batch,
+        missing="skip",
+        rest="sink" if reading.sink else None,
+        name=PurePath(name).stem,
+    )
+    maps = [{"layer": attention.layer, "weights": attention.weights} for attention in trace.maps]
+    files.check_limits(trace.to_dict(weights=False) | {"maps": maps})
+    return trace
+
+
+def _tokens(text: str) -> list[str]:
+    """`the dog` or `["the", "dog"]` -> two tokens."""
+    if text.lstrip().startswith("["):
+        try:
+            values = storage.parse_json(text)
+        except ValueError:
+            return text.split()
+        if isinstance(values, list) and all(isinstance(value, str) for value in values):
+            return values
+    return text.split()

@@ -1,0 +1,65 @@
+"""What a visitor sends: whether it is a trace or arrays, and the limits of both."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+import attnviz
+from attnviz.trace import files, uploads
+from attnviz.trace.uploads import Reading
+
+LAYER = np.full((2, 3, 3), 1 / 3, np.float32)
+TRACE = attnviz.from_arrays([LAYER], ["a", "b", "c"])
+
+
+def npz(compressed: bool = False, **named) -> bytes:
+    file = io.BytesIO()
+    (np.savez_compressed if compressed else np.savez)(file, **named)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content, trace",
+    [
+        (files.pack(TRACE), True),
+        (TRACE.to_json().encode(), True),
+        (b"{}", True),
+        (b'{"maps": ', True),
+        (b"no file of ours", True),
+        (npz(a=LAYER), False),
+        (save({"blocks.0.attn.hook_pattern": LAYER}), False),
+        (json.dumps([LAYER.tolist()]).encode(), False),
+        (json.dumps({"tokens": ["a"], "weights": [[[1]]]}).encode(), False),
+    ],
+)
+def test_a_trace_or_arrays(content, trace):
+    assert uploads.is_trace(content) == trace
+
+
+@pytest.mark.parametrize("tokens", ["a b  c", '["a", "b", "c"]', "[a b c"])
+def test_tokens_that_are_typed(tokens):
+    made = uploads.unpack(save({"0": LAYER}), "x.y.safetensors", Reading(tokens))
+    assert [token.text for token in made.source] == (tokens.split() if tokens.startswith("[a") else ["a", "b", "c"])
+    assert made.model == "x.y"
+
+
+def test_what_the_file_says_and_what_is_typed():
+    content = npz(a=LAYER, tokens=["a", "b", "<pad>"], special=["a"])
+    trace = uploads.unpack(content, "mine")
+    assert [token.special for token in trace.source] == [True, False, False]
+    assert [token.text for token in uploads.unpack(content, "mine", Reading("x y z")).source] == ["x", "y", "z"]
+    with pytest.raises(uploads.TokensMissing, match="holds weights and no tokens"):
+        uploads.unpack(npz(a=LAYER), "mine")
+
+
+def test_limits():
+    """What a small file unpacks to is bounded before it is unpacked."""
+    with pytest.raises(ValueError, match="unpacks to more than is read"):
+        uploads.unpack(npz(compressed=True, weights=np.zeros((1, 1, 2**25), np.float32)), "mine", Reading("a"))
+    with pytest.raises(ValueError, match="at most 1,600 are read"):
+        uploads.unpack(npz(weights=np.ones((1601, 1, 1))), "mine", Reading("a"))
+    with pytest.raises(ValueError, match="at most 4,096 are read"):
+        uploads.unpack(npz(weights=np.eye(4097, dtype=np.float16)), "mine", Reading(" ".join(["a"] * 4097)))
