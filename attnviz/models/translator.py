@@ -21,7 +21,7 @@ from attnviz.networks import decode
 from attnviz.networks.cpu import OneDNN
 from attnviz.networks.decode import Unrolled
 from attnviz.trace import BOS as START
-from attnviz.trace import KINDS, AttentionMap, Token, Trace
+from attnviz.trace import KINDS, AttentionMap, Hypothesis, Token, Trace
 
 BEAMS = 20  # hypotheses beam search may keep
 MOST_SAMPLES = 1000  # translations that may be drawn of a text
@@ -91,6 +91,16 @@ class Translator(Trained):
         source = torch.tensor([self.read(text).ids])
         drawn = decode.sample(self.model, source, count) if count else ()
         return tuple(self.tokenizer.spell(ids)[0] for ids in drawn)
+
+    def hypotheses(self, text: str, beam: int = 5) -> tuple[Hypothesis, ...]:
+        """The translations that beam search ends with, at most `beam`, in its order: by log-probability over length.
+        The first is that of `trace(text, beam=beam)`; two may be spelled alike, in other pieces.
+
+        Raises TextError for a text that cannot be read, ValueError for a beam out of range.
+        """
+        check_beam(beam)
+        ended = decode.beams(self.model, torch.tensor([self.read(text).ids]), beam, end_loops=True)
+        return tuple(Hypothesis(self.tokenizer.spell(ids)[0], log_prob) for log_prob, ids in ended)
 
     @torch.inference_mode()
     def log_prob(self, text: str, target: str) -> float:

@@ -159,7 +159,16 @@ def forced(
 
 @torch.inference_mode()
 def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end_loops: bool = False) -> list[int]:
-    """Ids of the best of `width` hypotheses for one sentence (1, S), <eos> included.
+    """Ids of the best of `width` hypotheses for one sentence (1, S), <eos> included: the first of `beams`."""
+    return beams(model, source, width, penalty, end_loops)[0][1]
+
+
+@torch.inference_mode()
+def beams(
+    model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end_loops: bool = False
+) -> list[tuple[float, list[int]]]:
+    """At most `width` hypotheses for one sentence (1, S), the best first: log-probability in nats, and ids, <eos>
+    included. One that was cut off because none ended has no <eos>, and is alone.
 
     Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant). The
     search ends when `width` hypotheses have ended and no open one scores better now. This is a heuristic: with the
@@ -170,7 +179,7 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end
     scores = torch.full((width,), -torch.inf, device=source.device)
     scores[0] = 0.0  # all rows start alike: let one of them speak
     hypotheses: list[list[int]] = [[] for _ in range(width)]
-    finished: list[tuple[float, list[int]]] = []
+    finished: list[tuple[float, float, list[int]]] = []  # score, log-probability, ids
     for t in range(1, limit(source.shape[1]) + 1):
         step = model.step(memory, state, token)
         total = scores.unsqueeze(1) + without(NEVER, torch.log_softmax(step.logits, dim=-1))  # (width, V)
@@ -181,10 +190,10 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end
         alive = []
         for rank, (value, row, word) in enumerate(zip(values.tolist(), rows.tolist(), words.tolist())):
             if word == EOS and rank < width:  # an end further down would not be in the beam: a beam of 1 is greedy
-                finished.append((value / t**penalty, [*hypotheses[row], EOS]))
+                finished.append((value / t**penalty, value, [*hypotheses[row], EOS]))
             elif word != EOS and len(alive) < width:
                 alive.append((value, row, word))
-        finished = sorted(finished, key=lambda pair: pair[0], reverse=True)[:width]
+        finished = sorted(finished, key=lambda hypothesis: hypothesis[0], reverse=True)[:width]
         if len(finished) == width and finished[-1][0] >= alive[0][0] / t**penalty:
             break
         hypotheses = [[*hypotheses[row], word] for _, row, word in alive]
@@ -192,8 +201,8 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end
         token = torch.tensor([word for _, _, word in alive], device=source.device)
         state = take_rows(step.state, torch.tensor([row for _, row, _ in alive], device=source.device))
     if not finished:
-        return hypotheses[0]
-    return finished[0][1]
+        return [(scores[0].item(), hypotheses[0])]
+    return [(log_prob, ids) for _, log_prob, ids in finished]
 
 
 def _allow_only_end(scores: Tensor, rows: list[int]) -> None:

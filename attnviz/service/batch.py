@@ -10,11 +10,12 @@ from attnviz import loading
 from attnviz.models.measured import Measured
 from attnviz.models.translator import Translator
 from attnviz.service.request import Request
-from attnviz.trace import Trace
+from attnviz.trace import Hypothesis, Trace
 
 KEPT = 32  # models in memory
 
-Answer = Trace | Measured | tuple[str, ...] | str  # a trace, its statistics or samples; or why there are none
+# a trace, its statistics, samples or hypotheses; or why there are none
+Answer = Trace | Measured | tuple[str, ...] | tuple[Hypothesis, ...] | str
 
 
 class Models:
@@ -67,8 +68,8 @@ def _group(models: Models, group: Sequence[Request]) -> Iterable[Answer]:
     targets = None if first.target is None else [request.target for request in group]
     options = {} if first.beam == 1 else {"beam": first.beam}
     options |= {"keep": ("statistics",)} if first.statistics else {}
-    if first.sample_count:
-        return (_samples(models, request) for request in group)
+    if first.sample_count or first.hypotheses:
+        return (_several(models, request) for request in group)
     try:
         traces = models.of(first).traces([request.text for request in group], targets, **options)
         return [str(trace) if isinstance(trace, Exception) else trace for trace in traces]
@@ -76,11 +77,14 @@ def _group(models: Models, group: Sequence[Request]) -> Iterable[Answer]:
         return [str(error)] * len(group)
 
 
-def _samples(models: Models, request: Request) -> Answer:
+def _several(models: Models, request: Request) -> Answer:
+    """Other translations of a text: what the beam ends with, or samples."""
     try:
         model = models.of(request)
         if not isinstance(model, Translator):
-            return f"{request.model} does not translate, so it draws no translations"
+            return f"{request.model} does not translate, so it has no other translations"
+        if request.hypotheses:
+            return model.hypotheses(request.text, request.beam)
         return model.samples(request.text, request.sample_count)
     except ValueError as error:
         return str(error)

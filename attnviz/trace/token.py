@@ -1,4 +1,5 @@
-"""Token: a piece or a word, and where it stands in its text. Alternative: what a model could have produced instead.
+"""Token: a piece or a word, and where it stands in its text. Alternative: a token that the model could have produced
+instead. Hypothesis: a whole translation that it could have written.
 
 Which tokens are the queries (rows, Q) and the keys (columns, K) of an attention map, by the kind of the map; see
 `Trace`.
@@ -6,6 +7,7 @@ Which tokens are the queries (rows, Q) and the keys (columns, K) of an attention
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,6 +54,13 @@ class Alternative:
     def __post_init__(self):
         if type(self.probability) is not float:
             object.__setattr__(self, "probability", float(self.probability))
+
+
+class Hypothesis(NamedTuple):
+    """A translation that beam search ended with, and its log-probability in nats."""
+
+    text: str
+    log_prob: float
 
 
 def queries_and_keys(

@@ -4,7 +4,7 @@ What a person or a model wrote is escaped here.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from attnviz.figures.wording import row_name
 from attnviz.reading import blurred
 from attnviz.select import Grid
 from attnviz.stats import measure
-from attnviz.trace import Trace
+from attnviz.trace import Hypothesis, Trace
 from dashboard.choices.options import kind_title
 from dashboard.compare.scene import Column, CompareChoices, CompareScene
-from dashboard.markup.text import escape, hatched, in_language, output, quoted, removed
+from dashboard.markup.text import escape, hatched, in_language, map_link, output, quoted, removed
 from dashboard.session.caches import reference
 
 _SHARPEST = 0.005  # normalised entropy that is written as 0.00: all weights are 1, and many sentences tie
@@ -50,6 +50,20 @@ def whole(column: Column, translations: Sequence[str], choices: CompareChoices) 
     tags = ("b" if sentence == choices.text else "span" for sentence in choices.sentences)
     texts = " ".join(in_language(text, column.languages.target, tag) for tag, text in zip(tags, translations))
     return f'<p class="what">The whole text, sentence by sentence: {texts}</p>' if texts else ""
+
+
+def kept(column: Column, hypotheses: Sequence[Hypothesis], query: Mapping[str, str | list[str]]) -> str:
+    """What the beam of a model ended with, most probable a piece first, each a link that shows its map. query : of the
+    page, to which the links lead. "" without any."""
+    if not hypotheses:
+        return ""
+    language = column.languages.target
+    items = "".join(
+        f'<li>{map_link(text, language, query)} <span class="small">{math.exp(log_prob):.1%}</span></li>'
+        for text, log_prob in hypotheses
+    )
+    words = "What the beam kept, best first by probability a piece; the share is that of the whole text"
+    return f'<div class="what"><p>{words}:</p><ol>{items}</ol></div>'
 
 
 def shown_map(column: Column) -> str:

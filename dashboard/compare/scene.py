@@ -41,6 +41,7 @@ class CompareChoices:
     gold: str = ""  # the sentence with gold links that was chosen
     present: bool = False  # in large type, without the sidebar
     sentences: tuple[str, ...] = ()  # of the long text that `text` is a sentence of
+    listed: bool = False  # the translations that the beam ends with, listed
     links: bool = True  # gold links over the maps, where text and target are those of such a sentence
 
     def to_dict(self) -> dict:
@@ -61,6 +62,7 @@ class CompareChoices:
             "head": head_title(self.head),
             "tables": str(self.tables).lower(),
             "links": str(self.links).lower(),
+            "listed": str(self.listed).lower(),
         }
         some = {"layer": place_title(self.layer)} if self.layer >= 0 else {}
         return chosen | some | ({"gold": self.gold} if self.gold else {})

@@ -128,7 +128,14 @@ def _enter() -> None:
 
 
 def _reading(pair: str) -> dict:
-    return {"beam": widgets.beam(), "words": widgets.words(pairs.task(pair)), "special": widgets.special()}
+    beam = widgets.beam()
+    listed = beam > 1 and st.toggle(
+        "List what the beam kept",
+        key="listed",
+        bind="query-params",
+        help="The translations that the search ends with, each with its probability and a link to its map.",
+    )
+    return {"beam": beam, "listed": listed, "words": widgets.words(pairs.task(pair)), "special": widgets.special()}
 
 
 def _many_headed(shown: bool, model: str | None) -> dict:

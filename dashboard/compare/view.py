@@ -21,7 +21,7 @@ from attnviz.figures.wording import row_sentence
 from attnviz.service import ServiceError
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import Cell, named, plots, stepped
-from dashboard.choices.options import OWN, TYPED, model
+from dashboard.choices.options import LIMIT, OWN, TYPED, model
 from dashboard.compare import caches as confidence
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tour
 from dashboard.compare.captions import sign
@@ -69,7 +69,8 @@ def _sentence(fields: dict) -> None:
     sentences = caches.one_by_one(models, text) if fields["target"] != TYPED else ()
     choices = CompareChoices(widgets.one_sentence(text, sentences), sentences=sentences, **fields)
     traces = side_by_side.wanted_traces(choices, models, caches.ask, caches.trace)
-    wanted = itertools.chain(traces, confidence.wanted(choices, models), _whole_wanted(choices, models))
+    others = _whole_wanted(choices, models), _kept_wanted(choices, models)
+    wanted = itertools.chain(traces, confidence.wanted(choices, models), *others)
     compose = functools.partial(scene.compose, choices, caches.trace, caches.windows)
     with frame.composed("compare", compose, wanted) as current:
         if current is not None:
@@ -102,7 +103,7 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
                     st.markdown(f"${column.mechanism.formula}$")
         height = _presented_height(current) if present else None
         cells = [
-            _heatmap(column, text, dark, height, _whole(column, current.choices))
+            _heatmap(column, text, dark, height, _whole(column, current.choices) + _kept(column, current.choices))
             for column, text in zip(current.columns, texts, strict=True)
         ]
         plots(cells, "heatmaps")
@@ -130,11 +131,25 @@ def _whole_wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wa
             yield caches.ask_all(models, choices.sentences, choices.beam)
 
 
+def _kept_wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
+    """Have the beams listed, of a text that can be drawn. Nothing where too many wait."""
+    if choices.listed and choices.target == OWN and choices.text.strip() and len(choices.text) <= LIMIT:
+        with contextlib.suppress(ServiceError):
+            yield caches.ask_hypotheses(models, choices.text, choices.beam)
+
+
 def _whole(column: Column, choices: CompareChoices) -> str:
     """What the model wrote for all sentences of a long text."""
     if column.trace.forced or not choices.sentences:
         return ""
     return captions.whole(column, caches.translations(column.model, choices.sentences, choices.beam), choices)
+
+
+def _kept(column: Column, choices: CompareChoices) -> str:
+    """The translations that the beam of this model ends with."""
+    if column.trace.forced or not choices.listed:
+        return ""
+    return captions.kept(column, caches.hypotheses(column.model, choices.text, choices.beam), choices.query())
 
 
 def _presented_height(current: CompareScene) -> int:
@@ -152,10 +167,10 @@ def _letters(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-def _heatmap(column: Column, texts, dark: bool, height: int | None, whole: str = "") -> Cell:
-    """Its words, its figure and what can be read from it. height : px in a presentation, None on the page. whole :
-    of a long text."""
-    words = captions.translation(column) + sign(confidence.judgement(column.trace)) + whole * (height is None)
+def _heatmap(column: Column, texts, dark: bool, height: int | None, below_it: str = "") -> Cell:
+    """Its words, its figure and what can be read from it. height : px in a presentation, None on the page.
+    below_it : what stands below the translation."""
+    words = captions.translation(column) + sign(confidence.judgement(column.trace)) + below_it * (height is None)
     if column.grid is None:
         return Cell(words + captions.no_attention(column, caches.context_width(column.model)))
     figure = pictures.map_figure(column, dark, texts=texts, scale=height is None, written=False)

@@ -175,8 +175,7 @@ def _measured(current: HeadsScene, grid: Grid) -> str:
     note = f" These numbers include all tokens. In the map: {hidden[0].lower()}{hidden[1:]}." if hidden else ""
     of = "mean of heads" if mean else f"head {grid.head + 1}"
     return (
-        f'<p class="what"><b>Layer {grid.layer + 1}, {of}</b>, means over the rows: '
-        f"{numbers}.{note}{hatched(grid)}</p>"
+        f'<p class="what"><b>Layer {grid.layer + 1}, {of}</b>, means over the rows: {numbers}.{note}{hatched(grid)}</p>'
     )
 
 

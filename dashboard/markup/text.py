@@ -141,10 +141,19 @@ def sentence_link(pair: str, mechanisms: Sequence[str], text: str, target: str |
     """
     query = {"pair": pairs.task(pair).title, "text": text, "show": [title(name) for name in mechanisms]}
     query |= {"target": target_title(TYPED), "force": target} if target else {}
+    return _link(query, text, pairs.task(pair).source)
+
+
+def map_link(translation: str, language: str, query: Mapping[str, str | list[str]]) -> str:
+    """HTML: a translation, as a link that shows the maps of all models that are made to write it. query : the
+    parameters of the first page."""
+    return _link({**query, "target": target_title(TYPED), "force": translation}, translation, language)
+
+
+def _link(query: Mapping[str, str | list[str]], text: str, language: str) -> str:
+    """A text in a language, which leads to the first page."""
     address = "./?" + urlencode(query, doseq=True)
-    language = escape(pairs.task(pair).source)
-    words = escape(text)
-    return f'<a href="{escape(address)}" target="_self" lang="{language}" dir="auto">{words}</a>'
+    return f'<a href="{escape(address)}" target="_self" lang="{escape(language)}" dir="auto">{escape(text)}</a>'
 
 
 def step_link(query: Mapping[str, str | list[str]], mechanisms: Sequence[str], step: int) -> str:

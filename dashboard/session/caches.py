@@ -225,6 +225,20 @@ def ask_all(models: Sequence[str], texts: Sequence[str], beam: int) -> Requested
     return answers().ask([request(name, text, None, beam) for name in models for text in texts])
 
 
+def ask_hypotheses(models: Sequence[str], text: str, beam: int) -> Requested:
+    """Have trained models say what a beam ends with, all at once. Raises ServiceError."""
+    return answers().ask([_hypotheses(name, text, beam) for name in models])
+
+
+def hypotheses(name: str, text: str, beam: int) -> tuple:
+    """What the beam of a model ends with (`attnviz.trace.Hypothesis`), the best first; () unless it is there."""
+    return answers().if_there(_hypotheses(name, text, beam)) or ()
+
+
+def _hypotheses(name: str, text: str, beam: int) -> Request:
+    return replace(request(name, text, None, beam), hypotheses=True)
+
+
 def translations(name: str, texts: Sequence[str], beam: int) -> list[str]:
     """What a model wrote for texts that were asked for; [] unless all are there."""
     traces = [answers().if_there(request(name, text, None, beam)) for text in texts]

@@ -9,17 +9,17 @@ from concurrent.futures import Future, wait
 from typing import TypeVar
 
 from attnviz.service import Request, Service
-from attnviz.trace import Trace
+from attnviz.trace import Hypothesis, Trace
 
 Value = TypeVar("Value")
 TOKEN = 1000  # bytes of a token with its alternatives, about
 MANY = 1000  # traces: a few of each of 300 people, and what a class has typed in five minutes
 
 
-def size(answer: Trace | tuple[str, ...]) -> int:
+def size(answer: Trace | tuple[str | Hypothesis, ...]) -> int:
     """Bytes that a trace, or texts, take in memory, about."""
     if isinstance(answer, tuple):
-        return sum(map(sys.getsizeof, answer))
+        return sum(sys.getsizeof(text[0] if isinstance(text, Hypothesis) else text) for text in answer)
     return sum(attention.weights.nbytes for attention in answer.maps) + TOKEN * (
         len(answer.source) + len(answer.target)
     )

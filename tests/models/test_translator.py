@@ -23,6 +23,17 @@ TYPED = "The black dog runs."
 every = pytest.mark.parametrize("mechanism", MECHANISMS)
 
 
+@every
+def test_what_a_beam_ends_with(translator, mechanism):
+    """The first is the trace's, and the log-probability of each is that of forcing its text."""
+    listed = translator.hypotheses(TYPED, 4)
+    trace = translator.trace(TYPED, beam=4)
+    assert (listed[0].text, listed[0].log_prob) == (trace.translation, pytest.approx(trace.log_prob, abs=1e-3))
+    assert 1 <= len(listed) <= 4
+    with pytest.raises(ValueError, match="beam must be from 1 to 20"):
+        translator.hypotheses(TYPED, 0)
+
+
 # What a trace holds.
 @every
 @pytest.mark.parametrize("settings", [{}, {"beam": 3}, {"target": "Le chien noir court."}])

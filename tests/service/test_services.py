@@ -62,11 +62,14 @@ def test_a_request_alone_is_the_trace_of_this_process_bit_for_bit(service, root,
 
 def test_samples_are_those_of_this_process_and_a_text_that_cannot_be_read_fails_alone(service, root, ask):
     asked = [ask(text, mechanism, sample_count=5) for text in (TEXTS[0], TEXTS[1]) for mechanism in MECHANISMS]
+    kept = [ask(TEXTS[0], mechanism, beam=3, hypotheses=True) for mechanism in MECHANISMS]
+    for request, listed in zip(kept, results(service, kept)):
+        assert listed == loading.load_checkpoint(request.model, root).hypotheses(TEXTS[0], 3)
     classifier = Request("sst2/self-attention", "A funny film.", sample_count=5)
     futures = service.submit([*asked, classifier, ask(" ", sample_count=5), ask(TEXTS[0])])
     for request, future in zip(asked, futures):
         assert future.result(WAIT) == loading.load_checkpoint(request.model, root).samples(request.text, 5)
-    with pytest.raises(ValueError, match="sst2/self-attention does not translate, so it draws no translations"):
+    with pytest.raises(ValueError, match="sst2/self-attention does not translate, so it has no other translations"):
         futures[-3].result(WAIT)
     with pytest.raises(ValueError, match="the text is empty; type a sentence"):
         futures[-2].result(WAIT)

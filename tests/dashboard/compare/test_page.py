@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import re
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from compare_app import charts, htmls, run, scene, shows, sound, together
@@ -13,9 +15,10 @@ from attnviz.data import MOST_PIECES
 from attnviz.data.sentences import split
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
-from dashboard.choices.options import KINDS, PIECES
+from dashboard.choices.options import BEAMS, KINDS, PIECES
 from dashboard.compare import captions
 from dashboard.compare.scene import CompareChoices
+from dashboard.markup.text import escape
 
 NAMES = [ModelName.parse(name) for name in attnviz.available()]
 SHIPPED = [(name.pair, name.mechanism) for name in NAMES if name.task.translates]
@@ -250,3 +253,21 @@ def test_a_long_text_is_read_whole_beside_a_typed_target():
 def test_a_text_as_long_as_those_of_training_is_read_whole(text):
     choices = scene(run(text=text)).choices
     assert choices.text == text and choices.sentences == ()
+
+
+def test_what_the_beam_kept_is_listed_and_each_opens_its_map():
+    """Each text is a link to this page, on which all models are made to write it."""
+    app = run(show=["Bahdanau", "Transformer"], beam=BEAMS[5])
+    assert not [part for part in htmls(app) if "What the beam kept" in part]
+    app.toggle(key="listed").set_value(True).run()
+    sound(app)
+    shown = "".join(cell.words for cell in charts(app, "heatmaps"))
+    for column in scene(app).columns:
+        listed = attnviz.load(column.model).hypotheses(scene(app).text, 5)
+        assert len(listed) == 5 and listed[0].text == column.trace.translation
+        for hypothesis in listed:
+            address = re.search(rf'href="([^"]*)"[^>]*>{re.escape(escape(hypothesis.text))}</a>', shown)[1]
+            query = parse_qs(urlsplit(unescape(address)).query)
+            assert query["force"] == [hypothesis.text] and query["target"] == ["One text for all: typed"]
+            assert query["text"] == [scene(app).text]
+    assert not run(show=["Bahdanau"]).session_state.filtered_state.get("listed")  # greedy decoding keeps one

@@ -36,6 +36,10 @@ def test_a_wide_beam_finds_what_trying_everything_finds(name, options, penalty, 
         model, source = made(name, seed, vocabulary=7, **options), ids(1, 3, seed=seed, vocabulary=7)
         scored = [pair for same in everything for pair in zip(scores(model, source, same, penalty), same)]
         assert decode.beam(model, source, count + 1, penalty) == max(scored)[1]
+        listed = decode.beams(model, source, count + 1, penalty)
+        assert [said for _, said in listed] == [said for _, said in sorted(scored, reverse=True)]
+        for log_prob, said in listed:
+            assert log_prob == pytest.approx(score(model, source, said, 0.0), abs=1e-4)
 
 
 @every
