@@ -90,6 +90,13 @@ class Aligned:
     links: np.ndarray
     probability: np.ndarray
 
+    def moses(self, probabilities: bool = False) -> str:
+        """`0-0 1-2`, source word first, from 0; with probabilities `0-0:0.912 1-2:0.403`."""
+        cells = sorted((int(source), int(target)) for target, source in np.argwhere(self.links))
+        if not probabilities:
+            return " ".join(f"{source}-{target}" for source, target in cells)
+        return " ".join(f"{source}-{target}:{self.probability[target, source]:.3f}" for source, target in cells)
+
     @property
     def turned(self) -> "Aligned":
         """The same with (S, T)."""

@@ -152,7 +152,6 @@ def _pairs(args: Namespace, model) -> Sequence:
 def _export(args: Namespace, model, reverse, pairs: Sequence, rule: Callable) -> None:
     """A line for each pair; an empty one, and a word on standard error, for a pair that a model cannot read."""
     from attnviz.alignment import symmetry
-    from attnviz.data import alignments
 
     if reverse:
         both = symmetry.both(model, reverse, pairs, rule, args.shift, args.head)
@@ -164,7 +163,7 @@ def _export(args: Namespace, model, reverse, pairs: Sequence, rule: Callable) ->
             print()
             print(f"no links for {pair.source[:60]!r}, {pair.target[:60]!r}: {result}", file=sys.stderr)
         else:
-            print(alignments.moses(result.links, result.probability if args.export == "probabilities" else None))
+            print(result.moses(args.export == "probabilities"))
 
 
 def _of_one(args: Namespace, model, pairs: Sequence, rule: Callable) -> dict:

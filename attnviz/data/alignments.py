@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
-
 from attnviz.arguments import checked
 from attnviz.data.readers import read_lines
 from attnviz.gold import Link, LinkedPair, Span
@@ -74,15 +72,6 @@ def read(
             kinds[0].update(certain if sure else ())
             kinds[1].update(others, () if sure else certain)
     return tuple(_linked(pairs[number], *kinds) for number, kinds in sorted(marked.items()))
-
-
-@checked
-def moses(links: np.ndarray, weights: np.ndarray | None = None) -> str:
-    """Links, bool (T, S), as `0-0 1-2`, source word first, from 0; with weights (T, S) as `0-0:.912 1-2:.403`."""
-    cells = sorted((int(source), int(target)) for target, source in np.argwhere(np.asarray(links)))
-    if weights is None:
-        return " ".join(f"{source}-{target}" for source, target in cells)
-    return " ".join(f"{source}-{target}:{weights[target, source]:.3f}" for source, target in cells)
 
 
 def _numbered(path: Path) -> dict[int, str]:

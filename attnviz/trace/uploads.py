@@ -4,8 +4,11 @@ Nothing in it is trusted: its size, its numbers and its texts are limited before
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
+
+import numpy as np
 
 from attnviz import storage
 from attnviz.trace import containers, files
@@ -67,6 +70,7 @@ def unpack(content: bytes, name: str, reading: Reading = Reading()) -> Trace:
 
 def _of_arrays(content: bytes, name: str, reading: Reading) -> Trace:
     weights, texts = containers.texts_of(containers.unpack(content, name, NUMBERS))
+    _check_parameters(weights, name)
     tokens = _tokens(reading.tokens) or texts.get("tokens")
     if tokens is None:
         raise TokensMissing(f"the file {name} holds weights and no tokens")
@@ -86,6 +90,18 @@ def _of_arrays(content: bytes, name: str, reading: Reading) -> Trace:
     maps = [{"layer": attention.layer, "weights": attention.weights} for attention in trace.maps]
     files.check_limits(trace.to_dict(weights=False) | {"maps": maps})
     return trace
+
+
+def _check_parameters(weights, name: str) -> None:
+    """ValueError for arrays that no softmax has made: whoever sends a model's weights means the model."""
+    arrays = weights.items() if isinstance(weights, Mapping) else [("weights", weights)]
+    for key, values in arrays:
+        array = values if isinstance(values, np.ndarray) else np.empty(0)
+        if array.dtype.kind == "f" and array.size and array.min() < -0.01:
+            raise ValueError(
+                f"the file {name} holds {float(array.min()):.3f} in {key!r:.60}, and attention weights are at least 0. "
+                "Are these the parameters of a model? Choose the model under “Model”, with its folder"
+            )
 
 
 def _tokens(text: str) -> list[str]:

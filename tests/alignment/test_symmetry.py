@@ -88,6 +88,13 @@ def test_real_models_in_both_directions():
     assert np.array_equal(mean.probability, (forward.probability + backward.probability) / 2)
 
 
+def test_moses():
+    links = np.array([[1, 0, 0], [0, 0, 1], [1, 0, 0]], bool)
+    aligned = symmetry.Aligned(links, np.full((3, 3), 0.98765))
+    assert aligned.moses() == "0-0 0-2 2-1" and symmetry.Aligned(~links & links, aligned.probability).moses() == ""
+    assert aligned.moses(probabilities=True) == "0-0:0.988 0-2:0.988 2-1:0.988"
+
+
 def test_a_direction_is_turned():
     """The reverse model's rows are the source's words: links that are no diagonal come out as they went in."""
     pair = gold.parse("a|b|c\nx|y\n0-1 1-0? 2-\n")[0]

@@ -1,10 +1,24 @@
 """`python -m attnviz align`: links that a person brings."""
 
 import json
-from pathlib import Path
+
+import pytest
+
+from attnviz.__main__ import main
 
 MODEL = ("--model", "en-fr/bahdanau")
-SHIPPED = ("--root", Path(__file__).parents[2] / "checkpoints")
+
+
+@pytest.fixture
+def shipped(capsys):
+    """The command on the models that ship -> status, output, errors."""
+
+    def run(*arguments):
+        status = main(["align", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
 
 
 def test_one_linked_pair(cli, tmp_path):
@@ -39,29 +53,29 @@ def test_linked_pairs_that_no_model_reads(cli, tmp_path):
     )
 
 
-def test_links_for_other_programs(cli, tmp_path):
+def test_links_for_other_programs(shipped, tmp_path):
     """A line a pair, also where a pair cannot be read: programs read the lines beside those of the texts."""
     (tmp_path / "s").write_text(f"The dog runs .\n{'dog ' * 300}\nA man eats .\n", encoding="utf-8")
     (tmp_path / "t").write_text("Le chien court .\nchien\nUn homme mange .\n", encoding="utf-8")
     texts = ("--source-file", tmp_path / "s", "--target-file", tmp_path / "t")
-    status, out, err = cli("align", *MODEL, *SHIPPED, *texts, "--export", "moses")
+    status, out, err = shipped(*MODEL, *texts, "--export", "moses")
     assert status == 0 and out.splitlines() == ["0-0 1-1 2-2 3-3", "", "0-0 1-1 2-2 3-3"]
     assert err.startswith("no links for 'dog dog") and "too long" in err
-    _, out, _ = cli("align", *MODEL, *SHIPPED, *texts, "--export", "probabilities")
+    _, out, _ = shipped(*MODEL, *texts, "--export", "probabilities")
     assert [item.split(":")[0] for item in out.splitlines()[0].split()] == ["0-0", "1-1", "2-2", "3-3"]
     assert all(0 < float(item.split(":")[1]) <= 1 for item in out.split())
     (tmp_path / "gold").write_text("1 1 1 S\n1 2 2 S\n3 2 2 P\n", encoding="utf-8")
-    status, out, _ = cli("align", *MODEL, *texts, "--gold", tmp_path / "gold")
+    status, out, _ = shipped(*MODEL, *texts, "--gold", tmp_path / "gold")
     assert status == 0 and "2 pairs, 2 sure of 3 links" in out  # the sentence that has no link there is not read
 
 
-def test_both_directions(cli, tmp_path):
+def test_both_directions(shipped, tmp_path):
     pair = tmp_path / "pair"
     pair.write_text("a|b|c|d\nd|c|b|a\n0-3 1-2 2-1 3-0\n", encoding="utf-8")
-    both = ("--model", "reverse/bahdanau", "--reverse-model", "reverse/luong-general", "--gold", pair, *SHIPPED)
-    status, out, _ = cli("align", *both, "--json")
+    both = ("--model", "reverse/bahdanau", "--reverse-model", "reverse/luong-general", "--gold", pair)
+    status, out, _ = shipped(*both, "--json")
     assert status == 0 and json.loads(out)["directions"]["grow-diag-final-and"]["error_rate"] == 0
-    _, out, _ = cli("align", *both, "--export", "moses", "--method", "intersection")
+    _, out, _ = shipped(*both, "--export", "moses", "--method", "intersection")
     assert out == "0-3 1-2 2-1 3-0\n"
 
 

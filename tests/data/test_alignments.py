@@ -1,6 +1,5 @@
 """Links in the formats of public test sets: what they say, by hand, and what is wrong with a file."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,9 +103,3 @@ def test_any_links_are_read_or_refused(tmp_path_factory, text, first, swapped):
         assert str(folder) in str(error)
     else:
         assert all(pair.sure <= pair.possible for pair in pairs)
-
-
-def test_moses():
-    links = np.array([[1, 0, 0], [0, 0, 1], [1, 0, 0]], bool)
-    assert alignments.moses(links) == "0-0 0-2 2-1" and alignments.moses(links & False) == ""
-    assert alignments.moses(links, np.full((3, 3), 0.98765)) == "0-0:0.988 0-2:0.988 2-1:0.988"

@@ -47,12 +47,12 @@ def test_tokens_that_are_typed(tokens):
 
 
 def test_what_the_file_says_and_what_is_typed():
-    content = npz(a=LAYER, tokens=["a", "b", "<pad>"], special=["a"])
+    content = npz(layer_0=LAYER, tokens=["a", "b", "<pad>"], special=["a"])
     trace = uploads.unpack(content, "mine")
     assert [token.special for token in trace.source] == [True, False, False]
     assert [token.text for token in uploads.unpack(content, "mine", Reading("x y z")).source] == ["x", "y", "z"]
     with pytest.raises(uploads.TokensMissing, match="holds weights and no tokens"):
-        uploads.unpack(npz(a=LAYER), "mine")
+        uploads.unpack(npz(layer_0=LAYER), "mine")
 
 
 def test_limits():
@@ -60,6 +60,12 @@ def test_limits():
     with pytest.raises(ValueError, match="unpacks to more than is read"):
         uploads.unpack(npz(compressed=True, weights=np.zeros((1, 1, 2**25), np.float32)), "mine", Reading("a"))
     with pytest.raises(ValueError, match="at most 1,600 are read"):
-        uploads.unpack(npz(weights=np.ones((1601, 1, 1))), "mine", Reading("a"))
+        uploads.unpack(npz(weights=np.ones((1, 1601, 1, 1))), "mine", Reading("a"))
     with pytest.raises(ValueError, match="at most 4,096 are read"):
         uploads.unpack(npz(weights=np.eye(4097, dtype=np.float16)), "mine", Reading(" ".join(["a"] * 4097)))
+
+
+def test_parameters_of_a_model_are_no_weights_of_attention():
+    content = save({"encoder.query.weight": np.array([[0.5, -0.2]], np.float32)})
+    with pytest.raises(ValueError, match="holds -0.200 in 'encoder.query.weight'.*the parameters of a model"):
+        uploads.unpack(content, "model.safetensors")

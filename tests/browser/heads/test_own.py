@@ -76,7 +76,7 @@ def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5
     assert dashboard.page.get_by_text("A saved trace does not contain its model").count() == 2
     assert axe(dashboard.page) == []
     file.set_input_files(t5 / "model.safetensors")
-    dashboard.page.locator(".st-key-notice").get_by_text("its weights are not those of a trace").wait_for()
+    dashboard.page.locator(".st-key-notice").get_by_text("Are these the parameters of a model?").wait_for()
     dashboard.drawn(CHARTS)
     with dashboard.page.expect_download() as download:
         dashboard.page.get_by_role("button", name="Trace (safetensors)").click()

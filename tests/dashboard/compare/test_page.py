@@ -261,7 +261,7 @@ def test_what_the_beam_kept_is_listed_and_each_opens_its_map():
     assert not [part for part in htmls(app) if "What the beam kept" in part]
     app.toggle(key="listed").set_value(True).run()
     sound(app)
-    shown = "".join(cell.words for cell in charts(app, "heatmaps"))
+    shown = "".join(cell["words"] for cell in json.loads(charts(app)[0].proto.json)["cells"])
     for column in scene(app).columns:
         listed = attnviz.load(column.model).hypotheses(scene(app).text, 5)
         assert len(listed) == 5 and listed[0].text == column.trace.translation
@@ -270,4 +270,4 @@ def test_what_the_beam_kept_is_listed_and_each_opens_its_map():
             query = parse_qs(urlsplit(unescape(address)).query)
             assert query["force"] == [hypothesis.text] and query["target"] == ["One text for all: typed"]
             assert query["text"] == [scene(app).text]
-    assert not run(show=["Bahdanau"]).session_state.filtered_state.get("listed")  # greedy decoding keeps one
+    assert not [toggle for toggle in run(show=["Bahdanau"]).toggle if toggle.key == "listed"]  # greedy keeps one

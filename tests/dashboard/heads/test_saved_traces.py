@@ -77,7 +77,7 @@ def test_a_file_that_is_no_trace_leaves_the_picture(folder):
     bad = trace.to_json().replace(str(float(trace.maps[0].weights[0, 0, 0])), "0.75")
     for content, wanted in (
         (b"", "The file mine.safetensors is empty"),
-        ((folder("bert") / "model.safetensors").read_bytes(), "its weights are not those of a trace"),
+        ((folder("bert") / "model.safetensors").read_bytes(), "Are these the parameters of a model?"),
         (bad.encode(), "must sum to 1 over the keys of every row"),
         (b"{", "trace must be JSON"),
     ):
@@ -154,13 +154,13 @@ def test_arrays_with_their_tokens():
 
 def test_arrays_without_tokens_ask_for_them():
     """Means of heads, as `nn.MultiheadAttention` gives them, are called that; what was rounded is said."""
-    weights = np.random.default_rng(0).dirichlet(np.ones(3), size=(1, 3)).round(3)
-    app = upload(run(model=SAVED, tables="true"), npz(weights=weights), "mean.npz")
+    weights = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, 3)).round(3)
+    app = upload(run(model=SAVED, tables="true"), npz(layer_0=weights[0], layer_1=weights[1]), "mean.npz")
     assert app.info[0].value.startswith("The file mean.npz holds weights and no tokens. Type its tokens on the left")
     app.text_input(key="array_tokens").set_value('["New York", "is", "big"]').run()
     drawn(app)
     assert [token.text for token in heads_scene(app).trace.source] == ["New York", "is", "big"]
-    shown = page(app)
+    shown = page(app) + "".join(cell["words"] for cell in cells(app, "closeup"))
     assert "layer 1, mean of heads" in shown and "Layer 1, mean of heads" in shown and "head 1" not in shown
     assert heads_scene(app).trace.notes and all(note in shown for note in heads_scene(app).trace.notes)
 
@@ -168,7 +168,7 @@ def test_arrays_without_tokens_ask_for_them():
 def test_arrays_are_read_as_the_person_says():
     """What `from_arrays` asks for in its errors has a control under the same name."""
     batch = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, 4, 3)) * 0.75
-    app = upload(run(model=SAVED), npz(weights=batch[:, None], tokens=["a", "b", "c"]), "batch.npz")
+    app = upload(run(model=SAVED), npz(weights=batch, tokens=["a", "b", "c"]), "batch.npz")
     assert "batch" in app.error[0].value
     app.number_input(key="array_batch").set_value(1).run()
     assert 'rest="sink"' in app.error[0].value
