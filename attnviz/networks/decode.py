@@ -3,6 +3,7 @@
 Letters: B batch, T steps, S source positions, V vocabulary, H heads. A step is one target position.
 """
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -202,7 +203,7 @@ def beams(
         state = take_rows(step.state, torch.tensor([row for _, row, _ in alive], device=source.device))
     if not finished:
         return [(scores[0].item(), hypotheses[0])]
-    return [(log_prob, ids) for _, log_prob, ids in finished]
+    return [(log_prob, ids) for _, log_prob, ids in finished if math.isfinite(log_prob)]  # a row that never began
 
 
 def _allow_only_end(scores: Tensor, rows: list[int]) -> None:

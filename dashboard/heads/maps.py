@@ -102,7 +102,7 @@ def _opened(current: HeadsScene, dark: bool) -> None:
 
 def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, dark: bool) -> None:
     grid, choices = current.grid(layer, head), current.choices
-    name = f"layer {layer + 1} {'mean' if head is None else f'head {head + 1}'}"
+    name = f"layer {layer + 1} {'mean' if head is None or current.is_mean(layer) else f'head {head + 1}'}"
     least = figures.line_threshold([grid])
     heatmap = figures.heatmap(grid, dark=dark, written=False, room=HALF)
     lines = figures.token_lines([grid], row, least=least, dark=dark)

@@ -161,7 +161,7 @@ def test_arrays_without_tokens_ask_for_them():
     drawn(app)
     assert [token.text for token in heads_scene(app).trace.source] == ["New York", "is", "big"]
     shown = page(app) + "".join(cell["words"] for cell in cells(app, "closeup"))
-    assert "layer 1, mean of heads" in shown and "Layer 1, mean of heads" in shown and "head 1" not in shown
+    assert "layer 1, mean of heads" in shown and "Layer 2, mean of heads" in shown and "head 1" not in shown
     assert heads_scene(app).trace.notes and all(note in shown for note in heads_scene(app).trace.notes)
 
 
