@@ -13,7 +13,7 @@ from attnviz.select import Grid
 from dashboard.browser.plot import Cell, named, plots
 from dashboard.choices.options import kind_title, model_title
 from dashboard.heads import scene, sources, syntax
-from dashboard.heads.scene import COLUMNS, MOST, HeadsScene, head_name
+from dashboard.heads.scene import COLUMNS, MOST, HeadsScene
 from dashboard.markup import tables, terms
 from dashboard.markup.text import escape, hatched, hatched_heads, in_language, markdown, reading, removed
 from dashboard.session import address, caches, catalogue
@@ -117,7 +117,7 @@ def show_table(current: HeadsScene) -> None:
         column_config={name: st.column_config.NumberColumn(title, format="%.3f") for name, title in numbers.items()},
         alt=f"Statistics and pattern scores of {len(current.table)} heads",
     )
-    st.html(f'<div class="on-paper">{_printed(joined, numbers)}</div>')  # style.css
+    st.html(f'<div class="on-paper">{_printed(current, joined, numbers)}</div>')  # style.css
     st.download_button(
         "Table as CSV",
         lambda: bundle.frame_csv(current.table),
@@ -129,11 +129,11 @@ def show_table(current: HeadsScene) -> None:
     )
 
 
-def _printed(frame: pd.DataFrame, numbers: dict[str, str]) -> str:
+def _printed(current: HeadsScene, frame: pd.DataFrame, numbers: dict[str, str]) -> str:
     """The same as plain tables, which stand on paper in the place of the other: that one is a canvas, of which paper
     gets the part on the screen. numbers : columns and their titles."""
     columns = [name for name in numbers if name in frame]
-    names = [head_name(Head(row.kind, row.layer, row.head)) for row in frame.itertuples()]
+    names = [current.title(Head(row.kind, row.layer, row.head)) for row in frame.itertuples()]
     parts = [columns[first : first + _ACROSS] for first in range(0, len(columns), _ACROSS)]
     return "".join(
         tables.table(

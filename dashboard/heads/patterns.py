@@ -8,7 +8,7 @@ from attnviz import figures, heads, patterns
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from dashboard.browser.plot import named, plots
-from dashboard.heads.scene import HeadsScene, head_name
+from dashboard.heads.scene import HeadsScene
 from dashboard.markup import tables
 from dashboard.markup.text import escape
 from dashboard.session import address, caches
@@ -22,7 +22,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     like = st.selectbox(
         "Find the heads most similar to",
         [*PATTERNS, *current.heads],
-        format_func=_name,
+        format_func=lambda option: _name(current, option),
         key="pattern",
         bind="query-params",
         help="Choose a pattern, or a head of this model. For a head, similar heads are those with the smallest "
@@ -39,17 +39,17 @@ def show(current: HeadsScene, dark: bool) -> None:
     with right:
         if frame[column].notna().any():
             figure = figures.head_map(frame, column, dark=dark, span=(0, float(frame[column].max()) or 1))
-            plots([("", named(figure, f"{_name(like)} {current.choices.kind}", dark, heads=True))], "pattern")
+            plots([("", named(figure, f"{_name(current, like)} {current.choices.kind}", dark, heads=True))], "pattern")
     if current.choices.tables:
         st.html(
             _scores(current)
             if like in PATTERNS
-            else _ranked(frame, column, f"Distance of every head from {_name(like)}", "0 to 1")
+            else _ranked(current, frame, column, f"Distance of every head from {_name(current, like)}", "0 to 1")
         )
 
 
-def _name(like: str | Head) -> str:
-    return head_name(like) if isinstance(like, Head) else PATTERNS[like].title
+def _name(current: HeadsScene, like: str | Head) -> str:
+    return current.title(like) if isinstance(like, Head) else PATTERNS[like].title
 
 
 def _pattern(current: HeadsScene, name: str) -> None:
@@ -61,7 +61,7 @@ def _pattern(current: HeadsScene, name: str) -> None:
     if best.empty:
         st.html('<p class="small" role="status">No head can follow this pattern in this sentence.</p>')
     else:
-        st.html(_ranked(best, name, "Most similar heads", "score, 0 to 1") + _chance(current, name))
+        st.html(_ranked(current, best, name, "Most similar heads", "score, 0 to 1") + _chance(current, name))
 
 
 def _head(current: HeadsScene, head: Head, nearest: pd.DataFrame) -> None:
@@ -78,14 +78,18 @@ def _head(current: HeadsScene, head: Head, nearest: pd.DataFrame) -> None:
     else:
         st.html(
             _ranked(
-                nearest.head(_SHOWN), "jensen_shannon", f"Heads most similar to {head_name(head)}", "distance, 0 to 1"
+                current,
+                nearest.head(_SHOWN),
+                "jensen_shannon",
+                f"Heads most similar to {current.title(head)}",
+                "distance, 0 to 1",
             )
         )
 
 
-def _ranked(frame: pd.DataFrame, column: str, caption: str, unit: str) -> str:
+def _ranked(current: HeadsScene, frame: pd.DataFrame, column: str, caption: str, unit: str) -> str:
     rows = [
-        (head_name(Head(row.kind, row.layer, row.head)), [tables.cell(getattr(row, column), ".3f")])
+        (current.title(Head(row.kind, row.layer, row.head)), [tables.cell(getattr(row, column), ".3f")])
         for row in frame.itertuples()
     ]
     return tables.table(caption, [unit], rows)
@@ -99,7 +103,7 @@ def _chance(current: HeadsScene, name: str) -> str:
 def _scores(current: HeadsScene) -> str:
     """The text equivalent: the score of each head for each pattern."""
     rows = [
-        (head_name(head), [tables.cell(value, ".2f") for value in values])
+        (current.title(head), [tables.cell(value, ".2f") for value in values])
         for head, values in zip(current.heads, current.table[list(PATTERNS)].to_numpy())
     ]
     return tables.table("Pattern scores of every head", [pattern.title for pattern in PATTERNS.values()], rows)

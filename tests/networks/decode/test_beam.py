@@ -37,8 +37,8 @@ def test_a_wide_beam_finds_what_trying_everything_finds(name, options, penalty, 
         scored = [pair for same in everything for pair in zip(scores(model, source, same, penalty), same)]
         assert decode.beam(model, source, count + 1, penalty) == max(scored)[1]
         listed = decode.beams(model, source, count + 1, penalty)
-        found = [score(model, source, said, penalty) for _, said in listed]
-        assert found == sorted(found, reverse=True) and len({*map(tuple, (said for _, said in listed))}) > 1
+        rates = [score(model, source, said, penalty) for _, said in listed]
+        assert rates == sorted(rates, reverse=True) and len({*map(tuple, (said for _, said in listed))}) > 1
         for log_prob, said in listed:
             assert log_prob == pytest.approx(score(model, source, said, 0.0), abs=1e-4)
 
