@@ -23,9 +23,7 @@ _FILES = (
     "enlarge.js",
     "skip.js",
     "pages.js",
-    "parts.js",
     "present.js",
-    "print.js",
 )
 _component = st.components.v2.component("attnviz_bridge", js=script("arguments.js"), isolate_styles=False)
 _scripts = st.components.v2.component(

@@ -129,7 +129,7 @@ def _current(here: bool) -> str:
 
 
 def parts_list(titles: Iterable[str]) -> str:
-    """HTML. titles : of the headings. parts.js leads to them: a link would make a stop of the Back button."""
+    """HTML. titles : of the headings. skip.js leads to them: a link would make a stop of the Back button."""
     buttons = "".join(f'<button type="button">{escape(title)}</button>' for title in titles)
     return f'<nav class="parts" aria-label="Parts of this page">{buttons}</nav>'
 
