@@ -13,16 +13,18 @@ So the address is written after every run from what the controls hold, and read 
 into Streamlit's own state, which has no public names for this; tests/browser/test_address.py says whether it works.
 
 A visitor takes some values along from page to page (`arrive`), and each page keeps others for itself: Streamlit drops
-the widgets of a page that is left, or gives their values to widgets of the same name on the next page.
+the widgets of a page that is left, or gives their values to widgets of the same name on the next page. What cannot be
+drawn stays on its page, and is there again when the visitor comes back.
 """
 
 import functools
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
+from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.query_params import _coerce_value_for_query_url, _parse_query_string
 
 from attnviz.mechanisms import MECHANISMS
@@ -32,6 +34,7 @@ from dashboard.choices.options import (
     BEAMS,
     FROM,
     KINDS,
+    LIMIT,
     OWN,
     chapter_title,
     head_title,
@@ -46,7 +49,7 @@ from dashboard.session import catalogue
 _PAGE, _WRITTEN = "page of the address", "address was written"
 _ALSO, _DEFAULTS = "also in the address", "defaults in the address"
 _DRAWN, _STAYING = "drawn at the address", "staying in the address"
-_AT, _LEFT = "page", "kept"
+_AT, _LEFT, _REFUSED = "page", "kept", "not drawn"
 # the same question on all pages, as the sentence is; and where it begins
 _TAKEN_ALONG = {"units": "pieces", "special": True, "tables": False}
 # asked on one page alone, or on each of something else
@@ -96,7 +99,9 @@ def drawn() -> None:
     """What the controls above this place hold can be drawn: it is what `stay` comes back to on this page."""
     if context := get_script_run_ctx():
         with context.session_state.query_params() as params:
-            st.session_state.setdefault(_DRAWN, {})[context.page_script_hash] = _controls(context, params)
+            written = _controls(context, params)
+            values = {key: st.session_state[key] for key, _ in _on_page(context, params)}
+        st.session_state.setdefault(_DRAWN, {})[st.session_state.get(_AT)] = written, values
         st.session_state[_STAYING] = {}
 
 
@@ -104,7 +109,7 @@ def stay() -> None:
     """What the controls above this place hold cannot be drawn, and the page shows what it has `drawn` before: until it
     draws something new the address says that."""
     if context := get_script_run_ctx():
-        before = st.session_state.get(_DRAWN, {}).get(context.page_script_hash, {})
+        before, _ = st.session_state.get(_DRAWN, {}).get(st.session_state.get(_AT), ({}, {}))
         with context.session_state.query_params() as params:
             st.session_state[_STAYING] = {key: before.get(key) for key in _controls(context, params) | before}
 
@@ -159,14 +164,20 @@ def _controls(context, params) -> dict[str, str | list[str]]:
     """The values of the controls on the page that are not their defaults. A control that the page no longer has, or has
     not yet, is left out."""
     state, held, defaults = context.session_state._state, {}, st.session_state.get(_DEFAULTS, {})
-    for key, binding in params._bindings_by_param.items():
-        control = state._new_widget_state.widget_metadata.get(binding.widget_id)
-        if control is None or not _is_on_page(context, binding.widget_id, control.fragment_id):
-            continue
+    for key, control in _on_page(context, params):
         value = state[key]
         if value != defaults.get(key, control.deserializer(None)):
             held[key] = _written(control.serializer(value), control.value_type)
     return held
+
+
+def _on_page(context, params) -> Iterator[tuple[str, WidgetMetadata]]:
+    """The controls on the page that are tied to the address, by their keys."""
+    known = context.session_state._state._new_widget_state.widget_metadata
+    for key, binding in params._bindings_by_param.items():
+        control = known.get(binding.widget_id)
+        if control is not None and _is_on_page(context, binding.widget_id, control.fragment_id):
+            yield key, control
 
 
 def _is_on_page(context, widget: str, fragment: str | None) -> bool:
@@ -205,12 +216,44 @@ def arrive(
         session.update({} if text is None else {"text": text})
     if before in (None, page):
         return {}
+    held, refused = _as_drawn(session, before)
+    session.setdefault(_REFUSED, {})[before] = refused
     left = session.setdefault(_LEFT, {})
-    left[before] = {key: session[key] for key in _OWN if key in session}
+    left[before] = {key: held[key] for key in _OWN if key in held}
     if came_back:
         for key in (*_OWN, *_ELSEWHERE):
             session.pop(key, None)
         return {}
+    along = _along(held, before, page)
+    for key in (*_OWN, *_ELSEWHERE, *along, "text"):
+        session.pop(key, None)  # with its tie to the widget of the other page
+    now = left.get(page, {}) | along
+    session.update(now | _refused_before(session, page, now))
+    return {key: _as_written(key, value) for key, value in now.items() if value != _TAKEN_ALONG.get(key)}
+
+
+def _as_drawn(session: Mapping, page: str) -> tuple[dict, dict]:
+    """What a page shows that is left: what the session holds, but for what the page could not draw -> that too.
+
+    The page may not have seen a sentence that was typed just before."""
+    held = dict(session)
+    _, drawn = session.get(_DRAWN, {}).get(page, ({}, {}))
+    text = held.get("text")
+    if not session.get(_STAYING) and (text is None or text.strip() and len(text) <= LIMIT):
+        return held, {}
+    refused = {key: held[key] for key, value in drawn.items() if key in held and held[key] != value}
+    return held | {key: drawn[key] for key in refused}, refused
+
+
+def _refused_before(session: Mapping, page: str, now: Mapping) -> dict:
+    """What a page could not draw when it was left, if it is to show again what it showed then. now : what comes."""
+    _, drawn = session.get(_DRAWN, {}).get(page, ({}, {}))
+    same = all(drawn.get(key, value) == value for key, value in now.items())
+    return session[_REFUSED].get(page, {}) if same else {}
+
+
+def _along(session: Mapping, before: str, page: str) -> dict:
+    """What goes along from one page to another."""
     along = {key: session[key] for key in _TAKEN_ALONG if key in session} | _sentence(session, before, page)
     if {before, page} <= {*_OF_A_PAIR}:
         along |= _models(session, page)
@@ -218,14 +261,10 @@ def arrive(
         along["sentence"] = session["sentence"]
     if (before, page) == ("", "inside"):
         along |= _opened_head(session)
-    for key in (*_OWN, *_ELSEWHERE, *along, "text"):
-        session.pop(key, None)  # with its tie to the widget of the other page
-    now = left.get(page, {}) | along
-    session.update(now)
-    return {key: _as_written(key, value) for key, value in now.items() if value != _TAKEN_ALONG.get(key)}
+    return along
 
 
-def _models(session: MutableMapping, page: str) -> dict:
+def _models(session: Mapping, page: str) -> dict:
     """The mechanisms and the text that they write; pages about attention alone show those that attend."""
     keys = ("show", "target", "force", *["beam"] * (page in ("", "inside")))
     along = {key: session[key] for key in keys if key in session}
@@ -237,7 +276,7 @@ def _models(session: MutableMapping, page: str) -> dict:
     return {key: value for key, value in along.items() if value}
 
 
-def _opened_head(session: MutableMapping) -> dict:
+def _opened_head(session: Mapping) -> dict:
     """The head or the mean of heads of the first page, which the page of one step opens."""
     shown = session.get("show", MECHANISMS)
     if session.get("kind", "cross") != "cross" or not any(MECHANISMS[name].multi_head for name in shown):
@@ -263,7 +302,7 @@ def _as_written(key: str, value) -> str | list[str]:
     return words.get(key, str)(value)
 
 
-def _sentence(session: MutableMapping, before: str, page: str) -> dict:
+def _sentence(session: Mapping, before: str, page: str) -> dict:
     """The sentence, if the next page reads its language, and the pair (from the model) or the model (from the pair)."""
     offered, model = catalogue.offered(), session.get("model")
     pair = session.get("pair", next(iter(offered)))

@@ -76,3 +76,37 @@ def test_what_a_callback_sets_wins_over_the_address_where_a_control_is_new(app):
     assert app.slider(key="step").value == 3
     app.button(key="set").click().run()
     assert (app.slider(key="step").value, query(app)["step"]) == (2, "2")
+
+
+def pages() -> None:
+    """Two pages with a sentence, of which they draw those with at most 9 letters."""
+    import streamlit as st
+
+    from dashboard.session import address
+
+    address.arrive(st.session_state.get("turned to", ""), st.session_state)
+    address.begin()
+    with st.container(key=st.session_state["page"] or "first"):
+        text = st.text_input("text", "none", key="text", bind="query-params")
+    (address.drawn if 0 < len(text) < 9 else address.stay)()
+    address.settle()
+
+
+def turn(app: AppTest, page: str) -> AppTest:
+    app.session_state["turned to"] = page
+    return app.run()
+
+
+@pytest.mark.parametrize("refused", ["", "over nine", "far " * 200])
+def test_what_a_page_cannot_draw_stays_there_and_is_there_again(refused):
+    app = AppTest.from_function(pages).run()
+    app.text_input(key="text").set_value("short").run()
+    app.text_input(key="text").set_value(refused).run()
+    assert query(app) == {"text": "short"}
+    turn(app, "inside")
+    assert (app.text_input(key="text").value, query(app)) == ("short", {"text": "short"})
+    turn(app, "")
+    assert (app.text_input(key="text").value, query(app)) == (refused, {"text": "short"})
+    turn(app, "inside").text_input(key="text").set_value("other").run()
+    turn(app, "")
+    assert (app.text_input(key="text").value, query(app)) == ("other", {"text": "other"})
