@@ -29,8 +29,8 @@ _TOKENS = 10  # tokens whose probability changes most, of a model that writes no
 _COMPARED = ("entropy_nats", "max_weight", "distance")  # of each head, before and without
 _MOST_IMPORTANT = 5  # heads that matter most
 _SLICE = 0.4  # s between two looks at what was pressed
-_MEASURING = "measuring"  # in the session: what is measured; not there before anything was asked
-_WRITTEN, _HEADS = "measured", "each head"  # in the address
+_MEASURING = "measuring"  # in the session: what is measured, and how many heads; not there before anything was asked
+_WRITTEN, _HEADS = "measured", "each head"  # in the address; the number of heads where it was stopped
 
 
 @address.fragment
@@ -209,16 +209,31 @@ def show_importance(current: HeadsScene, dark: bool) -> None:
     )
     subject, every = (source.name, current.input, current.choices.output), current.all_heads
     measured = memory.head_changes(st.session_state, *subject)
-    if st.query_params.get(_WRITTEN) == _HEADS and (_MEASURING not in st.session_state or address.came_back()):
-        _measure(subject)  # a link to a page with these numbers
-    measuring = st.session_state.get(_MEASURING) == subject and len(measured) < len(every)
+    linked = _heads_in(st.query_params.get(_WRITTEN, ""), len(every))
+    if linked and (_MEASURING not in st.session_state or address.came_back()):
+        _measure(subject, linked)  # a link to a page with these numbers
     was_asked = _MEASURING in st.session_state  # a classifier measures its heads by itself
-    address.also(_WRITTEN, lambda held: _HEADS if measuring or (measured and was_asked) else None)
+    being_measured, wanted = st.session_state.get(_MEASURING, (None, 0))
+    wanted = max(len(measured), wanted if being_measured == subject else 0)
+    address.also(_WRITTEN, lambda held: _words(wanted, len(every)) if was_asked else None)
+    measuring = len(measured) < wanted
     _measure_controls(subject, len(measured), len(every), measuring)
     if measured:
         _importance_results(current, measured, dark)
     if measuring:
-        _go_on(current, measured)
+        _go_on(current, measured, wanted)
+
+
+def _heads_in(words: str, count: int) -> int:
+    """How many of `count` heads the address says are measured; 0 where it says none."""
+    if words == _HEADS:
+        return count
+    return min(int(words), count) if words.isdecimal() and words.isascii() and len(words) < 6 else 0
+
+
+def _words(wanted: int, count: int) -> str | None:
+    """The same in the words of the address."""
+    return _HEADS if wanted == count else str(wanted) if wanted else None
 
 
 def _measure_controls(subject: tuple[str, str, str], done: int, count: int, measuring: bool) -> None:
@@ -228,7 +243,7 @@ def _measure_controls(subject: tuple[str, str, str], done: int, count: int, meas
             "Stop" if measuring else begin,
             key="measure",
             on_click=_measure,
-            args=(None if measuring else subject,),
+            args=(subject, 0 if measuring else count),
             disabled=done == count,
             help="The results so far are kept." if measuring else None,
         )
@@ -236,14 +251,14 @@ def _measure_controls(subject: tuple[str, str, str], done: int, count: int, meas
             st.progress(done / count, f"{done} of {count} heads")
 
 
-def _measure(subject: tuple[str, str, str] | None) -> None:
-    """The model, text and forced output whose heads are being measured from now on; None to stop."""
-    st.session_state[_MEASURING] = subject
+def _measure(subject: tuple[str, str, str], wanted: int) -> None:
+    """The model, text and forced output of which so many heads are to be measured from now on; 0 to stop."""
+    st.session_state[_MEASURING] = subject, wanted
 
 
-def _go_on(current: HeadsScene, measured: list[Importance]) -> None:
+def _go_on(current: HeadsScene, measured: list[Importance], wanted: int) -> None:
     """Measure some more heads, then show them."""
-    left = current.all_heads[len(measured) :]
+    left = current.all_heads[len(measured) : wanted]
     try:
         with turns.long_turn():
             end = time.monotonic() + _SLICE
@@ -252,7 +267,7 @@ def _go_on(current: HeadsScene, measured: list[Importance]) -> None:
                 if time.monotonic() > end:
                     break
     except ValueError as error:
-        _measure(None)
+        st.session_state[_MEASURING] = None, 0
         refuse(error)
         return
     try:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from types import MappingProxyType
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from attnviz.service import ServiceError
 from attnviz.service.request import RESTARTING, RUNNING
 from attnviz.trace import Trace
 from dashboard.choices.options import title
-from dashboard.session import caches
+from dashboard.session import address, caches
 from dashboard.session.waiting_line import Full
 from dashboard.shell import turns
 from dashboard.shell.problems import SceneError, sentence, without_places
@@ -33,7 +33,8 @@ SLICE = 32  # sentences of one model that are asked for together
 QUICK = 4 * SLICE  # sentences that take no longer than a moment
 LOOK = 0.25  # s between two calls of `meanwhile`
 ROW = 1500  # bytes of a sentence and a model, about
-_STOPPED = "stopped runs of many"  # in the session
+_LIMITS = "limits of many"  # in the session, of runs that were stopped: how many translations are shown
+_WRITTEN = "measured"  # in the address: the same, of all runs together
 _PACES = 16  # slices whose pace says how long the rest will take
 
 PLACES = (*across.LOOKS, "alignment_error")  # numbers of cross-attention alone
@@ -103,11 +104,11 @@ class Run:
             self.done += len(part)
             self._paces.append((len(part), time.monotonic() - since))
 
-    def frame(self, kind: str) -> pd.DataFrame:
-        """One row per model and sentence, so far: texts, lengths and `across.VALUES` of a kind of attention, NaN of a
-        model without it. `error` says why there are none."""
+    def frame(self, kind: str, most: int | None = None) -> pd.DataFrame:
+        """One row per model and sentence, so far, and at most so many: texts, lengths and `across.VALUES` of a kind of
+        attention, NaN of a model without it. `error` says why there are none."""
         with self._lock:
-            rows = list(self._rows)
+            rows = self._rows[:most]
         columns = ["model", "mechanism", "number", "id", "source", "translation", "source_tokens", "target_tokens"]
         columns += ["log_prob", *PLACES, "error"]
         values = [row["values"].get(kind, _NONE) for row in rows]
@@ -154,20 +155,18 @@ def measure(runs: list[Run]) -> SceneError | None:
     A run of this fragment alone does a slice and begins anew. A run of the whole page cannot, so it does slice after
     slice, and ends when anything was pressed: Streamlit would let it finish, since Stop asks for this fragment only.
     """
-    left = [run for run in runs if not run.finished]
-    if not left:
-        return None
-    stopped = st.session_state.setdefault(_STOPPED, WeakSet())
-    if stopped.issuperset(left):
-        count, total = _count(runs)
-        words = f"Continue: {total - count:,} of {total:,} are left"
-        st.button(words, key="go_on", on_click=stopped.clear)
+    if _LIMITS not in st.session_state or address.came_back():
+        _take_from_address(runs)
+    limits = st.session_state[_LIMITS]
+    address.also(_WRITTEN, lambda held: str(_count(runs)[0]) if any(run in limits for run in runs) else None)
+    if not any(_is_left(run) for run in runs):
+        _offer_the_rest(runs)
         return None
     bar, stop = st.empty(), st.empty()
     if sum(run.total for run in runs) > QUICK:
-        stop.button("Stop", key="stop", on_click=stopped.update, args=(left,), help="What is measured so far is shown.")
+        stop.button("Stop", key="stop", on_click=_stop, args=(runs,), help="What is measured so far is shown.")
     try:
-        while waiting := [run for run in runs if not run.finished]:
+        while waiting := [run for run in runs if _is_left(run)]:
             done, total = _count(runs)
 
             def show(state: str) -> None:
@@ -184,7 +183,16 @@ def measure(runs: list[Run]) -> SceneError | None:
         return SceneError(sentence(str(error)))
     bar.empty()
     stop.empty()
+    _offer_the_rest(runs)
     return None
+
+
+def _offer_the_rest(runs: list[Run]) -> None:
+    """A button, where a run was stopped."""
+    limits = st.session_state[_LIMITS]
+    if any(run in limits for run in runs):
+        count, total = _count(runs)
+        st.button(f"Continue: {total - count:,} of {total:,} are left", key="go_on", on_click=limits.clear)
 
 
 def words_for(done: int, total: int, pace: float, state: str = RUNNING) -> str:
@@ -200,5 +208,37 @@ def words_for(done: int, total: int, pace: float, state: str = RUNNING) -> str:
     return f"{words} {pace:,.0f} a second, about {time_left} left."
 
 
+def shown(run: Run) -> int:
+    """How many translations of a run this visitor sees: a run that others have asked for too may have gone further than
+    where this visitor has stopped it."""
+    return min(run.done, _limit(run))
+
+
+def _limit(run: Run) -> int:
+    return st.session_state.get(_LIMITS, {}).get(run, run.total)
+
+
+def _is_left(run: Run) -> bool:
+    return run.done < _limit(run)
+
+
+def _stop(runs: list[Run]) -> None:
+    limits = st.session_state[_LIMITS]
+    limits.update({run: shown(run) for run in runs if shown(run) < run.total})
+
+
+def _take_from_address(runs: list[Run]) -> None:
+    """A link to a run that was stopped opens what was shown."""
+    limits = st.session_state.setdefault(_LIMITS, WeakKeyDictionary())
+    words = st.query_params.get(_WRITTEN, "")
+    if not (words.isdecimal() and words.isascii() and len(words) < 9):
+        return
+    left = int(words)
+    for run in runs:
+        if left < run.total:
+            limits[run] = left
+        left = max(0, left - run.total)
+
+
 def _count(runs: list[Run]) -> tuple[int, int]:
-    return sum(run.done for run in runs), sum(run.total for run in runs)
+    return sum(map(shown, runs)), sum(run.total for run in runs)

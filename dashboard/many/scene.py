@@ -37,7 +37,7 @@ class Corpus:
     given: Given
     run: Run
     frame: pd.DataFrame
-    done: int  # sentences of all models, when the frame was made
+    done: int  # sentences of all models that are shown
 
     @property
     def total(self) -> int:
@@ -106,11 +106,12 @@ class ManyScene:
         return pd.concat(frames, ignore_index=True)
 
 
-def compose(choices: ManyChoices, given: Sequence[tuple[Given, Run]]) -> ManyScene:
-    """given : the sentences with their run, and the others, where there are some. Raises SceneError."""
+def compose(choices: ManyChoices, given: Sequence[tuple[Given, Run, int]]) -> ManyScene:
+    """given : the sentences with their run and how much of it is shown, and the others, where there are some. Raises
+    SceneError."""
     if not choices.mechanisms:
         raise SceneError("Choose at least one mechanism on the left.")
-    corpora = [Corpus(sentences, run, run.frame(choices.kind), run.done) for sentences, run in given]
+    corpora = [Corpus(sentences, run, run.frame(choices.kind, done), done) for sentences, run, done in given]
     scene = ManyScene(choices, *corpora)
     if not scene.titles:
         raise SceneError(f"None of these mechanisms has {kind_title(choices.kind).lower()}.")

@@ -52,7 +52,7 @@ def _no_room(runs: list[Run]) -> SceneError | None:
 def _compose(choices: ManyChoices, given: Sequence[Given], runs: Sequence, problem: SceneError | None) -> ManyScene:
     if problem:
         raise problem
-    return scene.compose(choices, list(zip(given, runs)))
+    return scene.compose(choices, [(corpus, run, running.shown(run)) for corpus, run in zip(given, runs)])
 
 
 def _draw(current: ManyScene, dark: bool) -> None:

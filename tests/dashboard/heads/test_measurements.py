@@ -62,20 +62,20 @@ def test_each_head_is_measured_and_what_was_found_stays(models):
     assert not cells(sound(app), "importance") and "measured" not in app.query_params
 
 
-def test_what_was_stopped_goes_on_from_there(monkeypatch):
-    app, asked = run(), []
+def test_what_was_stopped_goes_on_from_there_and_a_link_opens_it_as_it_was():
+    app = run(measured="5")
     changes = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
-    every = heads_scene(app).all_heads
-    changes += [ablation.Importance(head, -1.0, 1, 12) for head in every[:5]]
-    monkeypatch.setattr(
-        caches,
-        "importance",
-        lambda model, text, target, only: asked.extend(only) or [ablation.Importance(head, 0.5, 1, 7) for head in only],
-    )
-    app.run()
-    assert "(5 of 12 heads measured so far)" in page(app)
+    assert "(5 of 12 heads measured so far)" in page(app) and app.query_params["measured"] == "5"
+    first = list(changes)
     app.button(key="measure").click().run()
-    assert asked == every[5:] and sound(app).button(key="measure").disabled
+    assert changes[:5] == first and [importance.head for importance in changes] == heads_scene(app).all_heads
+    assert sound(app).button(key="measure").disabled and app.query_params["measured"] == "each head"
+
+
+@pytest.mark.parametrize("words", ["0", "-1", "½", "each"])
+def test_a_link_that_names_no_number_of_heads_measures_none(words):
+    app = sound(run(measured=words))
+    assert not cells(app, "importance") and "measured" not in app.query_params
 
 
 def test_an_output_that_cannot_be_forced_is_said(monkeypatch):

@@ -205,21 +205,15 @@ def test_stop_goes_when_a_run_that_a_link_has_begun_is_finished(monkeypatch):
     assert "Bahdanau: 12 of 12 sentences" in page(app) and "stop" not in [button.key for button in app.button]
 
 
-def test_a_stopped_run_shows_what_it_has_and_goes_on(monkeypatch):
+def test_a_run_that_was_stopped_is_in_the_address_and_goes_on_even_where_others_have_gone_further(monkeypatch):
     monkeypatch.setattr("dashboard.many.running.SLICE", 4)
-    app = AppTest.from_string(
-        SCRIPT.replace(
-            "view.show",
-            "from dashboard.many import running\n"
-            "running.measure = st.session_state.get('measure') or running.measure\nview.show",
-        ),
-        default_timeout=120,
-    )
-    for key, value in {"from": "Pasted", "lines": LINES.replace("The", "One"), "show": "Bahdanau"}.items():
-        app.query_params[key] = value
-    app.session_state["measure"] = lambda runs: runs[0].advance()
-    app.run()
-    assert "4 of 12 translations are measured" in app.warning[0].value and "Bahdanau: 4 of 4 sentences" in page(app)
+    lines = LINES.replace("The", "One")  # which no other test has measured
+    for _ in range(2):  # the first time the run ends there, the second time it had gone on
+        app = run(lines=lines, measured="4")
+        assert "4 of 12 translations are measured" in app.warning[0].value and "Bahdanau: 4 of 4 sentences" in page(app)
+        assert app.query_params["measured"] == "4" and app.button(key="go_on").label == "Continue: 8 of 12 are left"
+        app.button(key="go_on").click().run()
+        assert "Bahdanau: 12 of 12 sentences" in page(app) and not app.warning
 
 
 def test_the_zip_has_what_is_shown():
