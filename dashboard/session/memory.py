@@ -156,6 +156,14 @@ def last(session: MutableMapping, page: str):
     return session.get(_SCENE + page)
 
 
+def again(session: MutableMapping, page: str):
+    """The same, which the page is about to draw again."""
+    scene = last(session, page)
+    if scene is not None:
+        session[_HEADING] = scene.heading
+    return scene
+
+
 def cursor(session: MutableMapping) -> Cursor:
     """The session's one Cursor."""
     if _CURSOR not in session:

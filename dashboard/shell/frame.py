@@ -68,7 +68,7 @@ def _refused(page: str, error: SceneError, notice) -> Scene | None:
     """The last scene, under the reason why there is no new one."""
     say = notice.info if isinstance(error, Waiting) else notice.error
     say(markdown(str(error)), icon=":material/info:")
-    scene = memory.last(st.session_state, page)
+    scene = memory.again(st.session_state, page)
     if scene is not None:
         if scene.text == st.session_state.get("text"):
             notice.caption(f"The page still shows {markdown(scene.name)} that was here before.")

@@ -217,6 +217,7 @@ def test_without_a_mechanism_the_page_says_that_the_last_picture_stays():
     assert messages == ["Choose at least one mechanism on the left."]
     assert "The page still shows the picture that was here before." in said
     assert not any("of this text" in text for text in said)
+    assert app.session_state["heading"] == scene(app).heading  # above the pictures that are saved
 
 
 LONG = (
