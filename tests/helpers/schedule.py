@@ -12,6 +12,7 @@ FIRST = (
     "ray",
     "hf",
     "browser-others",
+    "browser-address",
     "people",
     "hostile-server",
     "public-server",
