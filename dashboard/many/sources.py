@@ -53,11 +53,8 @@ def _pasted(prefix: str) -> Given:
         placeholder="A dog runs.\nTwo boys play with a ball.",
         persist_state="session",
     )
-    if len(text) <= IN_ADDRESS:
-        if st.query_params.get(key, "") != text:
-            st.query_params[key] = text
-    else:
-        st.query_params.pop(key, None)
+    address.also(key, lambda held: text if len(text) <= IN_ADDRESS else None, of_picture=True)
+    if len(text) > IN_ADDRESS:
         st.caption("These sentences are too long for the address. A link opens this page without them.")
     return given.of_text(text)
 

@@ -84,9 +84,10 @@ def begin() -> None:
                 params._initial_query_params.pop(key, None)
 
 
-def also(key: str, written: Callable[[dict], str | None]) -> None:
-    """Until the page is run anew the address has this parameter too. written : from the others; None for none."""
-    st.session_state.setdefault(_ALSO, {})[key] = written
+def also(key: str, written: Callable[[dict], str | None], of_picture: bool = False) -> None:
+    """Until the page is run anew the address has this parameter too. written : from the others; None for none.
+    of_picture : it says what the page draws, and is not of a part of the page alone (see `stay`)."""
+    st.session_state.setdefault(_ALSO, {})[key] = written, of_picture
 
 
 def defaults(**values: Any) -> None:
@@ -99,7 +100,7 @@ def drawn() -> None:
     """What the controls above this place hold can be drawn: it is what `stay` comes back to on this page."""
     if context := get_script_run_ctx():
         with context.session_state.query_params() as params:
-            written = _controls(context, params)
+            written = _of_picture(context, params)
             values = {key: st.session_state[key] for key, _ in _on_page(context, params)}
         st.session_state.setdefault(_DRAWN, {})[st.session_state.get(_AT)] = written, values
         st.session_state[_STAYING] = {}
@@ -111,7 +112,7 @@ def stay() -> None:
     if context := get_script_run_ctx():
         before, _ = st.session_state.get(_DRAWN, {}).get(st.session_state.get(_AT), ({}, {}))
         with context.session_state.query_params() as params:
-            st.session_state[_STAYING] = {key: before.get(key) for key in _controls(context, params) | before}
+            st.session_state[_STAYING] = {key: before.get(key) for key in _of_picture(context, params) | before}
 
 
 def settle() -> None:
@@ -122,7 +123,7 @@ def settle() -> None:
     with context.session_state.query_params() as params:
         added = st.session_state.get(_ALSO, {})
         held = {key: words for key, words in _held(context, params).items() if key not in added}
-        held |= {key: words for key, written in added.items() if (words := written(held))}
+        held |= {key: words for key, (written, _) in added.items() if (words := written(held))}
         held |= st.session_state.get(_STAYING, {})
         held = {key: words for key, words in held.items() if words is not None}
         moved = st.session_state.get(_PAGE) != context.page_script_hash
@@ -160,6 +161,13 @@ def _held(context, params) -> dict[str, str | list[str]]:
     return {key: held[key] for key in dict.fromkeys([*order, *held])}
 
 
+def _of_picture(context, params) -> dict[str, str | list[str]]:
+    """What the address is to say of what is above this place."""
+    held = _controls(context, params)
+    added = st.session_state.get(_ALSO, {}).items()
+    return held | {key: words for key, (written, of_picture) in added if of_picture and (words := written(held))}
+
+
 def _controls(context, params) -> dict[str, str | list[str]]:
     """The values of the controls on the page that are not their defaults. A control that the page no longer has, or has
     not yet, is left out."""
@@ -173,9 +181,9 @@ def _controls(context, params) -> dict[str, str | list[str]]:
 
 def _on_page(context, params) -> Iterator[tuple[str, WidgetMetadata]]:
     """The controls on the page that are tied to the address, by their keys."""
-    known = context.session_state._state._new_widget_state.widget_metadata
+    controls = context.session_state._state._new_widget_state.widget_metadata
     for key, binding in params._bindings_by_param.items():
-        control = known.get(binding.widget_id)
+        control = controls.get(binding.widget_id)
         if control is not None and _is_on_page(context, binding.widget_id, control.fragment_id):
             yield key, control
 

@@ -19,10 +19,13 @@ from dashboard.pages import PAGES
 NUMBERS = sentence_numbers()
 SCRIPT = """import streamlit as st
 from dashboard.many import sidebar, view
+from dashboard.session import address
 
+address.begin()
 with st.sidebar:
     chosen = sidebar.show()
 view.show(chosen)
+address.settle()
 """
 LINES = "\n".join(f"{english}\t{french}" for english, french in tiny.sentences(12, 5))
 NAMED = "A file on this machine"
@@ -197,6 +200,7 @@ def test_no_sentences_leave_the_last_result(lines):
     app = run()
     app.text_area(key="lines").set_value(lines).run()
     assert app.info[0].value.startswith("There are no sentences yet") and "Bahdanau: 12 of 12" in page(app)
+    assert app.query_params["lines"] == LINES  # of the result
 
 
 def test_stop_goes_when_a_run_that_a_link_has_begun_is_finished(monkeypatch):
