@@ -9,6 +9,7 @@ a case failed, or when a sentence was not answered.
 
 import argparse
 import asyncio
+import contextlib
 import os
 import random
 import sys
@@ -65,6 +66,14 @@ class State:
 
     @classmethod
     def of(cls, pid: int) -> "State":
+        """Counted again when one of its processes ends while they are counted."""
+        for _ in range(10):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                return cls._counted(pid)
+        return cls._counted(pid)
+
+    @classmethod
+    def _counted(cls, pid: int) -> "State":
         members = processes.family(pid)
         files = sum(len(os.listdir(f"/proc/{member}/fd")) for member in members)
         return cls(len(members), files, processes.own(pid))
