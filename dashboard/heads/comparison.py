@@ -110,8 +110,13 @@ def show_table(current: HeadsScene) -> None:
         st.caption("The last columns are the share of right answers of the study of syntax, further down.")
     numbers = COLUMNS | {name: f"{name[0].upper()}{name[1:]}" for name in along}
     joined = _joined(current.table, along)
+    groups = [current.group(layer, head) for layer, head in zip(joined["layer"], joined["head"])]
+    counted = _counted(joined, list(along))
+    if any(groups):
+        st.caption("Share keys: the heads of the layer that have the same keys and values.")
+        counted.insert(2, "Share keys", groups)
     st.dataframe(
-        _counted(joined, list(along)),
+        counted,
         hide_index=True,
         key="heads_table",
         column_config={name: st.column_config.NumberColumn(title, format="%.3f") for name, title in numbers.items()},

@@ -54,9 +54,12 @@ def _all_words(current: HeadsScene) -> str:
         if order
         else ""
     )
+    groups = list(dict.fromkeys(filter(None, (current.group(head.layer, head.head) for head in current.heads))))
+    grouped = f" Heads that share keys and values: {', '.join(groups)}." if groups else ""
+    hidden = hatched_heads(current.shown, current.choices.kind)
     return (
         '<p class="small">In each map, rows are queries and columns are keys. A stronger colour means more '
-        f"weight. Click a map to open the head below.{sorted_}{hatched_heads(current.shown, current.choices.kind)}</p>"
+        f"weight. Click a map to open the head below.{sorted_}{grouped}{hidden}</p>"
     )
 
 
@@ -174,6 +177,8 @@ def _measured(current: HeadsScene, grid: Grid) -> str:
     numbers = ", ".join(f"{COLUMNS[name][0].lower()}{COLUMNS[name][1:]} {row[name]:.2f}" for name in _NAMED)
     note = f" These numbers include all tokens. In the map: {hidden[0].lower()}{hidden[1:]}." if hidden else ""
     of = "mean of heads" if mean else f"head {grid.head + 1}"
+    if group := "" if mean else current.group(grid.layer, grid.head):
+        of += f" (heads {group} share keys and values)"
     return (
         f'<p class="what"><b>Layer {grid.layer + 1}, {of}</b>, means over the rows: {numbers}.{note}{hatched(grid)}</p>'
     )

@@ -166,6 +166,12 @@ class HeadsScene:
         """Is the only head of the layer the mean of all of them? Arrays from elsewhere may be."""
         return self.shown.map(self.choices.kind, layer).averaged
 
+    def group(self, layer: int, head: int) -> str:
+        """The heads, counted from 1, that share keys and values with this one: `3–4`; "" where it has its own."""
+        shared = self.shown.map(self.choices.kind, layer).shared
+        first = head // shared * shared + 1
+        return f"{first}–{first + shared - 1}" if shared > 1 else ""
+
     def title(self, head: Head) -> str:
         """`layer 1, head 3`, counted from 1, or `layer 1, mean of heads`."""
         return f"layer {head.layer + 1}, mean of heads" if self.is_mean(head.layer) else head_name(head)

@@ -35,6 +35,7 @@ _WINDOWS = (
     "local_attention",
     "attention_window",
 )  # in configs: their layers hide keys
+_KEY_HEADS = "num_key_value_heads", "num_kv_heads"  # in configs: heads with keys of their own
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,25 @@ class HuggingFaceModel:
             for layer, weights in enumerate(output[name])
         ]
         windows = any(getattr(self.model.config, name, None) for name in _WINDOWS)
-        return tuple(AttentionMap(*layer, mask=_window(layer[2]) if windows else None) for layer in layers)
+        return tuple(
+            AttentionMap(
+                kind,
+                layer,
+                weights,
+                mask=_window(weights) if windows else None,
+                shared=_shared(self.model.config, len(weights)),
+            )
+            for kind, layer, weights in layers
+        )
+
+
+def _shared(config: Any, heads: int) -> int:
+    """How many of a layer's query heads share keys and values (Ainslie et al. 2023; all of them: Shazeer 2019)."""
+    text = config.get_text_config()
+    if getattr(text, "multi_query", False) and not getattr(text, "new_decoder_architecture", False):  # Falcon has both
+        return heads
+    own = next((count for name in _KEY_HEADS if isinstance(count := getattr(text, name, None), int)), heads)
+    return heads // own if own and heads % own == 0 else 1
 
 
 def _window(weights: np.ndarray) -> np.ndarray | None:

@@ -38,6 +38,16 @@ def drawn(app: AppTest) -> None:
     assert all(cells(sound(app), key) for key in ("overview", "closeup", "compared", "compared-lines", "depth"))
 
 
+def test_heads_that_share_keys_are_named_as_a_group(folder):
+    """In the overview, the close-up and the table; a model whose heads have their own says nothing of it."""
+    app = own(folder, "llama")
+    assert "Heads that share keys and values: 1–2, 3–4." in cells(app, "overview")[0]["words"]
+    assert "head 1 (heads 1–2 share keys and values)" in cells(app, "closeup")[0]["words"]
+    assert list(app.dataframe[0].value["Share keys"][:4]) == ["1–2", "1–2", "3–4", "3–4"]
+    app = own(folder, "gpt2")
+    assert "share keys" not in cells(app, "overview")[0]["words"] and "Share keys" not in app.dataframe[0].value
+
+
 # family -> kind -> heads of each layer
 @pytest.mark.parametrize(
     "family, counts",

@@ -74,6 +74,37 @@ def test_layers_with_and_without_a_window(tmp_path, monkeypatch):
     assert figures.overview(trace, "decoder").layout.images
 
 
+@pytest.mark.parametrize(
+    "family, name, settings, shared",
+    [
+        ("bigcode", "GPTBigCodeForCausalLM", dict(n_embd=16, n_layer=2, n_head=4, n_positions=64, multi_query=True), 4),
+        (
+            "bigcode",
+            "GPTBigCodeForCausalLM",
+            dict(n_embd=16, n_layer=2, n_head=4, n_positions=64, multi_query=False),
+            1,
+        ),
+        ("qwen3", "Qwen3ForCausalLM", {**families.STACK, "num_key_value_heads": 1, "head_dim": 4}, 4),
+        ("qwen3", "Qwen3ForCausalLM", {**families.STACK, "num_key_value_heads": 2, "head_dim": 4}, 2),
+        ("qwen3", "Qwen3ForCausalLM", {**families.STACK, "num_key_value_heads": 4, "head_dim": 4}, 1),
+    ],
+)
+def test_query_heads_that_share_keys(family, name, settings, shared, tmp_path, monkeypatch):
+    """As many as the projection of the keys is narrower than that of the queries; words keep it, and so does a file."""
+    monkeypatch.setitem(FAMILIES, family, (families.byte_pairs, name, settings))
+    model = attnviz.load(f"hf:{families.write(tmp_path / family, family)}")
+    trace = model.trace(TEXT)
+    assert {attention.shared for attention in trace.maps} == {shared}
+    assert {attention.shared for attention in select.words(trace).maps} == {shared}
+    assert Trace.from_json(trace.to_json()) == trace
+    weights = dict(model.model.named_parameters())
+    if family == "qwen3":
+        queries, keys = (weights[f"model.layers.0.self_attn.{side}_proj.weight"] for side in "qk")
+        assert len(queries) // len(keys) == shared
+    else:  # queries, keys and values in one matrix
+        assert len(weights["transformer.h.0.attn.c_attn.weight"]) == (16 + 2 * 4 if shared == 4 else 3 * 16)
+
+
 @writers
 @torch.inference_mode()
 def test_the_maps_of_a_writer_are_its_own_and_none_is_dropped(folder, load, family):
