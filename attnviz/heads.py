@@ -32,6 +32,11 @@ class Head(NamedTuple):
     def __str__(self):
         return f"{self.kind} {self.layer}.{self.head}"
 
+    @property
+    def title(self) -> str:
+        """The head in words, counted from 1: `layer 1, head 4`."""
+        return select.map_title(self.layer, self.head)
+
 
 @checked
 def table(

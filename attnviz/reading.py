@@ -194,7 +194,7 @@ def sentence(grid: Grid, unit: str = "word") -> str:
 def _argmax(grid: Grid) -> tuple[list[int], list[int]]:
     """The rows of `_usable_rows`, and the most attended key of each."""
     rows = _usable_rows(grid)
-    return rows.tolist(), np.where(grid.visible, grid.weights, -1)[rows].argmax(1).tolist() if len(rows) else []
+    return rows.tolist(), np.nan_to_num(grid.masked[rows], nan=-1).argmax(1).tolist() if len(rows) else []
 
 
 def _of_words(grid: Grid) -> np.ndarray:

@@ -55,10 +55,35 @@ class Grid:
         rows, columns = (f"{len(tokens)} {side}" for tokens, side in zip((self.queries, self.keys), self.sides))
         return f"Grid({self.model}: {self.kind}, {layer}, {head}; {rows} by {columns} tokens)"
 
+    @property
+    def masked(self) -> np.ndarray:
+        """(Q, K): the weights, NaN where the query cannot attend to the key."""
+        return np.where(self.visible, self.weights, np.nan)
+
+    @property
+    def title(self) -> str:
+        """Which map it is, in words: as of `map_title`."""
+        return map_title(self.layer, self.head)
+
     def _repr_html_(self) -> str:
         """In a notebook: the map as a table."""
         table = notebook.weights_table(self.queries, self.keys, self.weights, self.visible, self.sides)
         return notebook.document(repr(self), (), table)
+
+
+def map_title(layer: int | None, head: int | None, layers: int | None = None, heads: int | None = None) -> str:
+    """A map in words, counted from 1: `layer 2, head 3`; with the numbers of both, `layer 2 of 3, mean of 4 heads`.
+
+    layer, head : from 0; None for the mean, as of `Grid`.
+    """
+    if layer is None:
+        return "mean of heads of several layers"
+    place = f"layer {layer + 1}{f' of {layers}' if layers else ''}"
+    if heads == 1:
+        return f"{place}, its one head"
+    if head is None:
+        return f"{place}, mean of {f'{heads} ' if heads else ''}heads"
+    return f"{place}, head {head + 1}{f' of {heads}' if heads else ''}"
 
 
 @checked

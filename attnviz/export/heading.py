@@ -15,6 +15,7 @@ from attnviz.figures import labels
 from attnviz.figures.chart import Chart
 from attnviz.figures.labels import plain, quoted
 from attnviz.mechanisms import ALL
+from attnviz.select import map_title
 
 ROOM = 690  # px for text in a figure that is saved: a column of 720 px less its margins
 _SIZE, _LINE = 13, 18  # px of the type, from line to line
@@ -175,13 +176,10 @@ def _title(mechanism: str) -> str:
 def _which(trace, grid) -> str:
     """The kind of attention, with layer and head where there are several."""
     layers = sum(attention.kind == grid.kind for attention in trace.maps)
-    if grid.layer is None:
-        return f"{_KINDS[grid.kind]}, mean of heads of several layers"
-    heads = len(trace.map(grid.kind, grid.layer).weights)
+    heads = None if grid.layer is None else len(trace.map(grid.kind, grid.layer).weights)
     if layers == heads == 1:
         return _KINDS[grid.kind]
-    head = f"mean of {heads} heads" if grid.head is None else f"head {grid.head + 1} of {heads}"
-    return f"{_KINDS[grid.kind]}, layer {grid.layer + 1} of {layers}, {head}"
+    return f"{_KINDS[grid.kind]}, {map_title(grid.layer, grid.head, layers, heads)}"
 
 
 def _said(text: str) -> str:

@@ -196,7 +196,7 @@ def _which(trace: Trace, kind: str = "cross") -> str:
     """Which map of that kind `select` takes when it is not told: `layer 3 of 3, mean of 4 heads`."""
     layers = sum(m.kind == kind for m in trace.maps)
     heads = len(trace.map(kind).weights)
-    return f"layer {layers} of {layers}, " + (f"mean of {heads} heads" if heads > 1 else "its one head")
+    return select.map_title(layers - 1, None, layers, heads)
 
 
 def _heading(trace: Trace, kind: str, words: str) -> str:

@@ -1,4 +1,5 @@
-"""The weights of one step as bars, under the columns of a heatmap of the same width."""
+"""Bars over tokens: the weights of one step, under the columns of a heatmap of the same width; and what other such bars
+share."""
 
 from __future__ import annotations
 
@@ -8,13 +9,15 @@ import numpy as np
 
 from attnviz.arguments import checked
 from attnviz.figures import hover, labels
-from attnviz.figures.axes import all_labels, check_step, key_axis, value_axis
+from attnviz.figures.axes import Keys, all_labels, check_step, key_axis, value_axis
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import TITLE, build, layout, lines, note, palette
+from attnviz.figures.theme import CORNER, TITLE, build, layout, lines, note, palette
 from attnviz.figures.wording import BLANK, row_sentence, strongest, weight_words
 from attnviz.select import Grid
 
 _HEIGHT = 196  # px of the bars
+_TWO_ROWS = 300  # px of two rows of bars
+_LOWER, _UPPER = [0, 0.42], [0.56, 1]  # of the height
 _ENDS = (0.02, 0.04, 0.06, 0.08, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)  # of a scale that is not whole
 
 
@@ -36,7 +39,7 @@ def step_bars(
     line at the predicted place, a band over its window. ValueError if `step` is not a row of the grid.
     """
     check_step(grid, step)
-    weights = np.where(grid.visible[step], grid.weights[step], np.nan)
+    weights = grid.masked[step]
     best = strongest(grid, step)
     left, right, xaxis = key_axis(grid, "bottom")
     above = TITLE if title else 0
@@ -63,6 +66,24 @@ def window_shapes(grid, window: tuple[float, float], dark: bool) -> list[dict]:
     )
     place = dict(x0=centre, x1=centre, y0=0, y1=1, line=dict(color=colors.text, width=2, dash="dot"))
     return [band] + ([dict(type="line", name="predicted place", **place)] if centre <= last else [])
+
+
+def upper_and_lower(
+    tokens: Keys, names: tuple[str, str], end: float, title: str | None, description: str, dark: bool
+) -> dict:
+    """The layout of two rows of bars over the same tokens: any number in the upper row (y2), 0 to 1 in the lower (y).
+
+    names : of the rows, the upper first. end : of the lower axis.
+    """
+    left, right, xaxis = key_axis(tokens, "bottom")
+    above = TITLE if title else 0
+    margins = left, right, 24 + above, 72
+    return layout(dark, _TWO_ROWS + above, margins, title and labels.escape(title), description) | dict(
+        xaxis=xaxis | dict(anchor="y"),
+        yaxis=value_axis(dark, domain=_LOWER, range=[0, end], tickvals=[0, 0.5, 1]),
+        yaxis2=value_axis(dark, domain=_UPPER, nticks=4),
+        annotations=[note(name, dark, x=0, y=y, **CORNER) for name, y in zip(names, (1, _LOWER[1]), strict=True)],
+    )
 
 
 def token_bars(values: Sequence[float], best: int | None, mechanism: str, dark: bool) -> dict:

@@ -47,10 +47,6 @@ def placed(rows: Rows) -> Iterator[tuple[int, int, Head]]:
     return ((y, x, head) for y, row in enumerate(rows) for x, head in enumerate(row) if head is not None)
 
 
-def head_name(head: Head) -> str:
-    return f"layer {head.layer + 1}, head {head.head + 1}"
-
-
 def extremes(column: str, values: dict[Head, float]) -> str:
     """The heads with the highest and the lowest value, in words; "" if no head has a value."""
     finite = {head: value for head, value in values.items() if not math.isnan(value)}
@@ -58,8 +54,8 @@ def extremes(column: str, values: dict[Head, float]) -> str:
         return ""
     low, high = min(finite, key=finite.get), max(finite, key=finite.get)
     return (
-        f"; {statistic_title(column)}: highest in {head_name(high)}, {number(finite[high], '.3g')}, "
-        f"lowest in {head_name(low)}, {number(finite[low], '.3g')}"
+        f"; {statistic_title(column)}: highest in {high.title}, {number(finite[high], '.3g')}, "
+        f"lowest in {low.title}, {number(finite[low], '.3g')}"
     )
 
 
@@ -111,7 +107,7 @@ def _spoken(head: Head | None, columns: dict[str, dict[Head, float]], off: bool)
         f"<br>{labels.escape(statistic_title(name))}: {number(by_head.get(head, math.nan), '.3g')}"
         for name, by_head in columns.items()
     )
-    return head_name(head).capitalize() + "".join(values) + ("<br>Switched off" if off else "")
+    return head.title.capitalize() + "".join(values) + ("<br>Switched off" if off else "")
 
 
 def _scale(z: np.ndarray, dark: bool) -> tuple[tuple[str, ...], tuple[float, float]]:

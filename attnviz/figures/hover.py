@@ -68,7 +68,7 @@ def cell_texts(grid: Grid, links: Links | None = None) -> CellTexts | None:
 
     links : `alignment.Cells`; a cell that is a link says so. ValueError when a link is not a cell of the map.
     """
-    return of_values(np.where(grid.visible, grid.weights, np.nan), grid, weight_words, link_words(grid, links))
+    return of_values(grid.masked, grid, weight_words, link_words(grid, links))
 
 
 def of_values(

@@ -8,16 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from attnviz.figures import hover, labels
-from attnviz.figures.axes import Keys, key_axis, rows_height, value_axis
-from attnviz.figures.bars import token_bars
+from attnviz.figures.axes import Keys, rows_height
+from attnviz.figures.bars import token_bars, upper_and_lower
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import CLEAR, CORNER, TITLE, build, colorscale, layout, note, palette
-from attnviz.figures.what_if import effect_bars, product_spread, score_functions
+from attnviz.figures.theme import CLEAR, TITLE, build, colorscale, layout, note, palette
 from attnviz.figures.wording import signed, weight_words
 
-__all__ = ["effect_bars", "product_spread", "score_bars", "score_functions", "score_parts", "weighted_values"]
-_HEIGHT = 300  # px of both rows of bars
-_LOWER, _UPPER = [0, 0.42], [0.56, 1]  # of the height: weights, scores
 _ROW, _NAMES = 24, 160  # px a term, of the names with their numbers
 _TOP, _BELOW = 22, 34  # px above and below the cells
 SHOWN = 24  # dimensions
@@ -33,25 +29,9 @@ def score_bars(opened, title: str | None = None, *, temperature: float = 1.0, da
     after += " (dotted: Gaussian)" if opened.window else ""
     weights = opened.weights if temperature == 1 else opened.weights_at(temperature)
     scores = np.where(opened.mask, opened.scores, np.nan)
-    left, right, xaxis = key_axis(Keys(opened.keys, (opened.token,)), "bottom")
-    above = TITLE if title else 0
-    frame = layout(
-        dark,
-        _HEIGHT + above,
-        (left, right, 24 + above, 72),
-        title and labels.escape(title),
-        describe_scores(opened, weights),
-    )
-    frame |= dict(
-        xaxis=xaxis | dict(anchor="y"),
-        yaxis=value_axis(dark, domain=_LOWER, range=[0, 1.25], tickvals=[0, 0.5, 1]),
-        yaxis2=value_axis(dark, domain=_UPPER, nticks=4),
-        hovermode="x",  # small weights are met too
-        annotations=[
-            note("score, before the softmax", dark, x=0, y=1, **CORNER),
-            note(after, dark, x=0, y=_LOWER[1], **CORNER),
-        ],
-    )
+    names, described = ("score, before the softmax", after), describe_scores(opened, weights)
+    frame = upper_and_lower(Keys(opened.keys, (opened.token,)), names, 1.25, title, described, dark)
+    frame["hovermode"] = "x"  # small weights are met too
     bars = [_score_bars(opened, weights, "y", dark), _score_bars(opened, scores, "y2", dark)]
     return build(bars + ([_gaussian(opened.window, dark)] if opened.window else []), frame)
 

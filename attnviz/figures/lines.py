@@ -56,11 +56,11 @@ def token_lines(
     reach = rows / columns  # keys are spread over the height of the queries
     paths, drawn = [], 0
     for grid, color, (dash, _) in zip(grids, colors.lines, _DASHES):
-        queries, keys = np.nonzero(np.where(grid.visible, np.nan_to_num(grid.weights), 0) >= least)
+        queries, keys = np.nonzero(np.nan_to_num(grid.masked) >= least)
         drawn += len(queries)
         paths += _paths(grid, queries, keys, reach, dict(color=color, dash=dash), step)
     share = np.mean([_kept(grid, least) for grid in grids])
-    names = " and ".join(_name(grid) for grid in grids)
+    names = " and ".join(grid.title for grid in grids)
     said = (
         f"{_counted(drawn, 'line')} from {_counted(rows, f'{first.sides[0]} token')} to "
         f"{_counted(columns, f'{first.sides[1]} token')} for weights of at least {least:g}, which hold {share:.0%} of "
@@ -76,7 +76,7 @@ def token_lines(
 def line_threshold(grids: Sequence[Grid]) -> float:
     """The smallest weight that gets a line: 0.05, or less where attention is so flat that most queries would have no
     line; 0.05 again if there would then be too many lines to tell apart."""
-    weights = [np.where(grid.visible, np.nan_to_num(grid.weights), 0) for grid in grids]
+    weights = [np.nan_to_num(grid.masked) for grid in grids]
     for least in _LIMITS:
         if sum(int((visible >= least).sum()) for visible in weights) > _SEEN:
             break
@@ -149,8 +149,7 @@ def _spoken_queries(grids: Sequence) -> list[str]:
     """Where each query looks, one line of text for each head."""
     steps = range(len(grids[0].queries))
     said = [
-        [f"{_name(grid).capitalize()}<br>{labels.escape(text)}" for text in row_sentences(grid, steps)]
-        for grid in grids
+        [f"{grid.title.capitalize()}<br>{labels.escape(text)}" for text in row_sentences(grid, steps)] for grid in grids
     ]
     return ["<br>".join(heads) for heads in zip(*said)]
 
@@ -159,15 +158,10 @@ def _spoken_keys(grids: Sequence) -> list[str]:
     """Which query looks most at each key, one line of text for each head."""
     spoken, queries = hover.placed(grids[0].keys), hover.placed(grids[0].queries)
     for grid in grids:
-        name, weights = _name(grid).capitalize(), np.where(grid.visible, np.nan_to_num(grid.weights), 0)
+        name, weights = grid.title.capitalize(), np.nan_to_num(grid.masked)
         for key, (best, most) in enumerate(zip(weights.argmax(0), weights.max(0))):
             spoken[key] += f"<br>{name}: {queries[best]} looks at it most, {most:.2f}"
     return spoken
-
-
-def _name(grid) -> str:
-    of = "" if grid.layer is None else f"layer {grid.layer + 1}, "
-    return of + ("mean of heads" if grid.head is None else f"head {grid.head + 1}")
 
 
 def _kept(grid, least: float) -> float:
@@ -194,7 +188,7 @@ def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, sai
     ]
     if several:
         named = [
-            f'<span style="color:{color}"><b>{dashes}</b></span> {_name(grid)}'
+            f'<span style="color:{color}"><b>{dashes}</b></span> {grid.title}'
             for grid, color, (_, dashes) in zip(grids, palette(dark).lines, _DASHES)
         ]
         legend = "<br>".join("   ".join(named[i : i + _NAMED]) for i in range(0, len(named), _NAMED))

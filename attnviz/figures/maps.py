@@ -57,7 +57,7 @@ def heatmap(
         frame["meta"]["cells"] = texts.short()
     if scale:
         frame["meta"]["axes"] = {"colour": "attention weight"}
-    weights = np.where(grid.visible, grid.weights, np.nan)
+    weights = grid.masked
     cells = _cells(weights, palette(dark).sequential, (0, 1), bar)
     return build([cells | _hover(texts, written)], frame)
 

@@ -19,7 +19,7 @@ import numpy as np
 from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.figures import by_head, labels, maps
-from attnviz.figures.by_head import LABEL, Rows, head_name, placed
+from attnviz.figures.by_head import LABEL, Rows, placed
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import Theme, build, palette
 from attnviz.figures.wording import statistic_title
@@ -130,7 +130,7 @@ def _cross_out(places: list[tuple[int, int]], rows: Rows, frame: dict, dark: boo
             line=dict(color=colors.text, width=1.5),
         )
     ]
-    names = "; ".join(head_name(rows[y][x]) for y, x in places)
+    names = "; ".join(rows[y][x].title for y, x in places)
     frame["meta"]["description"] += f" Switched off, crossed out: {names}."
 
 

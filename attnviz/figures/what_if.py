@@ -11,9 +11,10 @@ import pandas as pd
 from attnviz import mechanisms
 from attnviz.arguments import check_columns
 from attnviz.figures import hover, labels
-from attnviz.figures.axes import Keys, key_axis, value_axis
+from attnviz.figures.axes import Keys, key_axis
+from attnviz.figures.bars import upper_and_lower
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import CLEAR, CORNER, TITLE, build, colorscale, layout, note, palette
+from attnviz.figures.theme import CLEAR, TITLE, build, colorscale, layout, note, palette
 from attnviz.trace import Token
 
 _ROW, _TOP, _LEFT = 30, 76, 150  # px of a row, the tokens above, the names of the scores
@@ -21,7 +22,6 @@ OWN = "the model’s own"
 _HEIGHT = 300  # px of the panels
 _PANELS = (("deviation", "standard deviation"), ("max_weight", "mean largest weight"))
 _SAMPLED = "Sampled: random vectors, no model"
-_LOWER, _UPPER = [0, 0.42], [0.56, 1]  # of the height: total variation, log-probability
 
 
 def score_functions(opened, frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> Chart:
@@ -149,24 +149,8 @@ def effect_bars(
     if not len(tokens) == len(changes) == len(variation):
         counts = f"{len(changes)} and {len(variation)}"
         raise ValueError(f"changes and variation must have one number per token, {len(tokens)}; got {counts}")
-    left, right, xaxis = key_axis(Keys(tokens), "bottom")
-    above = TITLE if title else 0
-    frame = layout(
-        dark,
-        _HEIGHT + above,
-        (left, right, 24 + above, 72),
-        title and labels.escape(title),
-        _effect_words(tokens, changes),
-    )
-    frame |= dict(
-        xaxis=xaxis | dict(anchor="y"),
-        yaxis=value_axis(dark, domain=_LOWER, range=[0, 1.05], tickvals=[0, 0.5, 1]),
-        yaxis2=value_axis(dark, domain=_UPPER, nticks=4),
-        annotations=[
-            note("change of log-probability (nats)", dark, x=0, y=1, **CORNER),
-            note("total variation of the next token", dark, x=0, y=_LOWER[1], **CORNER),
-        ],
-    )
+    names = "change of log-probability (nats)", "total variation of the next token"
+    frame = upper_and_lower(Keys(tokens), names, 1.05, title, _effect_words(tokens, changes), dark)
     colors = palette(dark)
     signs = [colors.diverging[-1 if value >= 0 else 0] for value in changes]
     bars = [

@@ -58,7 +58,7 @@ def row_sentence(grid, step: int) -> str:
 
 def row_sentences(grid, steps: Sequence[int], top: int = 3) -> list[str]:
     """Where each of these queries looks, its `top` keys in order."""
-    weights = np.where(grid.visible[steps], np.nan_to_num(grid.weights[steps], nan=-1), -1)
+    weights = np.nan_to_num(grid.masked[steps], nan=-1)
     order = np.argsort(-weights, axis=-1, kind="stable")[:, :top]
     largest = np.take_along_axis(weights, order, -1)
     return [_row_sentence(grid, *row) for row in zip(steps, order.tolist(), largest.tolist())]
@@ -97,7 +97,7 @@ def windows_sentence(windows: Sequence[tuple[float, float]]) -> str:
 def strongest(grid, step: int | None = None) -> int | None:
     """Flat position of the largest visible weight in the map, or in the row of `step`; None if there is none."""
     place = slice(None) if step is None else step
-    weights = np.where(grid.visible[place], grid.weights[place], np.nan)
+    weights = grid.masked[place]
     return int(np.nanargmax(weights)) if np.isfinite(weights).any() else None
 
 
@@ -116,7 +116,7 @@ def difference_words(value: float, first: str, second: str) -> str:
 
 def lines_words(grids: Sequence, least: float) -> str:
     """Which weights have lines in `token_lines`, and how to read the picture."""
-    if not any((np.where(grid.visible, np.nan_to_num(grid.weights), 0) >= least).any() for grid in grids):
+    if not any((np.nan_to_num(grid.masked) >= least).any() for grid in grids):
         return f"No weight reaches {least:g}, so there are no lines: attention is spread almost evenly"
     return (
         f"Lines show weights of at least {least:g}. Point at a token on the left for its row, on the right for its "

@@ -61,19 +61,26 @@ class OneDNN(TorchFunctionMode):
         return func(*args, **kwargs or {})
 
 
-def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
-def _gru_cell(x, state, weight, state_weight, bias, state_bias) -> torch.Tensor:
-    """A step of torch's GRU: x (B, E), state (B, W) -> the state after (B, W)."""
-    reset, update, new = _linear(x, weight, bias).chunk(3, dim=-1)
-    of_reset, of_update, of_new = _linear(state, state_weight, state_bias).chunk(3, dim=-1)
+def _gru_cell(x, state, weight, state_weight, bias, state_bias) -> Tensor:
+    return gru_step(_linear(x, weight, bias), _linear(state, state_weight, state_bias), state)
+
+
+def gru_step(read: Tensor, recalled: Tensor, state: Tensor) -> Tensor:
+    """A step of torch's GRU, after its two products.
+
+    read (B, 3W) : W_ih x + b_ih. recalled (B, 3W) : W_hh s + b_hh. state (B, W) : s, before -> the state after (B, W).
+    """
+    reset, update, new = read.chunk(3, dim=-1)
+    of_reset, of_update, of_new = recalled.chunk(3, dim=-1)
     new = torch.tanh(new + torch.sigmoid(reset + of_reset) * of_new)
     return torch.lerp(new, state, torch.sigmoid(update + of_update))
 
 
-def _fits(x: torch.Tensor, weight: torch.Tensor) -> bool:
+def _fits(x: Tensor, weight: Tensor) -> bool:
     return (
         _AVAILABLE
         and x.dtype == weight.dtype == torch.float32

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnviz.attention import Attention
-from attnviz.networks.cpu import Dropout
+from attnviz.networks.cpu import Dropout, gru_step
 from attnviz.networks.decode import DecoderStep
 
 
@@ -26,10 +26,7 @@ class GRUCell(nn.GRUCell):
 
     def follow(self, read: Tensor, state: tuple) -> tuple:
         """read (B, G), which is W_ih x + b_ih, and the state before -> the state after."""
-        reset, update, new = read.chunk(3, dim=-1)
-        of_reset, of_update, of_new = F.linear(state[0], self.weight_hh, self.bias_hh).chunk(3, dim=-1)
-        new = torch.tanh(new + torch.sigmoid(reset + of_reset) * of_new)
-        return (torch.lerp(new, state[0], torch.sigmoid(update + of_update)),)
+        return (gru_step(read, F.linear(state[0], self.weight_hh, self.bias_hh), state[0]),)
 
 
 class LSTMCell(nn.LSTMCell):

@@ -5,6 +5,7 @@ from attnviz.data.tasks import TASKS
 from attnviz.mechanisms import ALL
 from attnviz.models import checkpoints
 from attnviz.models.names import ModelName
+from attnviz.select import map_title
 from attnviz.studies.measured_models import StudyConfig, load, record
 from attnviz.studies.report import grouped, table
 from attnviz.syntax import RELATIONS, TO_GOVERNOR, by_head
@@ -65,7 +66,7 @@ def _best(rows: list[dict]) -> str:
         lines.append(
             (
                 question(label, direction),
-                f"layer {best['layer'] + 1}, head {best['head'] + 1}",
+                map_title(best["layer"], best["head"]),
                 f"{best['share']:.0%}",
                 f"{best['baseline']:.0%} ({best['offset']:+d})",
                 f"{best['count']}",

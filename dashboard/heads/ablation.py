@@ -18,7 +18,7 @@ from attnviz.models.huggingface.single_stack import Prediction
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named, plots
 from dashboard.choices.options import kind_title
-from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, head_name
+from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene
 from dashboard.markup import tables
 from dashboard.markup.text import escape, hatched_heads, markdown, number
 from dashboard.session import address, caches, memory
@@ -41,7 +41,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     off = st.multiselect(
         "Heads to switch off",
         current.all_heads,
-        format_func=lambda head: head_name(head, kind=True),
+        format_func=lambda head: f"{head.kind} {head.title}",
         key="off",
         bind="query-params",
         help="The output of a head that is switched off is multiplied by 0 (Michel et al. 2019).",
@@ -135,7 +135,7 @@ def _weights(current: HeadsScene, effect: Effect, after: pd.DataFrame) -> str:
     rows = []
     for head, old, new in zip(current.heads, current.table[[*_COMPARED]].to_numpy(), after[[*_COMPARED]].to_numpy()):
         off = " (switched off)" if head in effect.off else ""
-        rows.append((head_name(head) + off, [tables.cell(value, ".3f") for pair in zip(old, new) for value in pair]))
+        rows.append((head.title + off, [tables.cell(value, ".3f") for pair in zip(old, new) for value in pair]))
     return tables.table("Every head: mean over the rows of its map", columns, rows)
 
 
@@ -292,7 +292,7 @@ def _importance_results(current: HeadsScene, measured: list[Importance], dark: b
     )
     ranked = sorted(measured, key=lambda head: head.change)
     shown = ranked if current.choices.tables else ranked[:_MOST_IMPORTANT]
-    rows = [(head_name(head.head, kind=True), [signed(head.change)]) for head in shown]
+    rows = [(f"{head.head.kind} {head.head.title}", [signed(head.change)]) for head in shown]
     so_far = "" if len(measured) == len(frame) else f" ({len(measured)} of {len(frame)} heads measured so far)"
     right.html(tables.table(f"Heads that matter most{so_far}", ["change (nats)"], rows))
 

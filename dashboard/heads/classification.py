@@ -5,7 +5,7 @@ import streamlit as st
 from attnviz import figures, mechanisms, select
 from attnviz.figures.wording import signed
 from dashboard.browser.plot import named, plots
-from dashboard.heads.scene import HeadsScene, head_name
+from dashboard.heads.scene import HeadsScene
 from dashboard.markup import tables, text
 from dashboard.session import caches, memory
 
@@ -37,7 +37,7 @@ def _used(current: HeadsScene) -> str:
     name, trace = current.choices.source.name, current.trace
     label, measured = trace.translation, memory.head_changes(st.session_state, name, trace.text)
     measured += caches.importance(name, trace.text, label, current.all_heads[len(measured) :])
-    rows = [(head_name(head.head), [signed(head.change)]) for head in sorted(measured, key=lambda head: head.change)]
+    rows = [(head.head.title, [signed(head.change)]) for head in sorted(measured, key=lambda head: head.change)]
     caption = (
         f"How much each head matters: change in the log-probability of “{label}” (nats) when the head is switched off. "
         f"Negative: the model is less sure of “{label}” without this head."

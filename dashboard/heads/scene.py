@@ -174,7 +174,7 @@ class HeadsScene:
 
     def title(self, head: Head) -> str:
         """`layer 1, head 3`, counted from 1, or `layer 1, mean of heads`."""
-        return f"layer {head.layer + 1}, mean of heads" if self.is_mean(head.layer) else head_name(head)
+        return select.map_title(head.layer, None if self.is_mean(head.layer) else head.head)
 
     def grid(self, layer: int, head: int | None) -> Grid:
         """The map of a head; None for the mean of its layer's."""
@@ -209,8 +209,3 @@ def compose(choices: HeadsChoices, measurer: Measurer) -> HeadsScene:
 def ordered(kinds: Iterable[str]) -> tuple[str, ...]:
     """Kinds of attention, self-attention first."""
     return tuple(sorted(kinds, key=ORDER.index))
-
-
-def head_name(head: Head, kind: bool = False) -> str:
-    """`layer 1, head 3`, counted from 1; kind : with its kind before it."""
-    return f"{head.kind + ' ' if kind else ''}layer {head.layer + 1}, head {head.head + 1}"

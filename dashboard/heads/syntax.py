@@ -4,14 +4,14 @@ sentence whose dependencies are there."""
 import pandas as pd
 import streamlit as st
 
-from attnviz import figures
+from attnviz import figures, select
 from attnviz.export import heading
 from attnviz.figures.arcs import dependency_arcs
 from attnviz.heads import Head
 from attnviz.models import checkpoint_values
 from attnviz.syntax import DIRECTIONS, RELATIONS, TO_GOVERNOR, by_head
 from dashboard.browser.plot import Cell, named, plots
-from dashboard.heads.scene import HeadsScene, head_name
+from dashboard.heads.scene import HeadsScene
 from dashboard.heads.sources import TrainedSource
 from dashboard.markup import tables
 from dashboard.session import address, caches
@@ -71,7 +71,7 @@ def arcs(current: HeadsScene, layer: int, head: int | None, dark: bool) -> list[
     ):
         return []
     looks = by_head.looks(current.trace, parse, current.choices.kind, layer)[head]
-    name = f"layer {layer + 1}, head {head + 1}"
+    name = select.map_title(layer, head)
     words = (
         '<p class="what">Dependencies of the sentence. A solid arc: one of its two words looks most at the other, '
         "where the arrow points. Special tokens are left out.</p>"
@@ -122,7 +122,7 @@ def _offset(words: int) -> str:
 def _best(rows: pd.DataFrame) -> str:
     best = rows.sort_values("share", ascending=False, kind="stable").head(_SHOWN)
     lines = [
-        (head_name(Head(row.kind, row.layer, row.head)), [f"{row.share:.0%}", f"{row.baseline:.0%}"])
+        (Head(row.kind, row.layer, row.head).title, [f"{row.share:.0%}", f"{row.baseline:.0%}"])
         for row in best.itertuples()
     ]
     return tables.table("Heads that look along it most", ["right", "best fixed offset"], lines)
@@ -133,9 +133,7 @@ def _all_heads(rows: pd.DataFrame) -> str:
     pairs = list(dict.fromkeys(zip(rows["relation"], rows["direction"])))
     shares = rows.set_index(["layer", "head", "relation", "direction"])["share"]
     places = list(dict.fromkeys(zip(rows["layer"], rows["head"])))
-    lines = [
-        (head_name(Head("encoder", *place)), [f"{shares[(*place, *pair)]:.0%}" for pair in pairs]) for place in places
-    ]
+    lines = [(Head("encoder", *place).title, [f"{shares[(*place, *pair)]:.0%}" for pair in pairs]) for place in places]
     baseline = rows.drop_duplicates(["relation", "direction"])["baseline"]
     lines.append(("best fixed offset", [f"{value:.0%}" for value in baseline]))
     return tables.table("Share of right answers of every head", [question(*pair) for pair in pairs], lines)

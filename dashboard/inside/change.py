@@ -23,17 +23,10 @@ from dashboard.shell.turns import Steps
 TITLE = "Change attention"
 
 NONE, HIDDEN, PERMUTED, TEMPERATURE, BY_HAND = "", "hide", "permuted", "temperature", "given"
+_TO_SET = {TEMPERATURE: "another temperature", HIDDEN: "hide a source token", BY_HAND: "by hand: drag the bars"}
 CHANGES = {
-    NONE: "no change",
-    "uniform": "uniform",
-    "zero-largest": "largest weight to 0",
-    "only-largest": "only the largest weight",
-    "keep-largest": "largest kept, the rest even",
-    PERMUTED: "permuted",
-    "last-only": "only the last source state",
-    TEMPERATURE: "another temperature",
-    HIDDEN: "hide a source token",
-    BY_HAND: "by hand: drag the bars",
+    NONE if kind is intervene.Identity else name: _TO_SET.get(name, kind.title)
+    for name, kind in intervene.KINDS.items()
 }
 WHERE = {
     "all": "at all steps",

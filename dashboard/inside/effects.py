@@ -12,7 +12,7 @@ import streamlit as st
 from attnviz import figures
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.inside import effect_bars
+from attnviz.figures.what_if import effect_bars
 from attnviz.figures.wording import signed
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named

@@ -6,8 +6,7 @@ import streamlit as st
 
 from attnviz import inside
 from attnviz.figures import labels
-from attnviz.figures.inside import product_spread, score_functions
-from attnviz.figures.what_if import weights_by_score
+from attnviz.figures.what_if import product_spread, score_functions, weights_by_score
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
 from dashboard.browser.bridge import bridge

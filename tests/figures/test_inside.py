@@ -9,14 +9,8 @@ from opened_steps import step
 from synthetic import tokens
 
 from attnviz import inside
-from attnviz.figures.inside import (
-    effect_bars,
-    product_spread,
-    score_bars,
-    score_functions,
-    score_parts,
-    weighted_values,
-)
+from attnviz.figures.inside import score_bars, score_parts, weighted_values
+from attnviz.figures.what_if import effect_bars, product_spread, score_functions
 from attnviz.inside import Parts, Window
 
 

@@ -1,7 +1,7 @@
 """Chapter 8: what attention does not tell, with attention made uniform at function words."""
 
 from attnviz.export import heading
-from attnviz.figures.inside import effect_bars
+from attnviz.figures.what_if import effect_bars
 from attnviz.intervene import Scope, Uniform
 from dashboard.browser.plot import Cell, named
 from dashboard.inside import caches, effects

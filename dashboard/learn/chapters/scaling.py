@@ -3,7 +3,8 @@
 from attnviz import inside, stats
 from attnviz.export import heading
 from attnviz.figures import heatmap, labels
-from attnviz.figures.inside import product_spread, score_bars
+from attnviz.figures.inside import score_bars
+from attnviz.figures.what_if import product_spread
 from attnviz.inside import Step
 from attnviz.select import select
 from dashboard.browser.plot import Cell, named

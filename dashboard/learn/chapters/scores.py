@@ -2,8 +2,8 @@
 
 from attnviz.export import heading
 from attnviz.figures import labels
-from attnviz.figures.inside import score_bars, score_functions
-from attnviz.figures.what_if import weights_by_score
+from attnviz.figures.inside import score_bars
+from attnviz.figures.what_if import score_functions, weights_by_score
 from dashboard.browser.plot import named
 from dashboard.choices.options import model
 from dashboard.inside import caches

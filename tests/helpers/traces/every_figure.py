@@ -11,7 +11,7 @@ import synthetic
 from opened_steps import step
 
 from attnviz import figures, heads, inside, rollout, select, stats
-from attnviz.figures import faithfulness, many
+from attnviz.figures import faithfulness, many, what_if
 from attnviz.figures import inside as opened
 from attnviz.figures.arcs import dependency_arcs
 from attnviz.figures.chart import Chart, large
@@ -68,10 +68,10 @@ def _of_steps() -> dict[Callable, Chart]:
         figures.comparison: figures.comparison(summary),
         opened.score_bars: opened.score_bars(opened_step),
         opened.score_parts: opened.score_parts(opened_step, 2, 3),
-        opened.score_functions: opened.score_functions(opened_step, scores),
+        what_if.score_functions: what_if.score_functions(opened_step, scores),
         opened.weighted_values: opened.weighted_values(opened_step),
-        opened.effect_bars: opened.effect_bars(_QUERIES, VALUES[:, 0], np.abs(VALUES[:, 1])),
-        opened.product_spread: opened.product_spread(inside.spread((4, 16, 64), samples=100)),
+        what_if.effect_bars: what_if.effect_bars(_QUERIES, VALUES[:, 0], np.abs(VALUES[:, 1])),
+        what_if.product_spread: what_if.product_spread(inside.spread((4, 16, 64), samples=100)),
     }
 
 
