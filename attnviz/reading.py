@@ -256,8 +256,8 @@ def _usable_rows(grid: Grid) -> np.ndarray:
 @functools.lru_cache(16)  # several rules ask for the same map
 def _on_words(grid: Grid) -> tuple[tuple[_Word, ...], tuple[_Word, ...], np.ndarray]:
     """The words of both sides, and the weights (T, S) between them, read-only; rows without weights are left out."""
-    kept = set(_usable_rows(grid).tolist())
-    targets = [word for word in _words(grid.queries) if kept.issuperset(word.tokens)]
+    usable = set(_usable_rows(grid).tolist())
+    targets = [word for word in _words(grid.queries) if usable.issuperset(word.tokens)]
     sources = _words(grid.keys)
     weights = _between(grid.weights, targets, sources)
     weights.setflags(write=False)

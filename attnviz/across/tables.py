@@ -134,17 +134,17 @@ def bootstrap(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int = RESA
         samples.append(values[~np.isnan(values)])
         if not len(samples[-1]):
             raise ValueError(f"{name} must have at least one value that is not NaN; got none")
-    chance = np.random.default_rng(seed)
-    first, second = (_means(values, chance, resamples) for values in samples)
+    generator = np.random.default_rng(seed)
+    first, second = (_means(values, generator, resamples) for values in samples)
     return Difference(float(samples[0].mean() - samples[1].mean()), *_interval(first - second))
 
 
-def _means(values: np.ndarray, chance: np.random.Generator, resamples: int) -> np.ndarray:
+def _means(values: np.ndarray, generator: np.random.Generator, resamples: int) -> np.ndarray:
     """The mean of each resample, (resamples,)."""
     parts = []
     for start in range(0, resamples, _BLOCK):
         count = min(_BLOCK, resamples - start)
-        parts.append(values[chance.integers(0, len(values), (count, len(values)))].mean(axis=1))
+        parts.append(values[generator.integers(0, len(values), (count, len(values)))].mean(axis=1))
     return np.concatenate(parts)
 
 

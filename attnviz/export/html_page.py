@@ -185,11 +185,13 @@ def _steps(part: _Part) -> list[str]:
 
 def _head(trace: Trace, named: bool, notes: Sequence[str]) -> str:
     """Which model, the sentence if it is to be named here, what was produced, and notes on it."""
-    said = "".join(f'<p class="quiet">{html.escape(escaped(note))}</p>\n' for note in notes)
+    notes_below = "".join(f'<p class="quiet">{html.escape(escaped(note))}</p>\n' for note in notes)
     languages = _LANGUAGES.match(trace.model)
     source, target = languages.groups() if languages else ("", "")
     text = f'<p lang="{source}" dir="auto">{html.escape(escaped(trace.text))}</p>\n' if named else ""
-    return f"<h2>Attention of {html.escape(escaped(trace.model))}</h2>\n{text}{_translation(trace, target)}{said}"
+    return (
+        f"<h2>Attention of {html.escape(escaped(trace.model))}</h2>\n{text}{_translation(trace, target)}{notes_below}"
+    )
 
 
 def _which(trace: Trace, kind: str = "cross") -> str:
@@ -209,10 +211,10 @@ def _translation(trace: Trace, language: str) -> str:
     if not trace.target:
         return ""
     how = "target given" if trace.forced else "the model's translation"
-    chance = "" if trace.log_prob is None else f", log-probability {f'{trace.log_prob:.2f}'.replace('-', '−')}"
+    log_prob = "" if trace.log_prob is None else f", log-probability {f'{trace.log_prob:.2f}'.replace('-', '−')}"
     return (
         f'<p lang="{language}" dir="auto"><b>{html.escape(escaped(trace.translation))}</b></p>\n'
-        f'<p class="quiet">{how}{chance}</p>\n'
+        f'<p class="quiet">{how}{log_prob}</p>\n'
     )
 
 

@@ -64,19 +64,19 @@ def preserved_together(subjects: Sequence[Subject], changes: Sequence[Change] = 
         subjects[0].on_step()
         best.append(_best(subjects[0], effect.changed))  # (changes, subjects)
         variations.append(intervene.total_variation(effect.plain, effect.changed))
-    said, moved = (torch.stack(steps).permute(2, 1, 0).numpy() for steps in (best, variations))
-    return [_frame(subject, changes, *rows) for subject, *rows in zip(subjects, said, moved, strict=True)]
+    choices, moved = (torch.stack(steps).permute(2, 1, 0).numpy() for steps in (best, variations))
+    return [_frame(subject, changes, *rows) for subject, *rows in zip(subjects, choices, moved, strict=True)]
 
 
-def _frame(subject: Subject, changes: Sequence[Change], said: np.ndarray, variations: np.ndarray) -> pd.DataFrame:
-    """said, variations (changes, steps); there may be more steps than the target has."""
+def _frame(subject: Subject, changes: Sequence[Change], choices: np.ndarray, variations: np.ndarray) -> pd.DataFrame:
+    """choices, variations (changes, steps); there may be more steps than the target has."""
     target, kinds, count = subject.trace.target, _kinds(subject), len(subject.target)
     columns = {
         "step": np.tile(np.arange(count), len(changes)),
         "token": [token.text for token in target] * len(changes),
         "kind": kinds * len(changes),
         "change": np.repeat([str(change) for change in changes], count),
-        "preserved": (said[:, :count] == np.array(subject.target)).ravel(),
+        "preserved": (choices[:, :count] == np.array(subject.target)).ravel(),
         "total_variation": variations[:, :count].ravel(),
     }
     return pd.DataFrame(columns)

@@ -26,7 +26,7 @@ QUANTILES = tuple(round(share, 2) for share in np.linspace(0, 1, 21))  # of the 
 
 
 @dataclass(frozen=True, eq=False)
-class Tested:
+class Results:
     """The frames of all tests of a sentence. attributions : method -> (T, S). erased : order -> frame of `erasure`."""
 
     preserved: pd.DataFrame
@@ -44,10 +44,10 @@ class Tested:
         return {name: sums for part in (*parts, _erasure(self.erased)) for name, sums in part}
 
 
-def tested(subject: Subject) -> Tested:
+def results(subject: Subject) -> Results:
     """All tests, integrated gradients too: seconds for a long sentence."""
     attributions = attributed(subject) | {INTEGRATED: integrated_gradients(subject).values}
-    return Tested(
+    return Results(
         preserved(subject),
         variation(subject),
         attributions,
@@ -98,7 +98,7 @@ def _integrated_sums(subjects: Sequence[Subject]) -> Iterator[Sums]:
 
 
 # The parts of a study, the quickest first: subjects of one model, with sources of one length -> the sums of each. The
-# measures are those of `Tested.sums`.
+# measures are those of `Results.sums`.
 PARTS: dict[str, Callable[[Sequence[Subject]], Iterator[Sums]]] = {
     CHANGED: _changed_sums,
     "permuted": _permuted_sums,

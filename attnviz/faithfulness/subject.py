@@ -123,8 +123,10 @@ class Translated(Subject):
         for start in range(0, len(sources), ROWS):
             source = pad([list(row) for row in sources[start : start + ROWS]])
             mask = source != PAD
-            said = decode.greedy(model.model, source, None if mask.all() else mask, end_loops=True).tokens.tolist()
-            ids += [tuple(row[: len(trace.target)]) for row, trace in zip(said, traces[start : start + ROWS])]
+            translations = decode.greedy(
+                model.model, source, None if mask.all() else mask, end_loops=True
+            ).tokens.tolist()
+            ids += [tuple(row[: len(trace.target)]) for row, trace in zip(translations, traces[start : start + ROWS])]
         return ids
 
     def logits(self, vectors, mask, rows, steps):

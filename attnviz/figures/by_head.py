@@ -190,7 +190,7 @@ def head_map(
         digits = 2 if max(finite) - min(finite) >= _NEAR or len(finite) == 1 else 3
         text = [[number(numbers[head], f".{digits}f") if head in numbers else "" for head in row] for row in rows]
         cells |= dict(text=text, texttemplate="%{text}", textfont=dict(size=11))
-    said = f"{statistic_title(column)} of {len(values)} {kind} heads{extremes(column, values)}."
-    frame = head_frame(rows, False, True, title, dark, said, _CELL[1])
+    description = f"{statistic_title(column)} of {len(values)} {kind} heads{extremes(column, values)}."
+    frame = head_frame(rows, False, True, title, dark, description, _CELL[1])
     frame["meta"]["widest"] = side_margins(frame) + _CELL[0] * across  # px: a page makes it no wider
     return build([cells], frame)

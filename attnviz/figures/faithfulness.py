@@ -163,7 +163,7 @@ def agreement_bars(
 
 
 def _bars(tokens: Sequence[Token], frame: pd.DataFrame, color: str) -> dict:
-    said = {True: "same first source token", False: "another first source token"}
+    agreement = {True: "same first source token", False: "another first source token"}
     return dict(
         type="bar",
         y=[None if pd.isna(value) else round(float(value), 4) for value in frame["tau_b"]],
@@ -171,7 +171,7 @@ def _bars(tokens: Sequence[Token], frame: pd.DataFrame, color: str) -> dict:
         marker=dict(color=color, opacity=[1.0 if same else 0.45 for same in frame["top1"]], line=dict(width=0)),
         hoverinfo="text",
         hovertext=[
-            f"{token}: τ-b {tau:+.2f}, {said[bool(same)]}"
+            f"{token}: τ-b {tau:+.2f}, {agreement[bool(same)]}"
             for token, tau, same in zip(hover.placed(tokens), frame["tau_b"], frame["top1"])
         ],
     )
@@ -204,14 +204,14 @@ def erasure_curves(frames: Mapping[str, pd.DataFrame], title: str | None = None,
     figure |= dict(showlegend=True, legend=dict(orientation="h", x=0, y=1.2, yanchor="bottom", font=dict(size=12)))
     axis = dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=dict(size=11, color=colors.muted))
     data, figure["annotations"] = [], []
-    for panel, (column, said) in enumerate(_PANELS):
+    for panel, (column, meaning) in enumerate(_PANELS):
         suffix = "" if panel == 0 else "2"
         start = panel * 0.54
         shares = dict(title=dict(text="share of tokens"), tickformat=".0%", domain=[start, start + 0.46])
         figure[f"xaxis{suffix}"] = axis | shares | dict(anchor=f"y{suffix}")
         figure[f"yaxis{suffix}"] = axis | dict(anchor=f"x{suffix}")
         place = dict(x=start, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom")
-        name = f"{column.capitalize()}:<br>{said}"
+        name = f"{column.capitalize()}:<br>{meaning}"
         figure["annotations"].append(dict(text=name, showarrow=False, align="left", font=dict(size=11), **place))
         data += [_erasure_line(name, mean[column], styles[name], suffix) for name, mean in means.items()]
     return build(data, figure)
@@ -236,9 +236,9 @@ def _erasure_line(name: str, values: pd.Series, style, suffix: str) -> dict:
 
 
 def _erasure_words(means: Mapping[str, pd.DataFrame]) -> str:
-    said = [
+    at_shares = [
         f"{name}: comprehensiveness {mean['comprehensiveness'].mean():.2f}, "
         f"sufficiency {mean['sufficiency'].mean():.2f}"
         for name, mean in means.items()
     ]
-    return f"Source tokens erased in the order of {listed(list(means))}; means over the shares. {'; '.join(said)}."
+    return f"Source tokens erased in the order of {listed(list(means))}; means over the shares. {'; '.join(at_shares)}."

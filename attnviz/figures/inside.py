@@ -65,13 +65,13 @@ def _gaussian(window, dark: bool) -> dict:
 
 def _score_bars(opened, values: np.ndarray, axis: str, dark: bool) -> dict:
     best = int(np.nanargmax(values))
-    said = "weight" if axis == "y" else "score"
+    what = "weight" if axis == "y" else "score"
     words = weight_words if axis == "y" else "{:.3f}".format
     return token_bars(values, best, opened.mechanism, dark) | dict(
         y=[None if np.isnan(value) else round(float(value), 4) for value in values],
         yaxis=axis,
         hovertext=[
-            f"{key}: outside the window" if np.isnan(value) else f"{said} of {key}: {words(float(value))}"
+            f"{key}: outside the window" if np.isnan(value) else f"{what} of {key}: {words(float(value))}"
             for key, value in zip(hover.placed(opened.keys), values, strict=True)
         ],
     )

@@ -111,11 +111,11 @@ def _columns(character: str) -> int:
 def _cut(text: str, limit: int) -> str:
     if sum(map(_columns, text)) <= limit:
         return text
-    used, kept = 0, []
+    used, characters = 0, []
     for character in text:
         used += _columns(character)
         if used > limit - 1:
             break
-        kept.append(character)
+        characters.append(character)
     closing = _POP if text.endswith(_POP) else ""
-    return "".join(kept).rstrip(_JOINERS) + "…" + closing
+    return "".join(characters).rstrip(_JOINERS) + "…" + closing

@@ -61,14 +61,14 @@ def token_lines(
         paths += _paths(grid, queries, keys, reach, dict(color=color, dash=dash), step)
     share = np.mean([_kept(grid, least) for grid in grids])
     names = " and ".join(grid.title for grid in grids)
-    said = (
+    description = (
         f"{_counted(drawn, 'line')} from {_counted(rows, f'{first.sides[0]} token')} to "
         f"{_counted(columns, f'{first.sides[1]} token')} for weights of at least {least:g}, which hold {share:.0%} of "
         f"all weight: {names}."
     )
     if step is not None:
-        said += f" {row_sentence(first, step)}"
-    frame = _frame(grids, step, title, dark, said) | {"shapes": sorted(paths, key=lambda path: path["opacity"])}
+        description += f" {row_sentence(first, step)}"
+    frame = _frame(grids, step, title, dark, description) | {"shapes": sorted(paths, key=lambda path: path["opacity"])}
     return build([_tokens(grids, side, step, dark) for side in (0, 1)], frame)
 
 
@@ -148,10 +148,10 @@ def _tokens(grids: Sequence, side: int, step: int | None, dark: bool) -> dict:
 def _spoken_queries(grids: Sequence) -> list[str]:
     """Where each query looks, one line of text for each head."""
     steps = range(len(grids[0].queries))
-    said = [
+    sentences = [
         [f"{grid.title.capitalize()}<br>{labels.escape(text)}" for text in row_sentences(grid, steps)] for grid in grids
     ]
-    return ["<br>".join(heads) for heads in zip(*said)]
+    return ["<br>".join(heads) for heads in zip(*sentences)]
 
 
 def _spoken_keys(grids: Sequence) -> list[str]:
@@ -169,13 +169,13 @@ def _kept(grid, least: float) -> float:
     return float(weights[weights >= least].sum() / max(weights.sum(), 1e-9))
 
 
-def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, said: str) -> dict:
+def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, description: str) -> dict:
     first, several = grids[0], len(grids) > 1
     above = _TOP + (TITLE if title else 0) + _LINE * several * -(-len(grids) // _NAMED)
     height, texts = _labelled(first)
     sides = [max(map(labels.width, side), default=0) for side in texts]
     left, right = (min(max(8 * widest + 14, 50), 120) for widest in sides)
-    frame = layout(dark, height + above + 8, (left, right, above, 8), title and labels.escape(title), said)
+    frame = layout(dark, height + above + 8, (left, right, above, 8), title and labels.escape(title), description)
     frame["meta"]["tokens"] = list(first.weights.shape)  # on either side: what the pointer finds there is for the page
     frame["xaxis"] = dict(range=[-0.02, 1.02], visible=False, fixedrange=True)
     frame["yaxis"] = _axis(texts[0], height, step)

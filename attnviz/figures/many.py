@@ -49,13 +49,15 @@ def distribution(
         for kind, value in marks.items()
     ]
     means = ", ".join(f"{name} {numbers.mean():.2f}" for name, numbers in samples.items() if len(numbers))
-    said = "".join(
+    reference_values = "".join(
         f" {kind.capitalize()}: {', '.join(f'{name} {marks[kind]:.2f}' for name, marks in references.items())}."
         for kind in REFERENCES
         if references and all(kind in marks for marks in references.values())
     )
-    said += "" if uniform is None else f" Uniform attention: {uniform:.2f}."
-    frame = layout(dark, _HEIGHT, _MARGIN, None, f"{title} of the sentences, by mechanism. Means: {means}.{said}")
+    reference_values += "" if uniform is None else f" Uniform attention: {uniform:.2f}."
+    frame = layout(
+        dark, _HEIGHT, _MARGIN, None, f"{title} of the sentences, by mechanism. Means: {means}.{reference_values}"
+    )
     frame |= _axes(title, "Share of sentences", dark) | _legend()
     frame["yaxis"] |= dict(tickformat=".0%", rangemode="tozero")
     return build(traces, frame | _uniform(uniform, dark))

@@ -83,9 +83,9 @@ def overview(
     rows = arranged(trace, kind, table, order)
     columns = {name: by_head.values_by_head(table, kind, name) for name in dict.fromkeys((order, color)) if name}
     cells = by_head.head_cells(rows, columns, dark, color, off=off)
-    said = f"{_shown(trace, kind, rows, root)}{_arrangement(rows, order, columns)}"
-    said += f"; frames: {statistic_title(color)}." if color else "."
-    frame = by_head.head_frame(rows, bool(order), bool(color), title, dark, said)
+    description = f"{_shown(trace, kind, rows, root)}{_arrangement(rows, order, columns)}"
+    description += f"; frames: {statistic_title(color)}." if color else "."
+    frame = by_head.head_frame(rows, bool(order), bool(color), title, dark, description)
     frame["images"] = [_picture(trace, kind, rows, margins(bool(order), bool(color)), root, dark)]
     if places := [(y, x) for y, x, head in placed(rows) if head in off]:
         _cross_out(places, rows, frame, dark)

@@ -111,12 +111,12 @@ def counts(keys: int | Sequence[int] | None, steps: int) -> int | list[int] | No
     """`keys`, checked; one number when all steps have the same."""
     if keys is None:
         return None
-    each = [int(count) for count in keys] if isinstance(keys, Sequence) else [int(keys)]
-    if isinstance(keys, Sequence) and len(each) != steps:
-        raise ValueError(f"keys must be one number, or one for each of {steps} steps; got {len(each)}")
-    if min(each, default=0) < 0 or max(each, default=0) < 1:
+    key_counts = [int(count) for count in keys] if isinstance(keys, Sequence) else [int(keys)]
+    if isinstance(keys, Sequence) and len(key_counts) != steps:
+        raise ValueError(f"keys must be one number, or one for each of {steps} steps; got {len(key_counts)}")
+    if min(key_counts, default=0) < 0 or max(key_counts, default=0) < 1:
         raise ValueError(f"keys must be at least 1; got {keys}")
-    return each[0] if len(set(each)) == 1 else each
+    return key_counts[0] if len(set(key_counts)) == 1 else key_counts
 
 
 def _line(name: str, frame: pd.DataFrame, panel: int, style, marked: bool) -> dict:
@@ -292,7 +292,7 @@ def reference_marks(
 def steps_span(frames: Mapping[str, pd.DataFrame]) -> tuple[float, float]:
     """Where the room of the steps begins and ends."""
     steps = [frame["step"] for frame in frames.values() if len(frame)]
-    first, last = min((each.min() for each in steps), default=0), max((each.max() for each in steps), default=0)
+    first, last = min((values.min() for values in steps), default=0), max((values.max() for values in steps), default=0)
     return float(first) - 0.4, float(last) + 0.4
 
 

@@ -67,10 +67,10 @@ def _family(mechanism: str, score: str) -> str:
 
 
 def _score_words(opened, names: list[str], weights: np.ndarray) -> str:
-    said = "; ".join(
+    largest = "; ".join(
         f"{name}: {labels.quoted(opened.keys[int(row.argmax())])} {row.max():.2f}" for name, row in zip(names, weights)
     )
-    return f"The largest weight of the same query through {len(names)} score functions, {said}."
+    return f"The largest weight of the same query through {len(names)} score functions, {largest}."
 
 
 def _cells(opened, names: list[str], weights: np.ndarray, dark: bool) -> dict:
@@ -168,7 +168,7 @@ def _effect_words(tokens: Sequence[Token], changes: np.ndarray) -> str:
     )
 
 
-def _effect_bars(tokens: Sequence[Token], values: np.ndarray, axis: str, color, said: str) -> dict:
+def _effect_bars(tokens: Sequence[Token], values: np.ndarray, axis: str, color, what: str) -> dict:
     return dict(
         type="bar",
         y=[round(float(value), 4) for value in values],
@@ -176,5 +176,5 @@ def _effect_bars(tokens: Sequence[Token], values: np.ndarray, axis: str, color, 
         width=0.82,
         marker=dict(color=color, line=dict(width=0)),
         hoverinfo="text",
-        hovertext=[f"{said} {token}: {value:+.3f}" for token, value in zip(hover.placed(tokens), values)],
+        hovertext=[f"{what} {token}: {value:+.3f}" for token, value in zip(hover.placed(tokens), values)],
     )

@@ -65,15 +65,15 @@ def row_sentences(grid, steps: Sequence[int], top: int = 3) -> list[str]:
 
 
 def _row_sentence(grid, step: int, keys: list[int], weights: list[float]) -> str:
-    said = f"{row_name(grid).capitalize()} {step + 1}, {labels.quoted(grid.queries[step])}: "
+    row = f"{row_name(grid).capitalize()} {step + 1}, {labels.quoted(grid.queries[step])}: "
     if not keys or weights[0] < 0:
-        return f"{said}{BLANK}."
+        return f"{row}{BLANK}."
     seen = ", ".join(
         f"{labels.quoted(grid.keys[key])} {weight:.2f}" for key, weight in zip(keys, weights) if weight >= 0.005
     )
     removed = float(grid.removed[step])
     hidden = f" {removed:.2f} of its weight was on special tokens, which are hidden."
-    return f"{said}looks at {seen or 'no token with 0.005 or more'}.{hidden if removed >= 0.005 else ''}"
+    return f"{row}looks at {seen or 'no token with 0.005 or more'}.{hidden if removed >= 0.005 else ''}"
 
 
 def links_sentence(grid, links) -> str:

@@ -73,8 +73,8 @@ def target_ids(model: Trained, trace: Trace) -> list[int]:
             return list(given.ids)
     else:
         source = torch.tensor([model.read(trace.text).ids])
-        said = decode.greedy(model.model, source, end_loops=True).tokens[0].tolist()
-        for ids in (said, _pieces(model.tokenizer, trace)):
+        greedy = decode.greedy(model.model, source, end_loops=True).tokens[0].tolist()
+        for ids in (greedy, _pieces(model.tokenizer, trace)):
             if _spelt(model.tokenizer.spell(ids)[1], trace):
                 return ids
     raise ValueError(f"trace must be of a model with this vocabulary; it divides {trace.translation!r:.80} otherwise")

@@ -101,7 +101,7 @@ class Changed:
         check_scope(network, scope)
         self.network, self.change, self.scope, self.chosen = network, change, scope, chosen
         self.on_step = on_step
-        self.said: list[Tensor] = []
+        self.step_logits: list[Tensor] = []
 
     def encode(self, source: Tensor, mask: Tensor | None = None):
         memory = self.network.encode(source, mask)
@@ -116,7 +116,7 @@ class Changed:
         if self.chosen(number, lambda: self.network.step(memory, inner, token).logits[0]):
             reweighs = reweigh_layers(self.network, self.change, self.scope, number)
         step = self.network.step(memory, inner, token, reweighs)
-        self.said.append(step.logits[0])
+        self.step_logits.append(step.logits[0])
         return step._replace(state=(numbers + 1, step.state))
 
     def force(self, memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
@@ -148,7 +148,7 @@ def at_steps(steps: Sequence[int] | None) -> Chosen:
 def where_first_choice(steps: Sequence[int] | None, is_such: Callable[[int], bool]) -> Chosen:
     """The steps, of those given, at which the first choice of the unchanged network is a piece of the wanted sort."""
 
-    def chosen(number: int, said: Callable[[], Tensor]) -> bool:
-        return (steps is None or number in steps) and is_such(int(decode.best(number, said()[None])))
+    def chosen(number: int, logits: Callable[[], Tensor]) -> bool:
+        return (steps is None or number in steps) and is_such(int(decode.best(number, logits()[None])))
 
     return chosen

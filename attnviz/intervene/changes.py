@@ -109,9 +109,9 @@ class Permuted(Change):
     seed: int = 0
 
     def __call__(self, weights, visible, place):
-        drawn = torch.Generator().manual_seed(hash((self.seed, *place)) & (2**63 - 1))
-        chance = torch.rand(weights.shape, generator=drawn).masked_fill(~visible, torch.inf)
-        moved = weights.gather(-1, chance.argsort(-1))  # visible tokens in a random order, then the hidden ones
+        generator = torch.Generator().manual_seed(hash((self.seed, *place)) & (2**63 - 1))
+        order = torch.rand(weights.shape, generator=generator).masked_fill(~visible, torch.inf)
+        moved = weights.gather(-1, order.argsort(-1))  # visible tokens in a random order, then the hidden ones
         if visible.all():  # most often, and a second sort takes as long as the first
             return moved
         ordered = (~visible).to(torch.uint8).argsort(dim=-1, stable=True)  # the same in their own order
@@ -246,9 +246,11 @@ def evenly(chosen: Tensor, like: Tensor) -> Tensor:
 
 def shared(weights: Tensor, chosen: Tensor) -> Tensor:
     """The weights of the chosen keys divided by their sum; equal weights where this sum is 0."""
-    kept = weights * chosen
-    total = kept.sum(-1, keepdim=True)
-    return torch.where(total > 0, kept / total.clamp(min=torch.finfo(weights.dtype).tiny), evenly(chosen, weights))
+    weight_of_chosen = weights * chosen
+    total = weight_of_chosen.sum(-1, keepdim=True)
+    return torch.where(
+        total > 0, weight_of_chosen / total.clamp(min=torch.finfo(weights.dtype).tiny), evenly(chosen, weights)
+    )
 
 
 KINDS: dict[str, type[Change]] = {

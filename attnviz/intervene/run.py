@@ -113,7 +113,7 @@ def forced_with_logits(
     """The trace of a forced text, and the logits of its steps (T, V)."""
     changed = Changed(model.model, change, scope, at_steps(steps), on_step)
     trace = _changed(model, changed).trace(text, target)
-    return trace, torch.stack(changed.said)
+    return trace, torch.stack(changed.step_logits)
 
 
 def free_text(model: Translator, text: str, change: Change, scope: Scope, on_step: OnStep) -> Trace:
@@ -205,8 +205,8 @@ def _projected(network: nn.Module, waiting: list[tuple[int, DecoderStep, Tensor]
     ones. The output matrix is by far the largest; it is laid out for the product once for all these."""
     with OneDNN():
         logits = network.logits(torch.cat([readouts for _, _, readouts in waiting])).split(len(waiting[0][2]))
-    for (step, unchanged, _), each in zip(waiting, logits):
-        both = each.unflatten(0, (rows + 1, -1))
+    for (step, unchanged, _), step_logits in zip(waiting, logits):
+        both = step_logits.unflatten(0, (rows + 1, -1))
         yield StepEffect(step, unchanged.cross, both[0], both[1:])
 
 
@@ -290,8 +290,8 @@ def words(trace: Trace) -> tuple[Word, ...]:
         if token.word is not None and token.end > token.start:
             start, end = spans.get(token.word, (token.start, token.end))
             spans[token.word] = min(start, token.start), max(end, token.end)
-    each = (Word(trace.text[start:end], start, end) for start, end in spans.values())
-    return tuple(word for word in each if word.text.strip())
+    listed = (Word(trace.text[start:end], start, end) for start, end in spans.values())
+    return tuple(word for word in listed if word.text.strip())
 
 
 @checked

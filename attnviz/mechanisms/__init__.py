@@ -159,8 +159,8 @@ def read(text: str) -> Mechanism:
     value = getattr(loaded, name, None)
     if not isinstance(value, Mechanism):
         names = [other for other, value in vars(loaded).items() if isinstance(value, Mechanism)]
-        there = f"its mechanisms are {', '.join(names)}" if names else "it defines no Mechanism"
-        raise ValueError(f"{file} has no mechanism {name}; {there}")
+        reason = f"its mechanisms are {', '.join(names)}" if names else "it defines no Mechanism"
+        raise ValueError(f"{file} has no mechanism {name}; {reason}")
     return add(value)
 
 

@@ -45,7 +45,7 @@ class Job:
         return len(self.wanted.ids) if self.wanted else source, source
 
 
-def kept(keep: Collection[str]) -> frozenset[str]:
+def parts_kept(keep: Collection[str]) -> frozenset[str]:
     """What to keep of each trace. ValueError unless it is a tuple or list of at least one entry of KEEP."""
     if not isinstance(keep, tuple | list | set | frozenset) or not keep or not all(name in KEEP for name in keep):
         raise ValueError(f"keep must be a tuple of some of {', '.join(KEEP)}; got {shown(keep)}")
@@ -112,7 +112,7 @@ def one_by_one(
     keep: Collection[str],
 ) -> Iterator[Result | TextError]:
     """The same for a model that reads one text at a time."""
-    wanted = kept(keep)
+    wanted = parts_kept(keep)
 
     def result(text: str, target: str | None) -> Result | TextError:
         try:

@@ -51,10 +51,10 @@ def names(root: Path | None = None) -> list[str]:
     """Names (`pair/mechanism`) of the checkpoints below a folder, or of all `roots`, damaged ones included, in a stable
     order."""
     folders = roots() if root is None else (Path(root),)
-    there = {
+    existing = {
         path.parent.relative_to(folder).as_posix() for folder in folders for path in folder.glob("*/*/config.json")
     }
-    return sorted(there)
+    return sorted(existing)
 
 
 def available(root: str | Path | None = None) -> list[str]:
@@ -64,19 +64,19 @@ def available(root: str | Path | None = None) -> list[str]:
 
 def missing(name: str, root: Path | None = None) -> CheckpointError:
     """The error for a name that no checkpoint has: where it was searched, what is there, and what to do."""
-    there, folders = names(root), roots() if root is None else (Path(root),)
-    similar = difflib.get_close_matches(name, there, n=1, cutoff=0.8)
+    existing, folders = names(root), roots() if root is None else (Path(root),)
+    similar = difflib.get_close_matches(name, existing, n=1, cutoff=0.8)
     guess = f"; did you mean {similar[0]}" if similar else ""
     return CheckpointError(
         f"no checkpoint {name!r:.80} in {', '.join(map(short, folders))}{guess}; available: "
-        f"{_listed(there)}; another folder is given as root, or in {SETTING}"
+        f"{_listed(existing)}; another folder is given as root, or in {SETTING}"
     )
 
 
-def _listed(there: list[str]) -> str:
+def _listed(existing: list[str]) -> str:
     """Names, as many as a sentence takes."""
-    text = ", ".join(there) or "none"
-    return text if len(text) <= LISTED else f"{text[:LISTED].rpartition(',')[0]}, … ({len(there)} in all)"
+    text = ", ".join(existing) or "none"
+    return text if len(text) <= LISTED else f"{text[:LISTED].rpartition(',')[0]}, … ({len(existing)} in all)"
 
 
 def read_json(path: Path) -> dict:
@@ -134,8 +134,8 @@ def read_card(name: str, root: Path = ROOT) -> dict:
 def _progress(run: Path) -> dict[str, int]:
     """How far a saved training run has come; {} where it does not say."""
     try:
-        said = json.loads(weights_header.metadata(run)["json"])
-        return {"epochs": len(said["history"]), "of": int(said["settings"]["epochs"])}
+        record = json.loads(weights_header.metadata(run)["json"])
+        return {"epochs": len(record["history"]), "of": int(record["settings"]["epochs"])}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
 

@@ -48,7 +48,7 @@ class Classifier(Trained):
         with torch.inference_mode():
             verdict = self.model(torch.tensor([source.ids]))
         given = int(verdict.logits.argmax()) if target is None else self.labels.index(target)
-        kept = probabilities.of_sentence(verdict.logits, [given], self.output, len(self.labels))
+        token_probabilities = probabilities.of_sentence(verdict.logits, [given], self.output, len(self.labels))
         maps = [AttentionMap("cross", 0, verdict.pooling.numpy())]  # (1, 1, S): one head, one query
         maps += [AttentionMap("encoder", layer, weights[0].numpy()) for layer, weights in enumerate(verdict.maps)]
         label = Token(self.labels[given], 0, len(self.labels[given]), word=0)
@@ -60,8 +60,8 @@ class Classifier(Trained):
             forced=target is not None,
             source=source.tokens,
             target=(label,),
-            log_probs=kept.log_probs,
-            alternatives=kept.alternatives,
+            log_probs=token_probabilities.log_probs,
+            alternatives=token_probabilities.alternatives,
             maps=tuple(maps),
         )
 
@@ -82,7 +82,7 @@ class Classifier(Trained):
         """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
         batches.check_size(batch_size)
         self.check_beam(beam)
-        return batches.one_by_one(self.trace, texts, targets, batches.kept(keep))
+        return batches.one_by_one(self.trace, texts, targets, batches.parts_kept(keep))
 
 
 @torch.inference_mode()

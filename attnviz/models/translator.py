@@ -53,8 +53,8 @@ class Translator(Trained):
         job = Job(text, source, target, None if target is None else self.read(target, "target"))
         unrolled = self._unroll([job], beam)
         ids = unrolled.tokens[0].tolist()
-        kept = probabilities.of_sentence(unrolled.logits[0], ids, self.tokenizer.piece)
-        return self._trace(job, unrolled, self._said(job, ids), kept)
+        token_probabilities = probabilities.of_sentence(unrolled.logits[0], ids, self.tokenizer.piece)
+        return self._trace(job, unrolled, self._said(job, ids), token_probabilities)
 
     def traces(
         self,
@@ -76,7 +76,7 @@ class Translator(Trained):
         """
         check_beam(beam)
         batches.check_size(batch_size)
-        wanted = batches.kept(keep)
+        wanted = batches.parts_kept(keep)
         jobs = batches.jobs(self.read, texts, targets)
         return batches.in_order(jobs, lambda batch: self._run(batch, beam, wanted), batch_size)
 
@@ -133,21 +133,21 @@ class Translator(Trained):
         unrolled = self._unroll(jobs, beam)
         ends = [decode.limit(len(job.source.ids)) if job.wanted is None else MOST_PIECES for job in jobs]
         steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # a longer neighbour does not let one ramble on
-        said = [self._said(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]
+        outputs = [self._said(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]
         weightless = replace(
             unrolled, cross=[], encoder=[], decoder=[]
         )  # who waits for log-probabilities holds no maps
-        kept = partial(self._kept, weightless, steps, "maps" in keep)
+        read_out = partial(self._kept, weightless, steps, "maps" in keep)
         if "maps" not in keep:
             later = unrolled.logits is None  # readouts may wait for whoever reads: they are small
-            log_probs = probabilities.when_read(kept, len(jobs)) if later else [each.log_probs for each in kept()]
-            return self._measured(jobs, unrolled, said, log_probs)
-        kept = kept()
+            log_probs = probabilities.when_read(read_out, len(jobs)) if later else [row.log_probs for row in read_out()]
+            return self._measured(jobs, unrolled, outputs, log_probs)
+        of_sentences = read_out()
         alone = (unrolled.sentence(i, n, len(job.source.ids)) for i, (job, n) in enumerate(zip(jobs, steps)))
-        traces = [self._trace(*each) for each in zip(jobs, alone, said, kept)]
+        traces = [self._trace(*parts) for parts in zip(jobs, alone, outputs, of_sentences)]
         if "statistics" not in keep:
             return traces
-        return self._measured(jobs, unrolled, said, [each.log_probs for each in kept], traces)
+        return self._measured(jobs, unrolled, outputs, [row.log_probs for row in of_sentences], traces)
 
     def _kept(self, unrolled: Unrolled, steps: Sequence[int], alternatives: bool) -> list[TokenProbabilities]:
         """What traces keep of the probabilities of each sentence of a batch."""
@@ -162,27 +162,32 @@ class Translator(Trained):
         self,
         jobs: Sequence[Job],
         unrolled: Unrolled,
-        said: Sequence[tuple],
+        outputs: Sequence[tuple],
         log_probs: Sequence,
         traces: Sequence[Trace | None] = (),
     ) -> list[Measured]:
         maps = {kind: [weights.numpy() for weights in getattr(unrolled, kind)] for kind in KINDS}
-        statistics = measured.of_batch(maps, [(job.source.tokens, target) for job, (_, target) in zip(jobs, said)])
+        statistics = measured.of_batch(maps, [(job.source.tokens, target) for job, (_, target) in zip(jobs, outputs)])
         return [
             Measured(
                 **self._outline(job, *spelt), start=START, maps=shapes, values=values, probabilities=p, trace=trace
             )
-            for job, spelt, (shapes, values), p, trace in zip(jobs, said, statistics, log_probs, traces or repeat(None))
+            for job, spelt, (shapes, values), p, trace in zip(
+                jobs, outputs, statistics, log_probs, traces or repeat(None)
+            )
         ]
 
-    def _trace(self, job: Job, unrolled: Unrolled, said: tuple, kept: TokenProbabilities) -> Trace:
+    def _trace(self, job: Job, unrolled: Unrolled, output: tuple, token_probabilities: TokenProbabilities) -> Trace:
         maps = [
             AttentionMap(kind, layer, weights.numpy()[0])
             for kind in KINDS
             for layer, weights in enumerate(getattr(unrolled, kind))
         ]
         return Trace(
-            **self._outline(job, *said), log_probs=kept.log_probs, alternatives=kept.alternatives, maps=tuple(maps)
+            **self._outline(job, *output),
+            log_probs=token_probabilities.log_probs,
+            alternatives=token_probabilities.alternatives,
+            maps=tuple(maps),
         )
 
     def _outline(self, job: Job, translation: str, target: tuple[Token, ...]) -> dict:

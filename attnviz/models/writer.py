@@ -119,7 +119,7 @@ class Writer(Trained):
         """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
         batches.check_size(batch_size)
         self.check_beam(beam)
-        return batches.one_by_one(self.trace, texts, targets, batches.kept(keep))
+        return batches.one_by_one(self.trace, texts, targets, batches.parts_kept(keep))
 
     @torch.inference_mode()
     def log_prob(self, text: str, target: None = None) -> float:
@@ -200,7 +200,7 @@ class Writer(Trained):
         count = len(source.ids)
         begun = text[: source.tokens[-1].end] if len(written.ids) > count else text
         whole, tokens = self.tokenizer.spell_on(begun, source.tokens[-1], written.ids[count:])
-        kept = probabilities.of_sentence(written.logits, written.ids, self.tokenizer.piece)
+        token_probabilities = probabilities.of_sentence(written.logits, written.ids, self.tokenizer.piece)
         return Trace(
             model=self.name,
             mechanism=self.mechanism,
@@ -210,8 +210,8 @@ class Writer(Trained):
             complete=written.ids[-1] == EOS or len(written.ids) == count,
             source=source.tokens,
             target=(*source.tokens, *tokens),
-            log_probs=kept.log_probs,
-            alternatives=kept.alternatives,
+            log_probs=token_probabilities.log_probs,
+            alternatives=token_probabilities.alternatives,
             maps=tuple(AttentionMap("decoder", layer, weights.numpy()) for layer, weights in enumerate(written.maps)),
         )
 

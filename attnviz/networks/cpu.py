@@ -38,8 +38,8 @@ class Dropout(nn.Module):
         if not self.training or self.dropped == 0:
             return x
         words = torch.empty(-(-x.numel() // 8), dtype=torch.int64, device=x.device).random_(-(2**63), None)
-        kept = words.view(torch.uint8)[: x.numel()].view(x.shape) >= self.dropped
-        return x * kept.view(torch.uint8).to(x.dtype).mul_(256 / (256 - self.dropped))
+        stays = words.view(torch.uint8)[: x.numel()].view(x.shape) >= self.dropped
+        return x * stays.view(torch.uint8).to(x.dtype).mul_(256 / (256 - self.dropped))
 
     def extra_repr(self) -> str:
         return f"p={self.dropped}/256"

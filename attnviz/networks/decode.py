@@ -238,14 +238,14 @@ def sample(
     temperature : the logits are divided by it; below 1, probable tokens become more probable. The same seed gives the
     same translations.
     """
-    chance = np.random.default_rng(seed)  # the process of the models has no torch.Generator
+    generator = np.random.default_rng(seed)  # the process of the models has no torch.Generator
     open_rows = torch.arange(count, device=source.device)  # translations that have not ended
     memory = take_rows(model.encode(source), torch.zeros_like(open_rows))
     state, token = memory.state, source.new_full((count,), BOS)
     texts: list[list[int]] = [[] for _ in range(count)]
     for _ in range(min(LONGEST_SAMPLE, limit(source.shape[1]))):
         step = model.step(memory, state, token)
-        token = drawn(without(NEVER, step.logits / temperature), chance)
+        token = drawn(without(NEVER, step.logits / temperature), generator)
         for row, number in zip(open_rows.tolist(), token.tolist()):
             texts[row].append(number)
         left = (token != EOS).nonzero()[:, 0]
@@ -256,10 +256,10 @@ def sample(
     return texts
 
 
-def drawn(scores: Tensor, chance: np.random.Generator) -> Tensor:
+def drawn(scores: Tensor, generator: np.random.Generator) -> Tensor:
     """A token of each row of scores (B, V), from their softmax: where its running sum passes a random number."""
     sums = scores.double().softmax(dim=-1).cumsum(dim=-1)
-    places = torch.from_numpy(chance.random((len(scores), 1))).to(scores.device) * sums[:, -1:]
+    places = torch.from_numpy(generator.random((len(scores), 1))).to(scores.device) * sums[:, -1:]
     return torch.searchsorted(sums, places, right=True)[:, 0]
 
 

@@ -69,8 +69,8 @@ def allowed(logits: Tensor, how: Sampling, never: Sequence[int] = NEVER) -> Tens
 
 def chooser(how: Sampling, never: Sequence[int] = NEVER) -> Callable[[Tensor], int]:
     """A function from logits (V) to the id of a token, which draws its own random numbers. never : as of `allowed`."""
-    chance = np.random.default_rng(how.seed)
-    return lambda logits: int(drawn(allowed(logits, how, never).unsqueeze(0), chance)[0])
+    generator = np.random.default_rng(how.seed)
+    return lambda logits: int(drawn(allowed(logits, how, never).unsqueeze(0), generator)[0])
 
 
 def check_steps(steps: int) -> None:

@@ -167,8 +167,8 @@ def spacy_models() -> tuple[str, ...]:
     if importlib.util.find_spec("spacy") is None:
         return ()
     declared = {point.name for point in entry_points(group="spacy_models") if point.name.startswith("en_")}
-    there = declared | {SPACY_MODEL} if importlib.util.find_spec(SPACY_MODEL) else declared
-    return tuple(sorted(there, key=lambda name: (name != SPACY_MODEL, name)))
+    models = declared | {SPACY_MODEL} if importlib.util.find_spec(SPACY_MODEL) else declared
+    return tuple(sorted(models, key=lambda name: (name != SPACY_MODEL, name)))
 
 
 @checked

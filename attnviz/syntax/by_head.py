@@ -92,17 +92,19 @@ def _tallies(trace: Trace, parse: Parse, kind: str) -> Iterator[tuple[tuple, np.
         largest = _largest(weights, visible)
         for label in RELATIONS:
             for direction in DIRECTIONS:
-                asked = [
+                answerable = [
                     Question(query, right)
                     for query, answers in questions(parse, label, direction)
                     if (right := frozenset(word for word in answers if visible[query, word]))
                 ]
-                if not asked:
+                if not answerable:
                     continue
-                guesses = np.array([[query + offset in right for offset in offsets] for query, right in asked]).sum(0)
+                guesses = np.array(
+                    [[query + offset in right for offset in offsets] for query, right in answerable]
+                ).sum(0)
                 for head, row in enumerate(largest):
-                    hits = sum(row[query] in right for query, right in asked)
-                    yield (attention.layer, head, label, direction), np.array([len(asked), hits, *guesses])
+                    hits = sum(row[query] in right for query, right in answerable)
+                    yield (attention.layer, head, label, direction), np.array([len(answerable), hits, *guesses])
 
 
 def _on_words(trace: Trace, parse: Parse, attention: AttentionMap) -> tuple[np.ndarray, np.ndarray]:

@@ -136,8 +136,8 @@ def _without_padding(weights, rows: np.ndarray, columns: np.ndarray, rest: str |
             f"weights of {name} must have {len(rows)} queries and {len(columns)} keys, padding included; got shape "
             f"{weights.shape}"
         )
-    kept = weights[:, rows]
-    lost = kept[..., ~columns].sum(-1)
+    real_queries = weights[:, rows]
+    lost = real_queries[..., ~columns].sum(-1)
     if rest is None and (lost > 0.01).any():
         head, query = np.argwhere(lost > 0.01)[0]
         raise ValueError(
@@ -145,7 +145,7 @@ def _without_padding(weights, rows: np.ndarray, columns: np.ndarray, rest: str |
             'model was run without its attention mask. Run it with one, or use rest="sink" to show this weight in a '
             "column of its own"
         )
-    return kept[..., columns]
+    return real_queries[..., columns]
 
 
 def _strings(name: str, tokens) -> list[str]:
@@ -206,8 +206,8 @@ def _tokens(
     it to the one before."""
     tokens, text, before = [], "", None
     numbers = list(range(len(texts))) if words is None else words
-    for piece, word, kept in zip(texts, numbers, real):
-        if not kept:
+    for piece, word, is_real in zip(texts, numbers, real):
+        if not is_real:
             continue
         if piece in special or word is None:
             tokens.append(Token(piece, len(text), len(text), special=True))

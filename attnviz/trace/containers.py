@@ -203,8 +203,8 @@ def _float8(fraction: int, bias: int) -> np.ndarray:
 
 def texts_of(named: dict) -> tuple[dict, dict]:
     """The arrays of a file, and what else it says (`tokens`, `target`, …)."""
-    said = {name: named[name] for name in _TEXTS if name in named}
-    arrays = {name: value for name, value in named.items() if name not in said}
+    texts = {name: named[name] for name in _TEXTS if name in named}
+    arrays = {name: value for name, value in named.items() if name not in texts}
     if set(arrays) == {"weights"}:
         arrays = arrays["weights"]
-    return arrays, said
+    return arrays, texts

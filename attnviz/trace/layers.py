@@ -206,8 +206,8 @@ def unrounded(weights: np.ndarray, dtype: str, sink: bool) -> tuple[np.ndarray, 
     for name, step in ways:
         if (off <= step.sum(-1, keepdims=True) * (1 + 1e-6)).all():
             scaled = weights / np.maximum(sums, 1) if sink else weights / np.where(sums == 0, 1, sums)
-            said = f"The weights were rounded to {name}: rows summed to {sums.min():.4f} up to {sums.max():.4f}, "
-            return scaled, f"{said}and each was divided by its sum." if off.max() > TOLERANCE else ""
+            rounded = f"The weights were rounded to {name}: rows summed to {sums.min():.4f} up to {sums.max():.4f}, "
+            return scaled, f"{rounded}and each was divided by its sum." if off.max() > TOLERANCE else ""
     return weights, ""
 
 

@@ -219,7 +219,7 @@ def step(column: Column, index: int) -> str:
     if column.grid and column.grid.kind == "encoder":
         return f'<p class="step">Source token {index + 1}: {in_language(token, column.languages.source, "b")}</p>'
     log_probs = column.shown.log_probs  # <eos> is last, so hiding it moves no step
-    chance = f" with probability {math.exp(log_probs[index]):.3f}" if log_probs else ""
+    likely = f" with probability {math.exp(log_probs[index]):.3f}" if log_probs else ""
     others = " ".join(  # with a space, where the line may break
         f"<i>{in_language(labels.plain(other.text), language)} {other.probability:.3f}</i>"
         for other in column.shown.alternatives[index]
@@ -229,7 +229,7 @@ def step(column: Column, index: int) -> str:
         else ""
     )
     place = f" · predicted place {column.windows[index][0] + 1:.1f}" if column.windows else ""
-    return f'<p class="step">{in_language(token, language, "b")}{chance}{place}<span class="others">{others}</span></p>'
+    return f'<p class="step">{in_language(token, language, "b")}{likely}{place}<span class="others">{others}</span></p>'
 
 
 def left_out(scene: CompareScene) -> str:
@@ -284,10 +284,10 @@ def _although_blurred(grid: Grid, share: float) -> str:
 def _how_measured(trace: Trace, grid: Grid, entropy: float) -> str:
     """What was measured, where that is not the map that is drawn."""
     heads = sum(attention.weights.shape[0] for attention in trace.maps if attention.kind == "cross")
-    each = f" (each of its {heads} cross-attention heads alone, then the mean)" if heads > 1 else ""
+    which_heads = f" (each of its {heads} cross-attention heads alone, then the mean)" if heads > 1 else ""
     if not np.isfinite(drawn := _drawn_entropy(grid)) or f"{drawn:.2f}" == f"{entropy:.2f}":
-        return each
-    why = each or " (of pieces, with special tokens)"
+        return which_heads
+    why = which_heads or " (of pieces, with special tokens)"
     return f"{why}; the map as drawn has {drawn:.2f}"
 
 

@@ -117,8 +117,8 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
 
 def _judgements(current: CompareScene) -> dict[str, Judgement]:
     """model -> how usual its translation is for it; only of models that have thresholds."""
-    judged = {column.trace.model: judgement(column.trace) for column in current.columns}
-    return {model: each for model, each in judged.items() if each is not None}
+    judged = ((column.trace.model, judgement(column.trace)) for column in current.columns)
+    return {model: its_judgement for model, its_judgement in judged if its_judgement is not None}
 
 
 def _confidence(model: str, judged: Judgement) -> pd.DataFrame:

@@ -55,7 +55,7 @@ def references(current: CompareScene) -> References:
         if column.grid.kind == "cross"
         and (not column.mechanism.multi_head or (column.grid.head is None and _is_last(column)))
     }
-    return {name: each for name, each in levels.items() if each}
+    return {name: level for name, level in levels.items() if level}
 
 
 def _baselines(trace: Trace, statistics: tuple[str, ...]) -> dict[str, dict[str, float]]:

@@ -12,7 +12,7 @@ import torch
 from attnviz import faithfulness
 from attnviz.faithfulness import CHANGES, Subject, agreement, spread_of_tau
 from attnviz.faithfulness.attributions import POINTS
-from attnviz.faithfulness.sentence import INTEGRATED, METHODS, ORDERS, Tested, attributed, orders
+from attnviz.faithfulness.sentence import INTEGRATED, METHODS, ORDERS, Results, attributed, orders
 from attnviz.figures import heatmap, labels
 from attnviz.figures.faithfulness import agreement_bars, erasure_curves, saliency, variation_by_weight
 from attnviz.figures.wording import signed
@@ -41,10 +41,10 @@ LIMITS = (
 
 @dataclass(frozen=True, eq=False)
 class FaithfulnessTests:
-    """`tested` without integrated gradients of all tokens, which take seconds: the page has them for one step."""
+    """`results` without integrated gradients of all tokens, which take seconds: the page has them for one step."""
 
     subject: Subject
-    tested: Tested
+    results: Results
 
 
 class RunningTests:
@@ -81,8 +81,8 @@ class RunningTests:
                 return
             if self.done == STAGES:
                 subject, preserved, variation, (attributions, agreement), erased = self._results
-                tested = Tested(preserved, variation, attributions, agreement, erased)
-                self.tests = FaithfulnessTests(subject, tested)
+                results = Results(preserved, variation, attributions, agreement, erased)
+                self.tests = FaithfulnessTests(subject, results)
 
     def _stage(self, on_step: Callable[[], None]):
         """The result of the next stage."""
@@ -121,8 +121,8 @@ class Attributed:
 def attribution(column: Column, tests: FaithfulnessTests, method: str, steps: Steps) -> Attributed:
     """Integrated gradients of all tokens take about a second; the others are there. steps : receives progress."""
     if method != INTEGRATED:
-        means_frame = tests.tested.agreement
-        return Attributed(method, tests.tested.attributions[method], means_frame[means_frame["method"] == method])
+        means_frame = tests.results.agreement
+        return Attributed(method, tests.results.attributions[method], means_frame[means_frame["method"] == method])
     gradients, target = caches.integrated(column, steps), tests.subject.trace.target
     means_frame = agreement(tests.subject.attention, {method: gradients.values}, target)
     worst = int(np.abs(gradients.delta).argmax())
@@ -151,7 +151,7 @@ class FaithfulnessResults:
     @property
     def agreement(self) -> pd.DataFrame:
         """Of all methods, also of one that is computed only when it is chosen."""
-        frames = [self.tests.tested.agreement, self.attributed.agreement]
+        frames = [self.tests.results.agreement, self.attributed.agreement]
         return pd.concat(frames, ignore_index=True).drop_duplicates(["step", "method"])
 
     @property
@@ -163,7 +163,7 @@ class FaithfulnessResults:
 def results_cells(results: Sequence[FaithfulnessResults], dark: bool) -> list[Cell]:
     """Row by row: changed attention, erased tokens, attention, attributions beside it, and how far both agree."""
     rows = (
-        lambda of: _cell(of, "changed attention", variation_by_weight(of.tests.tested.variation, dark=dark), dark),
+        lambda of: _cell(of, "changed attention", variation_by_weight(of.tests.results.variation, dark=dark), dark),
         lambda of: _cell(of, "erased source tokens", erasure_curves(_named_orders(of), dark=dark), dark),
         lambda of: _cell(of, "attention, mean of all layers and heads", heatmap(of.grid, dark=dark), dark),
         lambda of: _attributions_cell(of, dark),
@@ -190,7 +190,7 @@ def _agreement_cell(of: FaithfulnessResults, dark: bool) -> Cell:
 
 def _named_orders(of: FaithfulnessResults) -> dict[str, pd.DataFrame]:
     """Erasure by orders with their names for readers."""
-    return {METHODS.get(name, name): means_frame for name, means_frame in of.tests.tested.erased.items()}
+    return {METHODS.get(name, name): means_frame for name, means_frame in of.tests.results.erased.items()}
 
 
 def tables_of(results: Sequence[FaithfulnessResults], every: bool) -> str:
@@ -202,7 +202,7 @@ def tables_of(results: Sequence[FaithfulnessResults], every: bool) -> str:
 
 
 def _preserved_table(of: FaithfulnessResults) -> str:
-    shares = of.tests.tested.preserved.groupby(["change", "kind"])["preserved"].mean().unstack()
+    shares = of.tests.results.preserved.groupby(["change", "kind"])["preserved"].mean().unstack()
     kinds = [kind for kind in ("function", "content", "other") if kind in shares]
     rows = [
         (change.title, [tables.cell(100 * float(shares.loc[str(change), kind]), ".0f") for kind in kinds])
@@ -248,7 +248,7 @@ def _token_table(of: FaithfulnessResults) -> str:
 
 def _variation_table(of: FaithfulnessResults) -> str:
     names = {"max_weight": "maximum weight", "median": "permuted, median", "uniform": "uniform"}
-    means_frame = of.tests.tested.variation
+    means_frame = of.tests.results.variation
     rows = [
         (f"{step + 1} {labels.plain(token)}", [tables.cell(value, ".3f") for value in row])
         for step, token, row in zip(means_frame["step"], means_frame["token"], means_frame[[*names]].to_numpy())
@@ -260,7 +260,7 @@ def _variation_table(of: FaithfulnessResults) -> str:
 def _erasure_table(of: FaithfulnessResults) -> str:
     rows = []
     for order in ORDERS:
-        means = of.tests.tested.erased[order].groupby("share")[["comprehensiveness", "sufficiency"]].mean()
+        means = of.tests.results.erased[order].groupby("share")[["comprehensiveness", "sufficiency"]].mean()
         rows += [
             (f"{METHODS.get(order, order)}, {share:.0%} of the tokens", [f"{value:.3f}" for value in row])
             for share, row in zip(means.index, means.to_numpy())
@@ -281,7 +281,7 @@ def _maps_tables(of: FaithfulnessResults) -> str:
 
 def means_frame(of: FaithfulnessResults) -> pd.DataFrame:
     """One row per measure, as it is saved: its mean over target tokens, and of how many."""
-    sums = of.tests.tested.sums
+    sums = of.tests.results.sums
     rows = [(of.column.model, name, total / count, count) for name, (total, count) in sums.items() if count]
     return pd.DataFrame(rows, columns=["model", "measure", "mean", "tokens"])
 
@@ -299,7 +299,7 @@ def verdict(column: Column, tests: FaithfulnessTests, attributed: Attributed) ->
 
 
 def _permuted_words(tests: FaithfulnessTests) -> str:
-    moved, uniform = (tests.tested.variation[name].mean() for name in ("median", "uniform"))
+    moved, uniform = (tests.results.variation[name].mean() for name in ("median", "uniform"))
     return (
         f"Permuting attention at a step moves its next-token distribution by {moved:.2f} on average (the median of 100 "
         f"permutations). Uniform attention moves it by {uniform:.2f}. This is total variation: 0 is no change, 1 is "
@@ -309,7 +309,7 @@ def _permuted_words(tests: FaithfulnessTests) -> str:
 
 def _preserved_words(tests: FaithfulnessTests) -> str:
     """By kinds of words, where the language has a list of function words; else of all tokens."""
-    means_frame = tests.tested.preserved
+    means_frame = tests.results.preserved
     means_frame = means_frame[means_frame["change"] == "uniform"]
     counts = {kind: rows["preserved"] for kind, rows in means_frame.groupby("kind") if kind in (FUNCTION, CONTENT)}
     counts = counts or {"": means_frame["preserved"]}
@@ -321,7 +321,7 @@ def _preserved_words(tests: FaithfulnessTests) -> str:
 
 
 def _erased_words(tests: FaithfulnessTests) -> str:
-    own, chance = (tests.tested.erased[name]["comprehensiveness"].mean() for name in ("attention", "random"))
+    own, chance = (tests.results.erased[name]["comprehensiveness"].mean() for name in ("attention", "random"))
     return (
         "Deleting the source tokens with the largest weights lowers the probability of a token by "
         f"{own:.2f} on average. Deleting random tokens lowers it by {chance:.2f} (comprehensiveness, "
@@ -330,7 +330,7 @@ def _erased_words(tests: FaithfulnessTests) -> str:
 
 
 def _agreement_words(tests: FaithfulnessTests, attributed: Attributed) -> str:
-    random = tests.tested.agreement.groupby("method")["tau_b"].mean()["random"]
+    random = tests.results.agreement.groupby("method")["tau_b"].mean()["random"]
     spread = spread_of_tau(len(tests.subject.source))
     return (
         f"Attention and {attributed.title} order the source tokens with Kendall’s τ-b "

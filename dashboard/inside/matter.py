@@ -85,9 +85,9 @@ def show(current: InsideScene, dark: bool) -> None:
     for column, testing in under_way:
         if testing.problem:
             st.error(markdown(f"{column.title}: {sentence(testing.problem)}"), icon=":material/info:")
-    tested = [(column, testing.tests) for column, testing in under_way if testing.tests]
-    if tested:
-        _results(current, tested, both_tasks(tested, other, judged) if other else "", dark)
+    tested_columns = [(column, testing.tests) for column, testing in under_way if testing.tests]
+    if tested_columns:
+        _results(current, tested_columns, both_tasks(tested_columns, other, judged) if other else "", dark)
 
 
 def _finish(testings: list[RunningTests]) -> None:
@@ -109,7 +109,7 @@ def _finish(testings: list[RunningTests]) -> None:
     bar.empty()
 
 
-def _results(current: InsideScene, tested: list[TestedColumn], of_tasks: str, dark: bool) -> None:
+def _results(current: InsideScene, tested_columns: list[TestedColumn], of_tasks: str, dark: bool) -> None:
     """of_tasks : the comparison with the classifier, HTML."""
     above = st.container()
     method = st.segmented_control(
@@ -122,11 +122,11 @@ def _results(current: InsideScene, tested: list[TestedColumn], of_tasks: str, da
         bind="query-params",
         help="Integrated gradients of all target tokens take a second or two for each model.",
     )
-    shown = _attributed(tested, method)
+    shown = _attributed(tested_columns, method)
     with above:
         st.html("".join(faithfulness.verdict(of.column, of.tests, of.attributed) for of in shown))
         st.html(f'<p class="small caveat">{faithfulness.LIMITS}</p>')
-        st.html(percentiles(tested))
+        st.html(percentiles(tested_columns))
         st.html(of_tasks or "<p></p>")
     cells = faithfulness.results_cells(shown, dark)
     with st.container(key=f"tested{len(shown)}"):  # style.css: a column for each model
@@ -137,11 +137,14 @@ def _results(current: InsideScene, tested: list[TestedColumn], of_tasks: str, da
     downloads.csv_button("tests")
 
 
-def _attributed(tested: list[TestedColumn], method: str) -> list[FaithfulnessResults]:
+def _attributed(tested_columns: list[TestedColumn], method: str) -> list[FaithfulnessResults]:
     """The tests with the attributions of the chosen method; the page says how far they are."""
-    count = sum(-(-len(tests.subject.target) // AT_ONCE) for _, tests in tested)
+    count = sum(-(-len(tests.subject.target) // AT_ONCE) for _, tests in tested_columns)
     steps = Steps("Integrated gradients", count, "stop-gradients", _without_integrated)
-    shown = [FaithfulnessResults(column, tests, attribution(column, tests, method, steps)) for column, tests in tested]
+    shown = [
+        FaithfulnessResults(column, tests, attribution(column, tests, method, steps))
+        for column, tests in tested_columns
+    ]
     steps.end()
     return shown
 
@@ -150,9 +153,9 @@ def _without_integrated() -> None:
     st.session_state["method"] = GRADIENT
 
 
-def percentiles(tested: list[TestedColumn]) -> str:
+def percentiles(tested_columns: list[TestedColumn]) -> str:
     """A table, HTML: one row per measure, each model's value for the sentence and its percentile; and the source."""
-    study_rows = [(column, tests.tested.sums, measured(column.model)) for column, tests in tested]
+    study_rows = [(column, tests.results.sums, measured(column.model)) for column, tests in tested_columns]
     columns = [name for column, _, _ in study_rows for name in (column.title, "percentile")]
     rows = [
         (
@@ -222,12 +225,12 @@ def classifier(column: Column) -> ClassifiedText | None:
     return ClassifiedText(column.text) if ships and column.languages.source == "en" else None
 
 
-def both_tasks(tested: list[TestedColumn], classified: ClassifiedText, running: RunningTests) -> str:
+def both_tasks(tested_columns: list[TestedColumn], classified: ClassifiedText, running: RunningTests) -> str:
     """What the panel says of both tasks; HTML. running : the tests of the classifier, finished."""
     if running.tests is None:
         return ""
-    rows = [(column.title, column.model, tests.tested.sums) for column, tests in tested]
-    rows.append(("Sentiment classifier", classified.model, running.tests.tested.sums))
+    rows = [(column.title, column.model, tests.results.sums) for column, tests in tested_columns]
+    rows.append(("Sentiment classifier", classified.model, running.tests.results.sums))
     columns = [name for title, *_ in rows for name in (title, "many sentences")]
     cells = [
         (
@@ -241,7 +244,7 @@ def both_tasks(tested: list[TestedColumn], classified: ClassifiedText, running: 
         for measure, (words, form) in BOTH_TASKS.items()
     ]
     caption = "Translation against classification: this sentence, and the mean of the study with its 95% interval"
-    return f'<p class="what">{_verdict(tested, running)}</p>' + tables.table(caption, columns, cells)
+    return f'<p class="what">{_verdict(tested_columns, running)}</p>' + tables.table(caption, columns, cells)
 
 
 def _study_cells(sums: tuple[float, int] | None, rows: dict[str, dict], measure: str, form: str) -> list[str]:
@@ -253,13 +256,13 @@ def _study_cells(sums: tuple[float, int] | None, rows: dict[str, dict], measure:
     return [here, f"{value} ({low} to {high})"]
 
 
-def _verdict(tested: list[TestedColumn], running: RunningTests) -> str:
+def _verdict(tested_columns: list[TestedColumn], running: RunningTests) -> str:
     """Plain sentences on this text, and what they do not show."""
     label = escape(running.tests.subject.trace.translation)
-    stays = running.tests.tested.sums["preserved uniform all"][0] == 1
+    stays = running.tests.results.sums["preserved uniform all"][0] == 1
     shares = []
-    for column, tests in tested:
-        staying, count = tests.tested.sums["preserved uniform all"]
+    for column, tests in tested_columns:
+        staying, count = tests.results.sums["preserved uniform all"]
         shares.append(f"{escape(column.title)} keeps {staying:.0f} of {count} tokens")
     return (
         f"<b>Translation against classification.</b> {says('vashishth')} expect attention to matter in translation, "

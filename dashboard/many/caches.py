@@ -26,8 +26,8 @@ def run(names: Sequence[str], given: Given, forced: bool) -> Run:
     def made() -> Run:
         return _ALIVE.get(key) or Run(names, given.records, forced, _statistics, _links(names))
 
-    _ALIVE[key] = kept = models.keep(("run", *key), made, lambda run: run.bytes)
-    return kept
+    _ALIVE[key] = shared = models.keep(("run", *key), made, lambda run: run.bytes)
+    return shared
 
 
 def named_file(typed: str, stamp: tuple, most: int) -> Given:

@@ -46,12 +46,12 @@ def output(trace: Trace, language: str, piece: str = "piece", name: str = "") ->
     text = in_language(trace.translation, language) if trace.translation else "<i>empty: the model ended at once</i>"
     how = "forced; " if trace.forced else ""
     cut = "" if trace.complete else " · cut at the length limit"
-    chance = "no log-probability in this trace"
+    log_prob = "no log-probability in this trace"
     if trace.log_probs:
         per_piece = number(trace.log_prob / len(trace.log_probs))
-        chance = f"log-probability {number(trace.log_prob)} ({per_piece} per {piece})"
+        log_prob = f"log-probability {number(trace.log_prob)} ({per_piece} per {piece})"
     whose = name and f' aria-label="{escape(name)} writes"'
-    return f'<p class="said" role="status"{whose}>{text}<br><small>{how}{chance}{cut}</small></p>'
+    return f'<p class="said" role="status"{whose}>{text}<br><small>{how}{log_prob}{cut}</small></p>'
 
 
 def source(trace: Trace, file: str) -> str:

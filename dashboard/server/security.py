@@ -152,9 +152,9 @@ class Guard:
         hosts, origins = given.getlist("host"), given.getlist("origin")
         name = _split(hosts[0])[0] if len(hosts) == 1 else None
         if name is None or (name not in self.names and ANY not in self.names):
-            asked = repr(", ".join(hosts)[:QUOTED]) if hosts else "no name at all"
+            for_whom = repr(", ".join(hosts)[:QUOTED]) if hosts else "no name at all"
             return (
-                f"this server answers requests for {', '.join(sorted(self.names))}, and this one is for {asked}. "
+                f"this server answers requests for {', '.join(sorted(self.names))}, and this one is for {for_whom}. "
                 f"Whoever runs the server can add a name with the environment variable {SETTING}."
             )
         if origins and changes and (len(origins) > 1 or not self._is_own(origins[0], hosts[0], name)):
@@ -172,13 +172,13 @@ class Guard:
         the port that needs no number.
         """
         scheme, _, netloc = origin.lower().partition("://")  # nothing comes after the name and the port
-        asked, port = _split(netloc)
-        if scheme not in ("http", "https") or asked is None:
+        origin_name, port = _split(netloc)
+        if scheme not in ("http", "https") or origin_name is None:
             return False
         default = _PORTS[scheme]
-        if asked == name:
+        if origin_name == name:
             return (port or default) == (_split(host)[1] or default)
-        return asked in self.names - LOCAL and (port or default) == default
+        return origin_name in self.names - LOCAL and (port or default) == default
 
     async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -240,10 +240,10 @@ def _for_the_page(scope: Scope) -> list[tuple[bytes, bytes]]:
     that Streamlit needs, where it is written as Streamlit writes it: a cookie in quotes costs Python before 3.11.10
     time with the square of its length (CVE-2024-7592).
     """
-    kept = [pair for pair in scope["headers"] if pair[0] != b"cookie"]
+    headers = [pair for pair in scope["headers"] if pair[0] != b"cookie"]
     if scope["type"] == "websocket":
-        kept = [pair for pair in kept if pair[0] != b"origin"]
+        headers = [pair for pair in headers if pair[0] != b"origin"]
     cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
     if token := _COOKIE.search(cookies):
-        kept.append((b"cookie", token[1]))
-    return kept
+        headers.append((b"cookie", token[1]))
+    return headers

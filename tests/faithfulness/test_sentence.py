@@ -11,7 +11,7 @@ from attnviz.faithfulness.sentence import QUANTILES, percentile
 
 def test_the_sums_are_those_of_the_frames(root):
     subject = faithfulness.subject(attnviz.load("en-fr/bahdanau", root), "The black dog runs.", "Le chien noir court.")
-    sentence = sentences.tested(subject)
+    sentence = sentences.results(subject)
     total, count = sentence.sums["variation median"]
     assert count == len(subject.target) and total == pytest.approx(sentence.variation["median"].sum())
     total, count = sentence.sums["comprehensiveness attention"]

@@ -248,8 +248,10 @@ class _Page:
         more = self.numbered(0, count, count).height - self.head(self.lines).height
         room = fit.height - (fit.margins.top + fit.margins.bottom) * fit.px - more
         number = math.ceil(count / max(int(room / line(self.style)), 1))
-        each = math.ceil(count / number)
-        return [(first, min(first + each, count)) for first in range(0, count, each)] if number <= _PAGES else []
+        rows_each = math.ceil(count / number)
+        return (
+            [(first, min(first + rows_each, count)) for first in range(0, count, rows_each)] if number <= _PAGES else []
+        )
 
     def continued(self, fits: list[Fit], cuts: list[tuple[int, int]]) -> tuple[Figure, ...]:
         """The sheets of a PDF, each with its rows of the map. fits, cuts : as of `cuts`."""

@@ -130,16 +130,16 @@ def spread(canvas: Canvas, name: str, layout: dict, texts: Sequence[str], length
     size = (_TOKENS if tokens else layout.get("tickfont", {}).get("size", 12)) * canvas.px
     least = min(canvas.style.least if tokens or name == "y" else LEAST, size)
     lines = max((text.count("\n") + 1 for text in texts), default=1)
-    each = length / max(len(texts), 1)
+    room_each = length / max(len(texts), 1)
     angle = -(layout.get("tickangle") or 0)
     if tokens:
-        angle = _SLANTED if each * math.sin(math.radians(_SLANTED)) >= _LEADING * size * lines else 90
+        angle = _SLANTED if room_each * math.sin(math.radians(_SLANTED)) >= _LEADING * size * lines else 90
     if name[0] == "x" and not angle:
         taken = letters.widest((line for text in texts for line in text.split("\n")), 1) + _BESIDE
     else:
         taken = _LEADING * lines / (math.sin(math.radians(angle)) if angle else 1)  # of the axis, in sizes of the type
-    every = max(1, math.ceil(least * taken / each - 1e-6))
-    return Names(min(size, max(least, every * each / taken)), every, angle)
+    every = max(1, math.ceil(least * taken / room_each - 1e-6))
+    return Names(min(size, max(least, every * room_each / taken)), every, angle)
 
 
 def line(style: Style) -> float:

@@ -211,7 +211,7 @@ def fitted_head(lines: Sequence[str], size: float, least: float, room: float, mo
     type, and of the smallest. Call it with the settings of the sheet."""
     lines = [" ".join(clean(line.replace("\t", " ")).split("\n")) for line in lines]
     wide = [width(line, 1, "normal" if place else "bold") for place, line in enumerate(lines)]
-    while size > least and LEADING * size * sum(max(each * size / room, 1) for each in wide) > most:
+    while size > least and LEADING * size * sum(max(length * size / room, 1) for length in wide) > most:
         size = max(least, size * _SMALLER)
     while True:
         folded = [_wrapped(line, room, size, not place) for place, line in enumerate(lines)]

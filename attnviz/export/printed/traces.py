@@ -86,8 +86,8 @@ def _numbers(canvas: Canvas, panel: Axes, trace: dict, shades: np.ndarray) -> No
         side * canvas.px / max(count, 1) for side, count in zip(canvas.size(panel), (shades.shape[1], shades.shape[0]))
     )
     longest = letters.widest((text for texts in trace["text"] for text in texts if text), 1)
-    asked = trace.get("textfont", {}).get("size", _TEXT_SIZE) * canvas.px
-    size = min(asked, 0.9 * wide / max(longest, 0.1), 0.8 * high)
+    own_size = trace.get("textfont", {}).get("size", _TEXT_SIZE) * canvas.px
+    size = min(own_size, 0.9 * wide / max(longest, 0.1), 0.8 * high)
     if size < LEAST:
         return
     for row, texts in enumerate(trace["text"]):
@@ -121,12 +121,12 @@ def _values(canvas: Canvas, panel: Axes, trace: dict, tops: Sequence[tuple[float
     texts = [plain(text) if text and np.isfinite(top[1]) else "" for text, top in zip(trace.get("text") or (), tops)]
     if not any(texts):
         return
-    asked = trace.get("textfont", {}).get("size", _TEXT_SIZE) * canvas.px
+    own_size = trace.get("textfont", {}).get("size", _TEXT_SIZE) * canvas.px
     room = canvas.size(panel)[0] * canvas.px / max(len(tops), 1)
-    size = min(asked, 0.95 * room / letters.widest(texts, 1)) if sum(map(bool, texts)) > 1 else asked
+    size = min(own_size, 0.95 * room / letters.widest(texts, 1)) if sum(map(bool, texts)) > 1 else own_size
     if size < LEAST:
         highest = max((place for place, text in enumerate(texts) if text), key=lambda place: tops[place][1])
-        texts, size = [text if place == highest else "" for place, text in enumerate(texts)], asked
+        texts, size = [text if place == highest else "" for place, text in enumerate(texts)], own_size
     for top, text in zip(tops, texts):
         if text:
             look = dict(ha="center", va="bottom", size=size, color=canvas.style.colors.text, parse_math=False)

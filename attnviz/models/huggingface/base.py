@@ -128,7 +128,7 @@ class HuggingFaceModel:
         """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
         batches.check_size(batch_size)
         self.check_beam(beam)
-        return batches.one_by_one(partial(self.trace, beam=beam), texts, targets, batches.kept(keep))
+        return batches.one_by_one(partial(self.trace, beam=beam), texts, targets, batches.parts_kept(keep))
 
     def check_beam(self, beam: int) -> None:
         """ValueError for a beam that this model does not take."""

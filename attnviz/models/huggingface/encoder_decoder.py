@@ -32,7 +32,9 @@ class EncoderDecoderModel(HuggingFaceModel):
             wanted = self.read(target, target=True)
             ids, translation, tokens = list(wanted.ids), target, wanted.tokens
         output = self.run(source.ids, decoder_input_ids=torch.tensor([[self.start, *ids[:-1]]]))
-        kept = probabilities.of_sentence(output.logits[0], ids, partial(tokenization.name, self.tokenizer))
+        token_probabilities = probabilities.of_sentence(
+            output.logits[0], ids, partial(tokenization.name, self.tokenizer)
+        )
         return Trace(
             model=self.name,
             mechanism=self.mechanism,
@@ -41,8 +43,8 @@ class EncoderDecoderModel(HuggingFaceModel):
             forced=target is not None,
             source=source.tokens,
             target=tokens,
-            log_probs=kept.log_probs,
-            alternatives=kept.alternatives,
+            log_probs=token_probabilities.log_probs,
+            alternatives=token_probabilities.alternatives,
             maps=self.maps(output),
             complete=target is not None or len(ids) < self.most_steps,
             start=Token(tokenization.name(self.tokenizer, self.start), 0, 0, special=True),

@@ -148,11 +148,11 @@ def _check_counts(name: str, settings: dict, rows: int) -> None:
 
 def _settings(content: dict) -> dict:
     """The settings of a tokenizer without paths; a limit of length below 1 is left out."""
-    kept = {key: value for key, value in content.items() if not _NAMES_A_FILE.search(key)}
-    longest = kept.get("model_max_length")
+    safe = {key: value for key, value in content.items() if not _NAMES_A_FILE.search(key)}
+    longest = safe.get("model_max_length")
     if isinstance(longest, bool) or not isinstance(longest, int | float) or not longest >= 1:
-        kept.pop("model_max_length", None)
-    return kept
+        safe.pop("model_max_length", None)
+    return safe
 
 
 def _json(path: Path, name: str = "") -> dict:

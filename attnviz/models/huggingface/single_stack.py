@@ -103,8 +103,10 @@ class SingleStackModel(HuggingFaceModel):
 
     def _prediction(self, position: int, number: int, logits: Tensor) -> Prediction:
         """logits (V) of the token at `position`, whose id is `number`."""
-        kept = probabilities.of_sentence(logits.unsqueeze(0), [number], partial(tokenization.name, self.tokenizer))
-        return Prediction(position, kept.log_probs[0], kept.alternatives[0])
+        token_probabilities = probabilities.of_sentence(
+            logits.unsqueeze(0), [number], partial(tokenization.name, self.tokenizer)
+        )
+        return Prediction(position, token_probabilities.log_probs[0], token_probabilities.alternatives[0])
 
     def _next(self, source: Tokens) -> Iterator[tuple[int, Tensor]]:
         """Position and logits (V) of each token but the first."""

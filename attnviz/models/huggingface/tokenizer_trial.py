@@ -37,12 +37,12 @@ class Trial:
         self._keep, self._lock = keep, threading.Lock()  # the files are there as long as this is
         self._process: subprocess.Popen | None = None
 
-    def ask(self, **asked: str | list[int]) -> None:
+    def ask(self, **question: str | list[int]) -> None:
         """Wait until the process has answered. Raises TokenizerError when it fails or takes too long."""
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 self._start()
-            answer = self._answer(json.dumps(asked), SECONDS * 2)
+            answer = self._answer(json.dumps(question), SECONDS * 2)
         if answer != "ok":
             raise TokenizerError(answer)
 
@@ -164,10 +164,10 @@ def main(kind: str, place: str) -> None:
     print("ok", flush=True)
     for line in sys.stdin:
         _limit_time()
-        asked = json.loads(line)
+        question = json.loads(line)
         try:
             with contained():
-                count = read(asked["text"]) if "text" in asked else spell(asked["ids"])
+                count = read(question["text"]) if "text" in question else spell(question["ids"])
             answer = "ok" if count <= LENGTH else f"the tokenizer makes more than {LENGTH:,} tokens of it"
         except (ValueError, MemoryError, TypeError, KeyError, AttributeError, IndexError, OverflowError) as error:
             answer = "ok" if not isinstance(error, MemoryError) else "the tokenizer takes too much memory for it"

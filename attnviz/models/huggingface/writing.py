@@ -80,10 +80,10 @@ class WritingModel(SingleStackModel):
         template = _chat_template(folder_rules.folder(without_prefix(self.name)))
         if not template:
             raise ValueError(f"{self.name} has no chat template; give the prompt as it is")
-        said = [{"role": "user", "content": prompt}]
+        messages = [{"role": "user", "content": prompt}]
         more = {"chat_template": template, "tokenize": False, "add_generation_prompt": True}
         try:
-            return self.tokenizer.apply_chat_template(said, **more)
+            return self.tokenizer.apply_chat_template(messages, **more)
         except Exception as error:  # a stranger's program may raise anything
             raise ValueError(f"the chat template of {self.name} cannot be filled: {one_line(error)}") from None
 
@@ -110,14 +110,14 @@ class WritingModel(SingleStackModel):
         after the last layer must give the model's own logits.
         """
         ids = self.ids(trace)
-        norm, kept = self._final_norm(), []
-        handle = norm.register_forward_pre_hook(lambda module, inputs: kept.append(inputs[0]))
+        norm, inputs_of_norm = self._final_norm(), []
+        handle = norm.register_forward_pre_hook(lambda module, inputs: inputs_of_norm.append(inputs[0]))
         try:
             output = self.model(input_ids=torch.tensor([ids[:-1]]), output_hidden_states=True)
         finally:
             handle.remove()
         head = self.model.get_output_embeddings()
-        streams = (*output.hidden_states[:-1], kept[-1])
+        streams = (*output.hidden_states[:-1], inputs_of_norm[-1])
         layers = [head(norm(stream))[0].float() for stream in streams]
         if not torch.allclose(layers[-1], output.logits[0].float(), atol=_SAME):
             raise ValueError(
@@ -136,7 +136,7 @@ class WritingModel(SingleStackModel):
     def ends(self) -> frozenset[int]:
         """The ids of the tokens that end a text."""
         settings = (self.model.generation_config, self.model.config, self.tokenizer)
-        claimed = next((ids for each in settings if (ids := getattr(each, "eos_token_id", None)) is not None), ())
+        claimed = next((ids for config in settings if (ids := getattr(config, "eos_token_id", None)) is not None), ())
         return frozenset(claimed if isinstance(claimed, list | tuple) else [claimed])
 
     def ids(self, trace: Trace) -> list[int]:
@@ -180,8 +180,8 @@ class WritingModel(SingleStackModel):
     def _pass(self, ids: Tensor, cache: Any = None, length: int | None = None) -> Any:
         """One pass over ids (1, t) after those in the cache. length : of the whole text."""
         seen = torch.ones(1, length or ids.shape[1], dtype=torch.long)
-        kept = {self._cache: cache, "use_cache": True}
-        return self.model(input_ids=ids, attention_mask=seen, output_attentions=True, **kept)
+        cache_options = {self._cache: cache, "use_cache": True}
+        return self.model(input_ids=ids, attention_mask=seen, output_attentions=True, **cache_options)
 
     @property
     def _cache(self) -> str:
@@ -191,7 +191,7 @@ class WritingModel(SingleStackModel):
     def _trace_of(self, text: str, source, ids: list[int], logits: Tensor, layers: list) -> Trace:
         count = len(source.ids)
         whole, tokens = self._joined(text, source.tokens, ids)
-        kept = probabilities.of_sentence(logits, ids[1:], self._spelled)
+        token_probabilities = probabilities.of_sentence(logits, ids[1:], self._spelled)
         maps = self.maps({self.fields["decoder"]: [torch.as_tensor(layer)[None] for layer in layers]})
         return Trace(
             model=self.name,
@@ -202,8 +202,8 @@ class WritingModel(SingleStackModel):
             complete=ids[-1] in self.ends,
             source=source.tokens,
             target=tokens[1:],
-            log_probs=kept.log_probs,
-            alternatives=kept.alternatives,
+            log_probs=token_probabilities.log_probs,
+            alternatives=token_probabilities.alternatives,
             maps=maps,
             start=tokens[0],
         )

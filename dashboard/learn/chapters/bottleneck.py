@@ -42,11 +42,11 @@ def draw(dark: bool) -> Drawn:
 
 
 def _both(heading: str, text: str) -> str:
-    said = "".join(
+    outputs = "".join(
         f"<h4>{title(name)}</h4>{output(trace(name, text), _language(name, text), name=title(name))}"
         for name in (WITHOUT, WITH)
     )
-    return f'<h4>{heading}</h4><p class="small">{escape(text)}</p>{said}'
+    return f'<h4>{heading}</h4><p class="small">{escape(text)}</p>{outputs}'
 
 
 def _language(name: str, text: str) -> str:
