@@ -208,8 +208,8 @@ class Transformer(nn.Module):
         causal = causal_mask(count, first + count, tokens.device) if count > 1 else None
         x, caches, own, cross = self.embed(tokens, first), [], [], []
         changes = reweigh or (None,) * len(self.decoder)
-        for layer, cache, cross, change in zip(self.decoder, state, memory.cross, changes, strict=True):
-            x, cache, own_weights, cross_weights = layer(x, cache, causal, cross, memory.mask, change)
+        for layer, cache, remembered, change in zip(self.decoder, state, memory.cross, changes, strict=True):
+            x, cache, own_weights, cross_weights = layer(x, cache, causal, remembered, memory.mask, change)
             caches.append(cache)
             own.append(own_weights)
             cross.append(cross_weights)
