@@ -60,10 +60,10 @@ class Reference:
 
 def read(path: Path) -> Reference:
     """The reference in a file. Raises ValueError, OSError."""
-    return of(storage.parse_json(storage.read(arguments.path("path", path), LARGEST)))
+    return from_dict(storage.parse_json(storage.read(arguments.path("path", path), LARGEST)))
 
 
-def of(content) -> Reference:
+def from_dict(content) -> Reference:
     """What `to_dict` gave -> the reference. Raises ValueError for anything else."""
     if not isinstance(content, dict):
         raise ValueError(f"a reference must be a JSON object; got {type(content).__name__}")

@@ -21,7 +21,7 @@ LOOKS = ("order_swaps", "coverage")
 def sentence(columns: Mapping, kind: str = "cross") -> dict[str, float]:
     """The mean of each of VALUES over all steps and heads of a kind; NaN where there is none.
 
-    columns : `kind` and VALUES, one entry per step of a head, as `stats.steps` and `Measured.columns` have them.
+    columns : `kind` and VALUES, one entry per step of a head, as `stats.steps` and `TraceStatistics.columns` have them.
     """
     rows = np.asarray(columns["kind"]) == kind
     means = {}
@@ -78,7 +78,7 @@ def looks(columns: Mapping, source: Sequence[Token]) -> dict[str, float]:
     coverage : the share of the source's tokens at which at least one step looks most, 0 to 1.
     Special tokens such as <eos> are no tokens of the source here.
     columns : `kind`, `layer`, `head`, `step` and `argmax`, one entry per step of a head, as in
-        `Measured.columns`.
+        `TraceStatistics.columns`.
     """
     rows = np.asarray(columns["kind"]) == "cross"
     words = np.array([not token.special for token in source])

@@ -114,7 +114,7 @@ def _has(text: str, names: Iterable[str]) -> bool:
     return any(re.search(f"(?<![{_LETTER}]){name}{end}", text) for name, end in ends)
 
 
-LONGEST = 8  # words of a phrase that is said twice side by side
+LONGEST_PHRASE = 8  # words of a phrase that is said twice side by side
 APART = (3, 4, 5)  # words of a phrase that is said twice at a distance
 CHARACTERS = 6  # of a phrase in a text without spaces
 _WORD = re.compile(r"[^\W\d_]+")
@@ -135,7 +135,7 @@ def repeated(text: str, translation: str, language: str) -> str:
     words = _words(translation)
     listed = language in function_words.languages()
     content = [w for w in words if not listed or function_words.kind(w, language) == function_words.CONTENT]
-    near = next(filter(None, (_side_by_side(words, count, content) for count in range(1, LONGEST + 1))), "")
+    near = next(filter(None, (_side_by_side(words, count, content) for count in range(1, LONGEST_PHRASE + 1))), "")
     return near or next(filter(None, (_at_a_distance(words, count, content) for count in APART)), "")
 
 

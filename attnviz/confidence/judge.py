@@ -18,7 +18,7 @@ from attnviz.confidence.lexicon import Lexicon
 from attnviz.confidence.signs import FEATURES, SAMPLES, Signs, signs
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.models import checkpoint_files
-from attnviz.models.measured import Measured
+from attnviz.models.measured import TraceStatistics
 from attnviz.models.names import WEIGHTS, ModelName
 from attnviz.trace import Trace
 
@@ -255,7 +255,7 @@ class Judge:
         models = [_sampler(name, self.root, storage.stamp(self.root / name / WEIGHTS)) for name in self.samplers]
         return tuple(sample for model in models for sample in model.samples(text, self.scale.sample_count))
 
-    def __call__(self, trace: Trace | Measured, samples: Sequence[str] | None = None) -> Judgement:
+    def __call__(self, trace: Trace | TraceStatistics, samples: Sequence[str] | None = None) -> Judgement:
         """samples : what `samples(trace.text)` returns, if it is there already.
 
         ValueError for a trace that has no log-probabilities of pieces; else what `samples` raises.

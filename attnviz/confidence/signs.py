@@ -17,7 +17,7 @@ from attnviz.confidence.lexicon import Lexicon, Unsaid
 from attnviz.confidence.training_words import TrainingWords, Word
 from attnviz.data.styles import UNSPACED
 from attnviz.function_words import CONTENT, kind, languages
-from attnviz.models.measured import Measured
+from attnviz.models.measured import TraceStatistics
 from attnviz.models.names import ModelName
 from attnviz.networks import decode
 from attnviz.networks.decode import Loop
@@ -92,7 +92,7 @@ class Signs:
 
 @checked
 def signs(
-    trace: Trace | Measured,
+    trace: Trace | TraceStatistics,
     known_words: TrainingWords,
     samples: Sequence[str] = (),
     target_words: TrainingWords | None = None,
@@ -102,7 +102,7 @@ def signs(
 
     samples : other translations of the text that models draw (`Judge.samples`). target_words : of the translations in
     training; without them no word counts as invented. lexicon : without it no word counts as unsaid.
-    A Measured without its trace has no coverage.
+    A TraceStatistics without its trace has no coverage.
     """
     if getattr(trace, "level", "pieces") != "pieces" or not trace.log_probs:
         raise ValueError(
@@ -132,18 +132,21 @@ def signs(
     )
 
 
-def _text(trace: Trace | Measured, loop: Loop) -> str:
+def _text(trace: Trace | TraceStatistics, loop: Loop) -> str:
     """What a loop repeats, spaced as in the translation."""
     tokens = [token for token in trace.target if not token.special][loop.start : loop.start + loop.length]
     return visible(trace.translation[tokens[0].start : tokens[-1].end].strip())
 
 
 def _between(
-    trace: Trace | Measured, known_words: TrainingWords, target_words: TrainingWords | None, lexicon: Lexicon | None
+    trace: Trace | TraceStatistics,
+    known_words: TrainingWords,
+    target_words: TrainingWords | None,
+    lexicon: Lexicon | None,
 ) -> dict:
     """The signs that come from the two sides together."""
     task = ModelName.parse(trace.model).task
-    whole = trace.trace if isinstance(trace, Measured) else trace
+    whole = trace.trace if isinstance(trace, TraceStatistics) else trace
     content = [word for word in training_words.words(trace) if kind(word.text, "en") == CONTENT]
     return dict(
         changed=between.changed(trace.text, trace.translation),
@@ -158,7 +161,7 @@ def _between(
     )
 
 
-def _lost_names(trace: Trace | Measured, known_words: TrainingWords) -> tuple[str, ...]:
+def _lost_names(trace: Trace | TraceStatistics, known_words: TrainingWords) -> tuple[str, ...]:
     """New words with a capital, not at the beginning of a sentence, that the translation does not hold."""
     lower = trace.translation.lower()
     begins = {match.end() for match in _BEGINNING.finditer(trace.text)}
@@ -167,7 +170,7 @@ def _lost_names(trace: Trace | Measured, known_words: TrainingWords) -> tuple[st
     return tuple(dict.fromkeys(name.text for name in names if re.split("['’]", name.text.lower())[0] not in lower))
 
 
-def _invented(trace: Trace | Measured, target_words: TrainingWords) -> tuple[tuple[str, float], ...]:
+def _invented(trace: Trace | TraceStatistics, target_words: TrainingWords) -> tuple[tuple[str, float], ...]:
     """Words of the translation that no training sentence has; not those of the source, nor compounds of two words."""
     source, result = trace.text.lower(), []
     for word in training_words.target_words(trace):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from attnviz import arguments, storage
 from attnviz.models.checkpoint_files import unreadable
-from attnviz.models.measured import Measured
+from attnviz.models.measured import TraceStatistics
 from attnviz.trace import Token, Trace
 
 FILE = "words.txt.gz"  # of the source
@@ -79,7 +79,7 @@ class TrainingWords:
         cuts = range(PART, len(plain) - PART + 1)
         return bool(self.count(word)) or any(plain[:cut] in self.counts and plain[cut:] in self.counts for cut in cuts)
 
-    def new(self, trace: Trace | Measured) -> list[Word]:
+    def new(self, trace: Trace | TraceStatistics) -> list[Word]:
         """The words of a trace's source that no training sentence has."""
         return [word for word in words(trace) if not self.count(word.text)]
 
@@ -99,12 +99,12 @@ def write_lines(path: Path, lines: Sequence[str]) -> None:
     storage.replace(Path(path), lambda temporary: temporary.write_bytes(content))
 
 
-def words(trace: Trace | Measured) -> list[Word]:
+def words(trace: Trace | TraceStatistics) -> list[Word]:
     """The words of a trace's source: runs of letters, with the apostrophes within."""
     return _words(trace.text, trace.source)
 
 
-def target_words(trace: Trace | Measured) -> list[Word]:
+def target_words(trace: Trace | TraceStatistics) -> list[Word]:
     """The words of a trace's target, in the same way."""
     return _words(trace.translation, trace.target)
 

@@ -59,7 +59,7 @@ def run(
     if os.path.lexists(folder) and not folder.is_dir():
         raise ValueError(f"{folder} is not a folder; give the name of a new folder")
     _check_models(config)
-    sentences = Sentences.of(Path(config.input))
+    sentences = Sentences.of_file(Path(config.input))
     config = replace(config, shard=config.shard or shard_of(sentences.records))
     with folders.locked(folder, manifest.TASK):
         yield from _run(Worker(config, folder, threads), sentences, _backend(workers, ray), resume)

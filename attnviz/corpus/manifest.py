@@ -87,7 +87,7 @@ class Sentences:
     state: tuple
 
     @classmethod
-    def of(cls, path: Path) -> "Sentences":
+    def of_file(cls, path: Path) -> "Sentences":
         """Raises ValueError and OSError as `attnviz.data.records.read`, InputChanged when it changes meanwhile."""
         storage.check_file(path)  # it is read several times, so a pipe will not do
         state, digest = storage.stamp(path), storage.sha256(path)

@@ -25,7 +25,7 @@ from attnviz.data.records import Record, Unreadable
 from attnviz.gold import LinkedPair
 from attnviz.models import checkpoints
 from attnviz.models.checkpoint_files import CheckpointError, read_json
-from attnviz.models.measured import NAMES, Measured
+from attnviz.models.measured import NAMES, TraceStatistics
 from attnviz.trace import Trace
 
 WEIGHTS_FOLDER = "weights"
@@ -109,7 +109,7 @@ class Worker:
         )
         results = {}
         for record, result in zip(good, outcomes, strict=True):
-            if isinstance(result, Measured):
+            if isinstance(result, TraceStatistics):
                 results[record.number] = result
             else:
                 errors[record.number] = str(result)
@@ -122,7 +122,7 @@ class Worker:
             self._loaded[name] = loading.load(name, self.config.root, self.threads)
         return self._loaded[name]
 
-    def _write(self, shard: Shard, results: dict[int, Measured], errors: dict[int, str]) -> None:
+    def _write(self, shard: Shard, results: dict[int, TraceStatistics], errors: dict[int, str]) -> None:
         if "weights" in self.config.keep:
             traces = {number: result.trace for number, result in results.items()}
             _write_traces(self.folder, shard.model, shard.number, traces)
@@ -135,7 +135,7 @@ class Worker:
         storage.replace(path, lambda temporary: _write_part(temporary, table))
 
 
-def _statistics(model: str, results: dict[int, Measured]) -> pa.Table:
+def _statistics(model: str, results: dict[int, TraceStatistics]) -> pa.Table:
     parts = []
     for number, result in results.items():
         columns = result.columns()
@@ -157,7 +157,7 @@ def _array(values: np.ndarray, kind: pa.DataType) -> pa.Array:
     )
 
 
-def _error_rate(result: Measured, pair: LinkedPair) -> float | None:
+def _error_rate(result: TraceStatistics, pair: LinkedPair) -> float | None:
     """Alignment error rate of the mean of all heads of cross-attention; None for a model without attention."""
     weights = alignment.on_words(result.trace, pair)
     if not weights:
@@ -166,7 +166,7 @@ def _error_rate(result: Measured, pair: LinkedPair) -> float | None:
     return alignment.count(alignment.argmax(mean), pair).error_rate
 
 
-def _sentences(shard: Shard, results: dict[int, Measured], errors: dict[int, str]) -> pa.Table:
+def _sentences(shard: Shard, results: dict[int, TraceStatistics], errors: dict[int, str]) -> pa.Table:
     rows = []
     for record in shard.records:
         row = {"model": shard.model, "sentence": record.number, "error": errors.get(record.number)}

@@ -14,7 +14,7 @@ from attnviz import lazy_pandas as pd
 from attnviz.arguments import check_columns, checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import CLEAR, TITLE, Line, build, layout, lines, note, palette
+from attnviz.figures.theme import CLEAR, TITLE, LineStyle, build, layout, lines, note, palette
 from attnviz.figures.wording import TITLES, listed, statistic_title
 
 _HEIGHT = 300  # px of the panels
@@ -264,7 +264,7 @@ def _step_axis(frame: pd.DataFrame, shared: bool, colors) -> dict:
 
 
 def reference_marks(
-    frames: Mapping[str, pd.DataFrame], references: References, styles: Mapping[str, Line]
+    frames: Mapping[str, pd.DataFrame], references: References, styles: Mapping[str, LineStyle]
 ) -> Iterator[dict]:
     """A trace for each reference of each panel."""
     start, end = steps_span(frames)

@@ -69,7 +69,7 @@ _COLORS = ("blue", "orange", "green", "pink", "brown", "violet", "ink", "grey") 
 
 
 @dataclass(frozen=True)
-class Line:
+class LineStyle:
     """How one mechanism is drawn wherever it appears."""
 
     color: str
@@ -90,13 +90,13 @@ def dark_for_light() -> dict[str, str]:
     return dict(zip(light, dark, strict=True))
 
 
-def lines(names: Iterable[str], dark: bool = False) -> dict[str, Line]:
-    """name -> Line. A mechanism that says how it is drawn always looks the same; other names get what is free.
+def lines(names: Iterable[str], dark: bool = False) -> dict[str, LineStyle]:
+    """name -> LineStyle. A mechanism that says how it is drawn always looks the same; other names get what is free.
 
     A name is that of a mechanism if it contains its name, in any spelling: `luong-dot`, `Luong dot`, `en-de/luong-dot`.
     """
     names = list(dict.fromkeys(names))
-    looks: dict[str, Line] = {}
+    looks: dict[str, LineStyle] = {}
     for name in names:
         mechanism = _mechanism(name)
         if mechanism and mechanism.color and (look := _own(mechanism, dark)) not in looks.values():
@@ -114,18 +114,18 @@ def _mechanism(name: str) -> Mechanism | None:
     return max((kind for kind in ALL.values() if kind.name in plain), key=lambda kind: len(kind.name), default=None)
 
 
-def _own(mechanism: Mechanism, dark: bool) -> Line:
+def _own(mechanism: Mechanism, dark: bool) -> LineStyle:
     """As it says: a colour of _COLORS, or a pair for light and dark pages."""
     color = mechanism.color
     shown = palette(dark).lines[_COLORS.index(color)] if isinstance(color, str) else color[dark]
-    return Line(shown, mechanism.dash or _DASHES[0], mechanism.marker or _MARKERS[0])
+    return LineStyle(shown, mechanism.dash or _DASHES[0], mechanism.marker or _MARKERS[0])
 
 
-def _slot(number: int, dark: bool) -> Line:
+def _slot(number: int, dark: bool) -> LineStyle:
     """One of 64 looks. After the first eight, colours come back with other dashes and markers."""
     color, turn = number % len(_COLORS), number // len(_COLORS)
     other = (color + turn) % len(_DASHES)
-    return Line(palette(dark).lines[color], _DASHES[other], _MARKERS[other])
+    return LineStyle(palette(dark).lines[color], _DASHES[other], _MARKERS[other])
 
 
 def colorscale(colors: tuple[str, ...]) -> list[list]:

@@ -12,7 +12,7 @@ from typing import Any
 from attnviz.arguments import is_list, shown
 from attnviz.data.tokenizer import Tokens
 from attnviz.models import measured
-from attnviz.models.measured import Measured
+from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError
 from attnviz.trace import Trace
 
@@ -22,7 +22,7 @@ WINDOW = 16  # batches that are read before the first of them runs
 PIECES = 2048  # of source and target of a batch, padding included, at most
 START = 200  # pieces of work that take as long as the start of a batch, about
 CELLS = 4_000_000  # of the maps of a window, one head and layer of each kind, at most
-Result = Trace | Measured
+Result = Trace | TraceStatistics
 Read = Callable[[str, str], Tokens]  # a text, and what it is called in errors
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from attnviz.data import batching
 from attnviz.data.tokenizer import PAD, SubwordTokenizer
 from attnviz.models import batches, checkpoints, probabilities
-from attnviz.models.measured import Measured
+from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError, Trained
 from attnviz.trace import AttentionMap, Token, Trace
 
@@ -78,7 +78,7 @@ class Classifier(Trained):
         batch_size: int = batches.BATCH,
         beam: int = 1,
         keep: Collection[str] = ("maps",),
-    ) -> Iterator[Trace | Measured | TextError]:
+    ) -> Iterator[Trace | TraceStatistics | TextError]:
         """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
         batches.check_size(batch_size)
         self.check_beam(beam)

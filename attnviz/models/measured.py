@@ -28,7 +28,7 @@ COMMON = "model mechanism text translation forced complete source target start r
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class TraceStatistics:
     """The statistics of one trace. Fields with the names of fields of `Trace` mean the same.
 
     maps : kind, layer, heads, queries of each map. values : (NAMES, R) float64, see `stats.rows`. probabilities :
@@ -53,7 +53,9 @@ class Measured:
 
     def __repr__(self) -> str:
         """One line: the translation and the counts of tokens."""
-        return f"Measured({self.translation!r:.80}; {len(self.source)} source and {len(self.target)} target pieces)"
+        return (
+            f"TraceStatistics({self.translation!r:.80}; {len(self.source)} source and {len(self.target)} target pieces)"
+        )
 
     def __getstate__(self) -> dict:
         return vars(self) | {"probabilities": self.log_probs}
@@ -93,14 +95,14 @@ class Measured:
         return pd.DataFrame({"model": self.model, "mechanism": self.mechanism, **self.columns()})
 
 
-def of_trace(trace: Trace, keep: bool) -> Measured:
+def of_trace(trace: Trace, keep: bool) -> TraceStatistics:
     """The statistics of one trace. keep : keep the trace too."""
     parts = []
     for attention in trace.maps:
         special = np.array([[token.special for token in trace.keys(attention)]])
         weights, visible = attention.weights[None], trace.visible(attention)[None, None]
         parts.append(_measure(weights, visible, special)[:, 0].reshape(len(NAMES), -1))
-    return Measured(
+    return TraceStatistics(
         **{name: getattr(trace, name) for name in COMMON},
         maps=tuple((m.kind, m.layer, *m.weights.shape[:2]) for m in trace.maps),
         values=np.concatenate(parts, axis=1) if parts else np.empty((len(NAMES), 0)),

@@ -77,12 +77,12 @@ def of_batch(
     return [TokenProbabilities(tuple(islice(log_probs, count)), tuple(islice(choices, count))) for count in steps]
 
 
-def when_read(kept: Callable[[], list[TokenProbabilities]], count: int) -> list[Callable[[], tuple[float, ...]]]:
+def when_read(read: Callable[[], list[TokenProbabilities]], count: int) -> list[Callable[[], tuple[float, ...]]]:
     """The log-probabilities of each of the `count` sentences of a batch, each as a function. The first that is called
     computes those of the whole batch."""
-    of_all = cache(kept)
+    whole_batch = cache(read)
 
-    def of(place: int) -> Callable[[], tuple[float, ...]]:
-        return lambda: of_all()[place].log_probs
+    def log_probs_of(place: int) -> Callable[[], tuple[float, ...]]:
+        return lambda: whole_batch()[place].log_probs
 
-    return [of(place) for place in range(count)]
+    return [log_probs_of(place) for place in range(count)]

@@ -14,7 +14,7 @@ from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.models import batches, measured, probabilities
 from attnviz.models.batches import Job
-from attnviz.models.measured import Measured
+from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError, Trained
 from attnviz.models.probabilities import TokenProbabilities
 from attnviz.networks import decode
@@ -64,14 +64,14 @@ class Translator(Trained):
         batch_size: int = batches.BATCH,
         beam: int = 1,
         keep: Collection[str] = ("maps",),
-    ) -> Iterator[Trace | Measured | TextError]:
+    ) -> Iterator[Trace | TraceStatistics | TextError]:
         """`trace` of each text (and target: None leaves it to the model) in the order given, in batches of
         similar lengths.
 
         The tokens are the same as one by one, and the numbers agree up to rounding. Any number of texts will do: a few
         hundred are read at a time. A text that cannot be read yields its TextError in its place.
-        keep : ("maps",) yields Trace; ("statistics",) Measured, without weights, which is faster; both, Measured with
-        its trace. Raises ValueError for a beam, batch_size or keep out of range, and when there are more texts than
+        keep : ("maps",) yields Trace; ("statistics",) TraceStatistics, without weights, which is faster; both,
+        TraceStatistics with its trace. Raises ValueError for a beam, batch_size or keep out of range, and when there are more texts than
         targets or fewer.
         """
         check_beam(beam)
@@ -129,7 +129,7 @@ class Translator(Trained):
         """The target's text and tokens."""
         return self.tokenizer.spell(ids) if job.wanted is None else (job.target, job.wanted.tokens)
 
-    def _run(self, jobs: Sequence[Job], beam: int, keep: Collection[str]) -> list[Trace | Measured]:
+    def _run(self, jobs: Sequence[Job], beam: int, keep: Collection[str]) -> list[Trace | TraceStatistics]:
         unrolled = self._unroll(jobs, beam)
         ends = [decode.limit(len(job.source.ids)) if job.wanted is None else MOST_PIECES for job in jobs]
         steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # a longer neighbour does not let one ramble on
@@ -165,11 +165,11 @@ class Translator(Trained):
         outputs: Sequence[tuple],
         log_probs: Sequence,
         traces: Sequence[Trace | None] = (),
-    ) -> list[Measured]:
+    ) -> list[TraceStatistics]:
         maps = {kind: [weights.numpy() for weights in getattr(unrolled, kind)] for kind in KINDS}
         statistics = measured.of_batch(maps, [(job.source.tokens, target) for job, (_, target) in zip(jobs, outputs)])
         return [
-            Measured(
+            TraceStatistics(
                 **self._outline(job, *spelt), start=START, maps=shapes, values=values, probabilities=p, trace=trace
             )
             for job, spelt, (shapes, values), p, trace in zip(
@@ -191,7 +191,7 @@ class Translator(Trained):
         )
 
     def _outline(self, job: Job, translation: str, target: tuple[Token, ...]) -> dict:
-        """What `Trace` and `Measured` both say, by field."""
+        """What `Trace` and `TraceStatistics` both say, by field."""
         return dict(
             model=self.name,
             mechanism=self.mechanism,

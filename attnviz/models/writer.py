@@ -9,7 +9,7 @@ from attnviz.arguments import shown
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, Tokens
 from attnviz.models import batches, probabilities
-from attnviz.models.measured import Measured
+from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError, Trained
 from attnviz.models.probabilities import TokenProbabilities
 from attnviz.networks import decoder_only, writing
@@ -115,7 +115,7 @@ class Writer(Trained):
         batch_size: int = batches.BATCH,
         beam: int = 1,
         keep: Collection[str] = ("maps",),
-    ) -> Iterator[Trace | Measured | TextError]:
+    ) -> Iterator[Trace | TraceStatistics | TextError]:
         """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
         batches.check_size(batch_size)
         self.check_beam(beam)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz import loading
-from attnviz.models.measured import Measured
+from attnviz.models.measured import TraceStatistics
 from attnviz.models.translator import Translator
 from attnviz.service.request import Request
 from attnviz.trace import Hypothesis, Trace
@@ -15,7 +15,7 @@ from attnviz.trace import Hypothesis, Trace
 KEPT = 32  # models in memory
 
 # a trace, its statistics, samples or hypotheses; or why there are none
-Answer = Trace | Measured | tuple[str, ...] | tuple[Hypothesis, ...] | str
+Answer = Trace | TraceStatistics | tuple[str, ...] | tuple[Hypothesis, ...] | str
 
 
 class Models:
@@ -28,7 +28,7 @@ class Models:
         self._report = report
         self._kept: OrderedDict[tuple, Any] = OrderedDict()
 
-    def of(self, request: Request):
+    def model_for(self, request: Request):
         """The model that a request names. Raises ValueError."""
         name, root = request.model, request.root
         key = request.model_key
@@ -71,7 +71,7 @@ def _group(models: Models, group: Sequence[Request]) -> Iterable[Answer]:
     if first.sample_count or first.hypotheses:
         return (_several(models, request) for request in group)
     try:
-        traces = models.of(first).traces([request.text for request in group], targets, **options)
+        traces = models.model_for(first).traces([request.text for request in group], targets, **options)
         return [str(trace) if isinstance(trace, Exception) else trace for trace in traces]
     except ValueError as error:  # a checkpoint that cannot be read, a target or a beam that does not apply
         return [str(error)] * len(group)
@@ -80,7 +80,7 @@ def _group(models: Models, group: Sequence[Request]) -> Iterable[Answer]:
 def _several(models: Models, request: Request) -> Answer:
     """Other translations of a text: what the beam ends with, or samples."""
     try:
-        model = models.of(request)
+        model = models.model_for(request)
         if not isinstance(model, Translator):
             return f"{request.model} does not translate, so it has no other translations"
         if request.hypotheses:

@@ -31,7 +31,7 @@ class Request:
 
     model : PAIR/MECHANISM. target : what is forced; None for the model's own. beam : 1 is greedy.
     root : the folder of checkpoints. stamp : changes when a file of the model does; the model is then read again.
-    statistics : the answer is a `Measured` without weights, not a trace. sample_count : the answer is so many
+    statistics : the answer is a `TraceStatistics` without weights, not a trace. sample_count : the answer is so many
     translations drawn at random, a tuple of strings. hypotheses : the answer is what the beam ends with, a tuple of
     `attnviz.trace.Hypothesis`.
     """

@@ -94,7 +94,7 @@ class Earlier:
         except (OSError, ValueError, KeyError, TypeError):  # it is not there, or not what this study writes
             self.rows = {}
 
-    def of(self, name: str, sha256: str) -> list[dict]:
+    def rows_of(self, name: str, sha256: str) -> list[dict]:
         """The rows of the model of that name with weights of that hash; none where it must be measured."""
         model = ModelName.parse(name)
         return self.rows.get((model.pair, model.mechanism), []) if sha256 in self.weights else []
@@ -180,7 +180,7 @@ def _models(config: StudyConfig) -> Iterator[Measuring]:
         model, sha256 = loading.load_checkpoint(name, config.root), checkpoints.fingerprint(name, config.root)
         sentences = MeasuredSentences(config.out / "faithfulness", name, sha256)
         labelled = MeasuredModel(model, model.card.get("seed"), sha256)
-        yield Measuring(labelled, texts[parsed.pair], sentences, earlier.of(name, sha256))
+        yield Measuring(labelled, texts[parsed.pair], sentences, earlier.rows_of(name, sha256))
 
 
 def _readable(config: StudyConfig, pair: str, texts: dict[str, tuple[str, ...]]) -> bool:

@@ -62,7 +62,7 @@ class Bucket:
             f"{', joined' if self.join else ''}"
         )
 
-    def of(self, rows: list[dict]) -> list[dict]:
+    def rows_of(self, rows: list[dict]) -> list[dict]:
         """The rows of this bucket."""
         return [row for row in rows if self.key.items() <= row.items()]
 
@@ -238,7 +238,7 @@ def _entropy_panel(results: dict, groups: dict) -> Panel:
 def _points(mechanism: str, rows: list[dict], x: str, y: str, line: bool = True) -> Series:
     """A point for each bucket in the picture: the mean over seeds, with a bar from the smallest to the largest
     value."""
-    cells = [bucket.of(rows) for bucket in BUCKETS if bucket.in_picture]
+    cells = [bucket.rows_of(rows) for bucket in BUCKETS if bucket.in_picture]
     cells = [cell for cell in cells if values(cell, x) and values(cell, y)]
     several = any(len(values(cell, y)) > 1 for cell in cells)
     low, high = (tuple(end(values(cell, y)) for cell in cells) if several else () for end in (min, max))
@@ -264,7 +264,7 @@ def text(results: dict) -> str:
 
 def _method(results: dict) -> str:
     measured = _buckets(results)
-    rows = [bucket.of(results["rows"])[0] for bucket in measured]
+    rows = [bucket.rows_of(results["rows"])[0] for bucket in measured]
     counts = [
         f"{bucket.title}: {row['texts']} texts" + (f" from {row['sentences']} captions" if bucket.join else "")
         for bucket, row in zip(measured, rows)
@@ -281,7 +281,7 @@ def _method(results: dict) -> str:
 
 def _buckets(results: dict) -> list[Bucket]:
     """The buckets that were measured."""
-    return [bucket for bucket in BUCKETS if bucket.of(results["rows"])]
+    return [bucket for bucket in BUCKETS if bucket.rows_of(results["rows"])]
 
 
 def _head(results: dict) -> tuple[str, ...]:
@@ -292,7 +292,7 @@ def _scores(results: dict) -> str:
     lines = []
     for name, rows in grouped(results["rows"], "mechanism").items():
         cells = (
-            " / ".join(spread(bucket.of(rows), key, 1) for key in ("bleu_lc", "bleu_tok_lc"))
+            " / ".join(spread(bucket.rows_of(rows), key, 1) for key in ("bleu_lc", "bleu_tok_lc"))
             for bucket in _buckets(results)
         )
         lines.append((MECHANISMS[name].title, *cells))
@@ -303,8 +303,8 @@ def _losses(results: dict) -> str:
     longest = [bucket for bucket in BUCKETS if bucket.in_picture][-1]
     lines = []
     for name, rows in grouped(results["rows"], "mechanism").items():
-        cells = (spread(bucket.of(rows), "loss") for bucket in _buckets(results))
-        lines.append((MECHANISMS[name].title, *cells, spread(longest.of(rows), "length_ratio")))
+        cells = (spread(bucket.rows_of(rows), "loss") for bucket in _buckets(results))
+        lines.append((MECHANISMS[name].title, *cells, spread(longest.rows_of(rows), "length_ratio")))
     return (
         "Loss of the references, nats a token, with forced decoding, so it does not depend on where a model would "
         "stop. Last column: words in the translations for each word in the references, "
@@ -320,7 +320,7 @@ def _gain(results: dict) -> str:
     gains = []
     for name in (name for name in groups if name != BASELINE):
         scores = [
-            [mean(bucket.of(groups[mechanism]), "bleu_lc") for mechanism in (name, BASELINE)]
+            [mean(bucket.rows_of(groups[mechanism]), "bleu_lc") for mechanism in (name, BASELINE)]
             for bucket in _buckets(results)
         ]
         differences = ["–" if None in pair else f"{pair[0] - pair[1]:+.1f}" for pair in scores]
@@ -336,7 +336,7 @@ def _entropies(results: dict) -> str:
     lines = [
         (
             MECHANISMS[name].title,
-            *(spread(bucket.of(rows[name]), "entropy_nats") for bucket in _buckets(results)),
+            *(spread(bucket.rows_of(rows[name]), "entropy_nats") for bucket in _buckets(results)),
             *(spread(group, key) for key in ("slope", "intercept", "explained")),
         )
         for name, group in fits.items()

@@ -16,7 +16,7 @@ from attnviz import across, loading, select, stats, storage
 from attnviz.across import reference
 from attnviz.across.reference import COMPARED, MODELS, QUANTILES, SHOWN, Reference
 from attnviz.models import checkpoints
-from attnviz.models.measured import Measured
+from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 from attnviz.networks import registry
@@ -45,7 +45,7 @@ def measure(name: str, root: Path, test: str, texts: Sequence[str], progress: Pr
     sentences = [
         _Sentence(text, result.translation, len(result.source), _values(result))
         for text, result in zip(texts, progress(_measured(model, texts)), strict=True)
-        if isinstance(result, Measured) and result.translation.strip()
+        if isinstance(result, TraceStatistics) and result.translation.strip()
     ]
     if not sentences:
         raise ValueError(f"{test} must hold at least one sentence that {name} can translate; got none")
@@ -96,11 +96,11 @@ def write(measured: Reference, name: str, root: Path) -> Path:
 
 def _measured(
     model: Translator, texts: Sequence[str], targets: Sequence[str] | None = None
-) -> Iterator[Measured | TextError]:
+) -> Iterator[TraceStatistics | TextError]:
     return model.traces(texts, targets, keep=("maps", "statistics"))
 
 
-def _values(measured: Measured) -> Values:
+def _values(measured: TraceStatistics) -> Values:
     """Of one sentence: of each kind the mean over steps and heads, and of the map that the page shows first."""
     columns = measured.columns()
     values = {kind: across.sentence(columns, kind) for kind in dict.fromkeys(kind for kind, *_ in measured.maps)}

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnviz.figures.theme import LIGHT, Line, lines
+from attnviz.figures.theme import LIGHT, LineStyle, lines
 from attnviz.mechanisms import MECHANISMS
 from attnviz.storage import replace
 
@@ -192,7 +192,7 @@ def draw_picture(panels: list[Panel], columns: int, description: str) -> bytes:
     return buffer.getvalue()
 
 
-def _panel(axis, panel: Panel, styles: dict[str, Line], named: bool) -> dict:
+def _panel(axis, panel: Panel, styles: dict[str, LineStyle], named: bool) -> dict:
     """Draw a panel -> its entries in the legend: name -> handle. named : write the names of the rows."""
     handles = {}
     for series in panel.series:
@@ -218,7 +218,7 @@ def _panel(axis, panel: Panel, styles: dict[str, Line], named: bool) -> dict:
     return handles
 
 
-def _series(axis, series: Series, style: Line, horizontal: bool):
+def _series(axis, series: Series, style: LineStyle, horizontal: bool):
     """Draw a series. horizontal : the bars are horizontal."""
     look = {"color": style.color, "markersize": 7, "linewidth": 1.8, "capsize": 3, "elinewidth": 1.4}
     bars = None

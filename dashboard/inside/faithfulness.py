@@ -163,34 +163,36 @@ class FaithfulnessResults:
 def results_cells(results: Sequence[FaithfulnessResults], dark: bool) -> list[Cell]:
     """Row by row: changed attention, erased tokens, attention, attributions beside it, and how far both agree."""
     rows = (
-        lambda of: _cell(of, "changed attention", variation_by_weight(of.tests.results.variation, dark=dark), dark),
-        lambda of: _cell(of, "erased source tokens", erasure_curves(_named_orders(of), dark=dark), dark),
-        lambda of: _cell(of, "attention, mean of all layers and heads", heatmap(of.grid, dark=dark), dark),
-        lambda of: _attributions_cell(of, dark),
-        lambda of: _agreement_cell(of, dark),
+        lambda result: _cell(
+            result, "changed attention", variation_by_weight(result.tests.results.variation, dark=dark), dark
+        ),
+        lambda result: _cell(result, "erased source tokens", erasure_curves(_named_orders(result), dark=dark), dark),
+        lambda result: _cell(result, "attention, mean of all layers and heads", heatmap(result.grid, dark=dark), dark),
+        lambda result: _attributions_cell(result, dark),
+        lambda result: _agreement_cell(result, dark),
     )
-    return [row(of) for row in rows for of in results]
+    return [row(result) for row in rows for result in results]
 
 
-def _cell(of: FaithfulnessResults, words: str, figure, dark: bool, note: str = "") -> Cell:
-    name = f"{of.column.title}: {words}"
+def _cell(result: FaithfulnessResults, words: str, figure, dark: bool, note: str = "") -> Cell:
+    name = f"{result.column.title}: {words}"
     return f"<h4>{escape(name)}</h4>{note}", named(figure, name, dark)
 
 
-def _attributions_cell(of: FaithfulnessResults, dark: bool) -> Cell:
-    shown = of.attributed
-    return _cell(of, shown.title, saliency(of.grid, shown.values, shown.title, dark=dark), dark, shown.note)
+def _attributions_cell(result: FaithfulnessResults, dark: bool) -> Cell:
+    shown = result.attributed
+    return _cell(result, shown.title, saliency(result.grid, shown.values, shown.title, dark=dark), dark, shown.note)
 
 
-def _agreement_cell(of: FaithfulnessResults, dark: bool) -> Cell:
-    figure = agreement_bars(of.tests.subject.trace.target, of.attributed.agreement, of.spread, dark=dark)
+def _agreement_cell(result: FaithfulnessResults, dark: bool) -> Cell:
+    figure = agreement_bars(result.tests.subject.trace.target, result.attributed.agreement, result.spread, dark=dark)
     note = '<p class="small">Pale: the two methods put different source tokens first.</p>'
-    return _cell(of, f"agreement of attention and {of.attributed.title}, by target token", figure, dark, note)
+    return _cell(result, f"agreement of attention and {result.attributed.title}, by target token", figure, dark, note)
 
 
-def _named_orders(of: FaithfulnessResults) -> dict[str, pd.DataFrame]:
+def _named_orders(result: FaithfulnessResults) -> dict[str, pd.DataFrame]:
     """Erasure by orders with their names for readers."""
-    return {METHODS.get(name, name): means_frame for name, means_frame in of.tests.results.erased.items()}
+    return {METHODS.get(name, name): means_frame for name, means_frame in result.tests.results.erased.items()}
 
 
 def tables_of(results: Sequence[FaithfulnessResults], every: bool) -> str:
@@ -198,41 +200,41 @@ def tables_of(results: Sequence[FaithfulnessResults], every: bool) -> str:
     shown = [_preserved_table, _agreement_table] + (
         [_variation_table, _erasure_table, _maps_tables, _token_table] if every else []
     )
-    return "".join(table(of) for table in shown for of in results)
+    return "".join(table(result) for table in shown for result in results)
 
 
-def _preserved_table(of: FaithfulnessResults) -> str:
-    shares = of.tests.results.preserved.groupby(["change", "kind"])["preserved"].mean().unstack()
+def _preserved_table(result: FaithfulnessResults) -> str:
+    shares = result.tests.results.preserved.groupby(["change", "kind"])["preserved"].mean().unstack()
     kinds = [kind for kind in ("function", "content", "other") if kind in shares]
     rows = [
         (change.title, [tables.cell(100 * float(shares.loc[str(change), kind]), ".0f") for kind in kinds])
         for change in CHANGES
     ]
     return tables.table(
-        f"{of.column.title}: tokens that stay the first choice when attention is changed at their step (per cent)",
+        f"{result.column.title}: tokens that stay the first choice when attention is changed at their step (per cent)",
         [f"{kind} words" if kind != "other" else "others" for kind in kinds],
         rows,
     )
 
 
-def _agreement_table(of: FaithfulnessResults) -> str:
-    means = of.agreement.groupby("method")[["tau_b", "top1"]].mean()
+def _agreement_table(result: FaithfulnessResults) -> str:
+    means = result.agreement.groupby("method")[["tau_b", "top1"]].mean()
     rows = [
         (METHODS[method], [tables.cell(means.loc[method, "tau_b"], "+.2f"), f"{100 * means.loc[method, 'top1']:.0f}"])
         for method in METHODS
         if method in means.index
     ]
     return tables.table(
-        f"{of.column.title}: agreement with attention, mean over target tokens (random orders are expected to give 0, "
-        f"with a standard deviation of {of.spread:.2f} for one token)",
+        f"{result.column.title}: agreement with attention, mean over target tokens (random orders are expected to give "
+        f"0, with a standard deviation of {result.spread:.2f} for one token)",
         ["Kendall’s τ-b", "same first token (per cent)"],
         rows,
     )
 
 
-def _token_table(of: FaithfulnessResults) -> str:
+def _token_table(result: FaithfulnessResults) -> str:
     """τ-b of each target token, by method; the first token is marked where it is the same."""
-    means_frame = of.agreement
+    means_frame = result.agreement
     methods = [method for method in METHODS if method in set(means_frame["method"])]
     taus, same = (means_frame.pivot(index="step", columns="method", values=name) for name in ("tau_b", "top1"))
     rows = [
@@ -240,55 +242,55 @@ def _token_table(of: FaithfulnessResults) -> str:
             f"{step + 1} {labels.plain(token.text)}",
             [tables.cell(taus.loc[step, m], "+.2f") + ", same first token" * bool(same.loc[step, m]) for m in methods],
         )
-        for step, token in enumerate(of.tests.subject.trace.target)
+        for step, token in enumerate(result.tests.subject.trace.target)
     ]
-    caption = f"{of.column.title}: Kendall’s τ-b with attention, by target token"
-    return tables.table(caption, [METHODS[method] for method in methods], rows, (of.column.languages.target, "en"))
+    caption = f"{result.column.title}: Kendall’s τ-b with attention, by target token"
+    return tables.table(caption, [METHODS[method] for method in methods], rows, (result.column.languages.target, "en"))
 
 
-def _variation_table(of: FaithfulnessResults) -> str:
+def _variation_table(result: FaithfulnessResults) -> str:
     names = {"max_weight": "maximum weight", "median": "permuted, median", "uniform": "uniform"}
-    means_frame = of.tests.results.variation
+    means_frame = result.tests.results.variation
     rows = [
         (f"{step + 1} {labels.plain(token)}", [tables.cell(value, ".3f") for value in row])
         for step, token, row in zip(means_frame["step"], means_frame["token"], means_frame[[*names]].to_numpy())
     ]
-    caption = f"{of.column.title}: total variation of the next token when attention is changed"
-    return tables.table(caption, [*names.values()], rows, (of.column.languages.target, "en"))
+    caption = f"{result.column.title}: total variation of the next token when attention is changed"
+    return tables.table(caption, [*names.values()], rows, (result.column.languages.target, "en"))
 
 
-def _erasure_table(of: FaithfulnessResults) -> str:
+def _erasure_table(result: FaithfulnessResults) -> str:
     rows = []
     for order in ORDERS:
-        means = of.tests.results.erased[order].groupby("share")[["comprehensiveness", "sufficiency"]].mean()
+        means = result.tests.results.erased[order].groupby("share")[["comprehensiveness", "sufficiency"]].mean()
         rows += [
             (f"{METHODS.get(order, order)}, {share:.0%} of the tokens", [f"{value:.3f}" for value in row])
             for share, row in zip(means.index, means.to_numpy())
         ]
-    caption = f"{of.column.title}: probability lost when source tokens are erased, mean over target tokens"
+    caption = f"{result.column.title}: probability lost when source tokens are erased, mean over target tokens"
     return tables.table(caption, ["without them", "with them alone"], rows)
 
 
-def _maps_tables(of: FaithfulnessResults) -> str:
+def _maps_tables(result: FaithfulnessResults) -> str:
     """Attention, and the attributions of the same cells."""
-    title, languages = of.column.title, of.column.languages
+    title, languages = result.column.title, result.column.languages
     attention = tables.grid_table(
-        f"{title}: attention, mean of all layers and heads", of.grid, languages, of.grid.weights, ".2f"
+        f"{title}: attention, mean of all layers and heads", result.grid, languages, result.grid.weights, ".2f"
     )
-    shown = of.attributed
-    return attention + tables.grid_table(f"{title}: {shown.title}", of.grid, languages, shown.values, "+.3f")
+    shown = result.attributed
+    return attention + tables.grid_table(f"{title}: {shown.title}", result.grid, languages, shown.values, "+.3f")
 
 
-def means_frame(of: FaithfulnessResults) -> pd.DataFrame:
+def means_frame(result: FaithfulnessResults) -> pd.DataFrame:
     """One row per measure, as it is saved: its mean over target tokens, and of how many."""
-    sums = of.tests.results.sums
-    rows = [(of.column.model, name, total / count, count) for name, (total, count) in sums.items() if count]
+    sums = result.tests.results.sums
+    rows = [(result.column.model, name, total / count, count) for name, (total, count) in sums.items() if count]
     return pd.DataFrame(rows, columns=["model", "measure", "mean", "tokens"])
 
 
-def tokens_frame(of: FaithfulnessResults) -> pd.DataFrame:
+def tokens_frame(result: FaithfulnessResults) -> pd.DataFrame:
     """One row per target token and method, as it is saved: steps count from 0."""
-    return of.agreement.assign(model=of.column.model)[["model", "step", "token", "method", "tau_b", "top1"]]
+    return result.agreement.assign(model=result.column.model)[["model", "step", "token", "method", "tau_b", "top1"]]
 
 
 def verdict(column: Column, tests: FaithfulnessTests, attributed: Attributed) -> str:

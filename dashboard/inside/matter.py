@@ -124,7 +124,7 @@ def _results(current: InsideScene, tested_columns: list[TestedColumn], of_tasks:
     )
     shown = _attributed(tested_columns, method)
     with above:
-        st.html("".join(faithfulness.verdict(of.column, of.tests, of.attributed) for of in shown))
+        st.html("".join(faithfulness.verdict(result.column, result.tests, result.attributed) for result in shown))
         st.html(f'<p class="small caveat">{faithfulness.LIMITS}</p>')
         st.html(percentiles(tested_columns))
         st.html(of_tasks or "<p></p>")
@@ -132,8 +132,8 @@ def _results(current: InsideScene, tested_columns: list[TestedColumn], of_tasks:
     with st.container(key=f"tested{len(shown)}"):  # style.css: a column for each model
         plots(cells, "tests")
     st.html(faithfulness.tables_of(shown, current.choices.tables))
-    downloads.offer("tests", cells, [faithfulness.means_frame(of) for of in shown])
-    downloads.offer("agreement", (), [faithfulness.tokens_frame(of) for of in shown])
+    downloads.offer("tests", cells, [faithfulness.means_frame(result) for result in shown])
+    downloads.offer("agreement", (), [faithfulness.tokens_frame(result) for result in shown])
     downloads.csv_button("tests")
 
 

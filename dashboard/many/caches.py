@@ -46,8 +46,8 @@ def _links(names: Sequence[str]) -> dict[tuple[str, str], LinkedPair]:
 
 
 def _statistics(name: str, texts: Sequence[tuple[str, str | None]]) -> list[Future]:
-    """Have texts, each with a target or None, measured: a `Measured` each, and a `Trace` of those that have links, for
-    which weights are needed. Raises ServiceError."""
+    """Have texts, each with a target or None, traced by the models: the statistics of each trace, or the whole trace
+    where the text has links, for which weights are needed. Raises ServiceError."""
     links = _links([name])
     requests = [models.request(name, text, target, 1) for text, target in texts]
     return models.model_service().submit(

@@ -18,7 +18,7 @@ from attnviz import across
 from attnviz.data.records import Record
 from attnviz.gold import LinkedPair
 from attnviz.models import measured
-from attnviz.models.measured import Measured
+from attnviz.models.measured import TraceStatistics
 from attnviz.models.names import ModelName
 from attnviz.service import ServiceError
 from attnviz.service.request import RESTARTING, RUNNING
@@ -121,7 +121,7 @@ class Run:
         return pd.concat([texts, numbers], axis=1)
 
 
-def _result(future: Future) -> Measured | Trace | ValueError:
+def _result(future: Future) -> TraceStatistics | Trace | ValueError:
     """The answer, or why a text has none. Raises ServiceError."""
     try:
         return future.result()
@@ -131,7 +131,7 @@ def _result(future: Future) -> Measured | Trace | ValueError:
         return error
 
 
-def _row(model: str, record: Record, answer: Measured | Trace | ValueError, links: Mapping) -> Row:
+def _row(model: str, record: Record, answer: TraceStatistics | Trace | ValueError, links: Mapping) -> Row:
     row: Row = {"model": model, "mechanism": title(ModelName.parse(model).mechanism), "values": {}}
     row |= {"number": record.number, "id": record.id, "source": record.source}
     if isinstance(answer, ValueError):

@@ -43,7 +43,7 @@ class Corpus:
     def total(self) -> int:
         return self.run.total
 
-    def of(self, mechanism: str) -> pd.DataFrame:
+    def frame_of(self, mechanism: str) -> pd.DataFrame:
         """The sentences of a mechanism (its title) that could be measured, by their number. Positions count from 1."""
         mine = self.frame[(self.frame["mechanism"] == mechanism) & self.frame["error"].isna()]
         return from_one(mine).set_index("number", drop=False).rename_axis(None)
@@ -92,8 +92,8 @@ class ManyScene:
 
     def lines(self) -> dict[str, pd.DataFrame]:
         """The name of each line of a chart -> its sentences: a mechanism, or a mechanism on the other sentences."""
-        mine = {name: self.corpus.of(name) for name in self.titles}
-        others = {f"{name}, other sentences": self.other.of(name) for name in self.titles} if self.other else {}
+        mine = {name: self.corpus.frame_of(name) for name in self.titles}
+        others = {f"{name}, other sentences": self.other.frame_of(name) for name in self.titles} if self.other else {}
         return {name: frame for name, frame in (mine | others).items() if len(frame)}
 
     def saved(self) -> pd.DataFrame:

@@ -23,13 +23,13 @@ CONTENT = {
 
 
 def test_a_sentence_is_placed_among_the_test_set():
-    made = reference.of(CONTENT)
+    made = reference.from_dict(CONTENT)
     assert made.sharper(0.25) == pytest.approx(0.75)
     assert made.sharper(0.25, "decoder") is None
 
 
 def test_levels_lie_on_the_line_between_two_lengths():
-    made = reference.of(CONTENT)
+    made = reference.from_dict(CONTENT)
     assert made.level("untrained", "normalised_entropy", np.array([5, 10, 15, 99])) == pytest.approx(
         [0.2, 0.2, 0.4, 0.6]
     )
@@ -40,7 +40,7 @@ def test_what_is_written_is_read(tmp_path):
     path = tmp_path / "sentences.json"
     path.write_text(json.dumps(CONTENT))
     made = reference.read(path)
-    assert reference.to_dict(made) == reference.to_dict(reference.of(reference.to_dict(made)))
+    assert reference.to_dict(made) == reference.to_dict(reference.from_dict(reference.to_dict(made)))
     assert json.dumps(reference.to_dict(made))
 
 
@@ -68,12 +68,12 @@ def test_content_that_is_no_reference_is_refused(place, value):
         inner = inner[key]
     inner[place[-1]] = value
     with pytest.raises(ValueError, match="reference"):
-        reference.of(content)
+        reference.from_dict(content)
 
 
 def test_anything_but_an_object_is_refused():
     with pytest.raises(ValueError) as error:
-        reference.of([])
+        reference.from_dict([])
     assert str(error.value) == "a reference must be a JSON object; got list"
 
 

@@ -17,7 +17,7 @@ from attnviz import stats
 from attnviz.data.tokenizer import EOS
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import batches
-from attnviz.models.measured import Measured
+from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 
@@ -104,8 +104,8 @@ def test_statistics_are_those_of_the_traces(translator, mechanism, given, size):
 
 
 def measured_as(batched, trace):
-    """A Measured says of a trace what `stats.steps` says."""
-    assert isinstance(batched, Measured)
+    """A TraceStatistics says of a trace what `stats.steps` says."""
+    assert isinstance(batched, TraceStatistics)
     for name in "model mechanism text translation forced complete source target start".split():
         assert getattr(batched, name) == getattr(trace, name), name
     if trace.log_prob is None:

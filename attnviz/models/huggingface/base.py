@@ -18,14 +18,14 @@ from attnviz.data.tokenizer_rules import TokenizerError, contained
 from attnviz.models import batches
 from attnviz.models.huggingface import tokenization
 from attnviz.models.huggingface.errors import LIBRARY_ERRORS, one_line
-from attnviz.models.measured import Measured
+from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError, check_text
 from attnviz.models.translator import check_beam
 from attnviz.networks import projections
 from attnviz.networks.projections import Projection
 from attnviz.trace import AttentionMap, Trace
 
-LONGEST = (
+MOST_TOKENS = (
     512  # tokens of a text, even if the model could read more: memory grows with the square, in every layer and head
 )
 
@@ -124,7 +124,7 @@ class HuggingFaceModel:
         batch_size: int = batches.BATCH,
         beam: int = 1,
         keep: Collection[str] = ("maps",),
-    ) -> Iterator[Trace | Measured | TextError]:
+    ) -> Iterator[Trace | TraceStatistics | TextError]:
         """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
         batches.check_size(batch_size)
         self.check_beam(beam)

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from attnviz.models.huggingface import folder_rules
-from attnviz.models.huggingface.base import LONGEST, HuggingFaceModel
+from attnviz.models.huggingface.base import MOST_TOKENS, HuggingFaceModel
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.errors import ModelError, read, said_of
 from attnviz.models.huggingface.single_stack import SingleStackModel
@@ -172,7 +172,7 @@ def _check_complete(name: str, model: nn.Module, left: Iterable[str]) -> None:
 
 def _limit(model: nn.Module, tokenizer: Any) -> int:
     """Tokens of the longest text: the smallest limit of its config, its position embeddings, its tokenizer and
-    LONGEST."""
+    MOST_TOKENS."""
     tables = [
         module
         for name, module in model.named_modules()
@@ -185,7 +185,7 @@ def _limit(model: nn.Module, tokenizer: Any) -> int:
     claimed = (
         *(getattr(model.config, name, None) for name in ("max_position_embeddings", "max_seq_len")),
         tokenizer.model_max_length,
-        LONGEST,
+        MOST_TOKENS,
     )
     numbers = (size for size in (*sizes, *claimed) if isinstance(size, int | float) and not isinstance(size, bool))
     return int(min(size for size in numbers if size > 0))

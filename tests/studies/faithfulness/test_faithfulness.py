@@ -143,4 +143,4 @@ def test_a_model_with_the_weights_of_an_earlier_run_is_not_measured_again(root, 
     assert faithfulness.measure(config)["rows"][0]["value"] != 0.123 and "changed" in asked
     for damaged in ("", "[1]", "{}", json.dumps(results | {"models": 3})):
         path.write_text(damaged, encoding="utf-8")
-        assert faithfulness.Earlier(config, 2, faithfulness.SAMPLES).of("en-fr/bahdanau", "0" * 64) == []
+        assert faithfulness.Earlier(config, 2, faithfulness.SAMPLES).rows_of("en-fr/bahdanau", "0" * 64) == []
