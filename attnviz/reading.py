@@ -215,7 +215,7 @@ def _near(grid: Grid, mirrored: bool) -> float | None:
     """Share of the target words that look within one word of the diagonal, or of the anti-diagonal; None if unfit."""
     if grid.kind != "cross":
         return None
-    targets, sources, weights = _on_words(grid)
+    weights = _on_words(grid)[2]
     count, width = weights.shape
     if count < 4 or width < 4:
         return None

@@ -143,7 +143,7 @@ class Counts:
     predicted_sure: int
     predicted_possible: int
 
-    def __add__(self, other: "Counts") -> "Counts":
+    def __add__(self, other: Counts) -> Counts:
         return Counts(
             self.predicted + other.predicted,
             self.sure + other.sure,

@@ -26,7 +26,7 @@ __all__ = [
     "Word",
     "calibrate",
     "fit",
+    "judgement",
     "read_scale",
     "signs",
-    "judgement",
 ]

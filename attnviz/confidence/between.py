@@ -2,6 +2,7 @@
 characters; a phrase that the translation says twice and its source does not.
 """
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -128,7 +129,7 @@ def repeated(text: str, translation: str, language: str) -> str:
     translation, one of `function_words.languages()`; any other counts every word as a content word.
     """
     source = _words(text)
-    if _side_by_side(source, 1, source) or max(Counter(zip(source, source[1:])).values(), default=0) > 1:
+    if _side_by_side(source, 1, source) or max(Counter(itertools.pairwise(source)).values(), default=0) > 1:
         return ""
     if _UNSPACED.search(translation):
         return _characters(translation)

@@ -104,7 +104,7 @@ def _model(model: object) -> dict:
     for name in ("continuing_subword_prefix", "end_of_word_suffix", "unk_token"):
         short_text(model.get(name) or "", name)
     word = model.get("max_input_chars_per_word", 0)
-    if type(word) is not int or not 0 <= word:
+    if type(word) is not int or not word >= 0:
         raise TokenizerError(f"max_input_chars_per_word must be a whole number; got {str(word)[:80]!r}")
     return {
         **model,

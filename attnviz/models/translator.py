@@ -71,8 +71,8 @@ class Translator(Trained):
         The tokens are the same as one by one, and the numbers agree up to rounding. Any number of texts will do: a few
         hundred are read at a time. A text that cannot be read yields its TextError in its place.
         keep : ("maps",) yields Trace; ("statistics",) TraceStatistics, without weights, which is faster; both,
-        TraceStatistics with its trace. Raises ValueError for a beam, batch_size or keep out of range, and when there are
-        more texts than targets or fewer.
+        TraceStatistics with its trace. Raises ValueError for a beam, batch_size or keep out of range, and when there
+        are more texts than targets or fewer.
         """
         check_beam(beam)
         batches.check_size(batch_size)

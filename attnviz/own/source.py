@@ -98,7 +98,7 @@ def _pick(module: ModuleType, path: Path, name: str):
     if not hasattr(module, name):
         raise ValueError(f"{path} has no {name!r:.80}; it has {_listed([*classes, *functions])}")
     thing = getattr(module, name)
-    if isinstance(thing, type) and not issubclass(thing, nn.Module) and not callable(getattr(thing, "__call__", None)):
+    if isinstance(thing, type) and not issubclass(thing, nn.Module) and "__call__" not in dir(thing):
         raise ValueError(f"{name} must be an nn.Module or a function; it is a class of another kind")
     if not callable(thing):
         raise ValueError(f"{name} must be a class, a module or a function; it is {shown(thing)}")

@@ -1,5 +1,6 @@
 """Study: models that write. What more context brings, which heads do what, and when induction appears in training."""
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -99,7 +100,7 @@ def _by_place(losses: np.ndarray) -> list[dict]:
     bounds = [0, *(2**power for power in range(len(losses).bit_length()) if 2**power < len(losses)), len(losses)]
     return [
         {"first": first, "last": end - 1, "nats": round(float(losses[first:end].mean()), 4)}
-        for first, end in zip(bounds, bounds[1:])
+        for first, end in itertools.pairwise(bounds)
     ]
 
 

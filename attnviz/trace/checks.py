@@ -124,7 +124,7 @@ def steps(trace) -> None:
     for t, step in enumerate(trace.alternatives):
         chances = [choice.probability for choice in step]
         if chances and not (
-            1 + TOLERANCE >= chances[0] and chances[-1] >= 0 and chances == sorted(chances, reverse=True)
+            chances[0] <= 1 + TOLERANCE and chances[-1] >= 0 and chances == sorted(chances, reverse=True)
         ):
             raise ValueError(f"alternatives must be probabilities, most probable first; got {chances} at step {t}")
 

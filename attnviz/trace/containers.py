@@ -68,7 +68,7 @@ def layers_by_name(names: Mapping, kind: str | None) -> dict:
     `encoder`, `decoder` and `cross` are kinds. In other names a kind may be a part, as in `decoder_attentions.0`, and a
     number is the layer, as in `blocks.0.attn.hook_pattern`. `kind` is that of names without one.
     """
-    keys = {str(key): key for key in names.keys()}
+    keys = {str(key): key for key in names.keys()}  # noqa: SIM118 (ActivationCache and the like)
     if keys and set(keys) <= set(KINDS):
         return {name: names[key] for name, key in keys.items()}
     chosen = [key for key in keys if _PATTERN.search(key)] or keys

@@ -146,7 +146,7 @@ def _map(listed: Any, tensors: Mapping[str, np.ndarray]) -> dict:
     """A map as `Trace.from_dict` takes it."""
     name = f"{listed.get('kind')}.{listed.get('layer')}" if isinstance(listed, dict) else None
     if name not in tensors:
-        raise ValueError(f"the file must hold weights for each map; got none for {str(name or listed):.60}")
+        raise ValueError(f"the file must hold weights for each map; got none for {name or listed!s:.60}")
     return {**listed, "weights": tensors[name], "mask": tensors.get(f"{name}.mask")}
 
 

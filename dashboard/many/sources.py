@@ -43,7 +43,7 @@ def show(pair: str, other: bool = False) -> Given | SceneError | None:
 
 def _pasted(prefix: str) -> Given:
     key = f"{prefix}lines"
-    if key not in st.session_state or address.came_back() and key in st.query_params:
+    if key not in st.session_state or (address.came_back() and key in st.query_params):
         st.session_state[key] = st.query_params.get(key, "")
     text = st.text_area(
         "Sentences, one per line",

@@ -120,7 +120,7 @@ def let_go_if_asked() -> None:
     Streamlit ends a run itself when the page is to be run anew, at any look at the session's state. When it is the same
     fragment, as after a new sentence, it lets the run finish: here that would be waiting for what nobody wants.
     """
-    "text" in st.session_state
+    _ = "text" in st.session_state
     context = get_script_run_ctx()
     if context and context.script_requests and context.script_requests._state == ScriptRequestType.RERUN:
         request = context.script_requests.on_scriptrunner_ready()

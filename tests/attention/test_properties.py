@@ -151,7 +151,7 @@ def test_widths_that_differ_are_refused_where_they_must_agree(score):
 def test_heads_must_divide_the_width():
     for heads in (4, 0, -5):
         wanted = (ValueError, f"width must be a multiple of heads; got width 10 and {heads} heads")
-        assert refused(lambda: MultiHead(10, heads)) == wanted  # noqa: B023
+        assert refused(lambda: MultiHead(10, heads)) == wanted
 
 
 def test_multi_head_keeps_its_names_on_disk():

@@ -18,12 +18,12 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from attnviz.mechanisms import MECHANISMS, Config  # noqa: E402
-from attnviz.models import checkpoints  # noqa: E402
-from attnviz.models.names import ModelName  # noqa: E402
-from attnviz.models.translator import Translator  # noqa: E402
-from attnviz.networks import decode  # noqa: E402
-from attnviz.networks.registry import build  # noqa: E402
+from attnviz.mechanisms import MECHANISMS, Config
+from attnviz.models import checkpoints
+from attnviz.models.names import ModelName
+from attnviz.models.translator import Translator
+from attnviz.networks import decode
+from attnviz.networks.registry import build
 
 BAR = 3.0
 SENTENCE = "A man in a blue shirt is standing on a ladder outside."  # 12 words

@@ -13,10 +13,10 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import attnviz  # noqa: E402
-from attnviz import faithfulness, inside, intervene  # noqa: E402
-from attnviz.faithfulness import attributions  # noqa: E402
-from attnviz.networks import decode  # noqa: E402
+import attnviz
+from attnviz import faithfulness, inside, intervene
+from attnviz.faithfulness import attributions
+from attnviz.networks import decode
 
 TEXT = "Two young girls are playing with a yellow ball in the park."  # 12 words
 DECODES, SECONDS = 10, 3

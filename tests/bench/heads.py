@@ -140,12 +140,12 @@ def main() -> int:
             trace = made(tokens)
             for name, draw in DRAWINGS.items():
                 key = name, tokens
-                python[key], text = timed(lambda: draw(trace).to_json(), options.runs)  # noqa: B023
+                python[key], text = timed(lambda: draw(trace).to_json(), options.runs)
                 size[key] = len(text)
                 drawn[key] = statistics.median(page.evaluate(DRAW, text) for _ in range(options.runs))
             if model_view and tokens < 512:
                 key = "BertViz", tokens
-                python[key], text = timed(lambda: model_view(trace), 1)  # noqa: B023
+                python[key], text = timed(lambda: model_view(trace), 1)
                 size[key], drawn[key] = len(text), drawn_by_bertviz(chrome, text, options.bertviz)
     for (name, tokens), ms in python.items():
         print(

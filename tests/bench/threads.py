@@ -17,10 +17,10 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from attnviz import loading  # noqa: E402
-from attnviz.mechanisms import Config  # noqa: E402
-from attnviz.models import machine  # noqa: E402
-from attnviz.networks.registry import build  # noqa: E402
+from attnviz import loading
+from attnviz.mechanisms import Config
+from attnviz.models import machine
+from attnviz.networks.registry import build
 
 OPTIONS = {"width": 192, "hidden": 768, "layers": 3, "heads": 4}
 PIECES, BATCH, VOCABULARY = 16, 20, 6000  # 320 pieces a batch on each side

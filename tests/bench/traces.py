@@ -32,15 +32,15 @@ import time
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"
-import torch  # noqa: E402
+import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from attnviz.data import readers  # noqa: E402
-from attnviz.data.tokenizer import BOS  # noqa: E402
-from attnviz.evaluation.translation import translations  # noqa: E402
-from attnviz.models import checkpoints  # noqa: E402
-from attnviz.models.names import ModelName  # noqa: E402
-from attnviz.models.translator import Translator  # noqa: E402
+from attnviz.data import readers
+from attnviz.data.tokenizer import BOS
+from attnviz.evaluation.translation import translations
+from attnviz.models import checkpoints
+from attnviz.models.names import ModelName
+from attnviz.models.translator import Translator
 
 MODEL = "en-fr/transformer"
 ROUNDS = 3

@@ -190,7 +190,7 @@ def view(kept, visitor, address, request):
         dashboard = kept[query]
         used.add(query)
         dashboard.page.bring_to_front()
-        if not dashboard.opened or not as_left and dashboard.page.url != dashboard.opened:
+        if not dashboard.opened or (not as_left and dashboard.page.url != dashboard.opened):
             dashboard.opened = dashboard.open(query, charts).page.url
         return dashboard
 

@@ -49,7 +49,7 @@ def test_without_attention_the_table_says_so(cli, root, tmp_path):
     trace = attnviz.load("en-fr/fixed-context", root).trace(SENTENCE)
     status, out, err = cli("trace", SENTENCE, "--model", "en-fr/fixed-context")
     lines = out.splitlines()
-    assert (status, err) == (0, "") and lines[2] == "attention: none" or lines[3] == "attention: none"
+    assert ((status, err) == (0, "") and lines[2] == "attention: none") or lines[3] == "attention: none"
     table = lines[lines.index("") + 1 :]
     assert table[0].split() == ["step", "token", "probability"] and len(table) == 1 + len(trace.target)
     assert cli("trace", SENTENCE, "--model", "en-fr/fixed-context", "--html", tmp_path / "x") == (

@@ -29,7 +29,7 @@ def test_a_pass_has_each_caption_and_each_everyday_sentence_once(tmp_path):
     ]  # Tatoeba's pairs are among these
     assert corpus.val == [*tiny.sentences(12, 1), ("You go.", "Tu vas.")]
     assert corpus.parts == ("captions",) * 12 + ("everyday",)
-    assert corpus.tests["everyday"] == [("He goes.", "Il va.")] and list(corpus.tests)[0] == "test_2016_flickr"
+    assert corpus.tests["everyday"] == [("He goes.", "Il va.")] and next(iter(corpus.tests)) == "test_2016_flickr"
     assert {"everyday_enfr/train.tsv.gz", "everyday_enfr/val.tsv.gz", "everyday_enfr/test.tsv.gz"} < set(corpus.files)
 
 

@@ -1,6 +1,7 @@
 """Exported figures in a real browser without a network: they draw, and read as they were typed."""
 
 import io
+import itertools
 import xml.etree.ElementTree as ElementTree
 import zipfile
 from dataclasses import replace
@@ -111,7 +112,7 @@ def test_labels_of_keys_do_not_meet_in_a_narrow_column(offline, tmp_path, count)
         });
     }""")
     spans.sort()
-    assert len(spans) >= min(count, 9) and all(span[1] <= other[0] for span, other in zip(spans, spans[1:]))
+    assert len(spans) >= min(count, 9) and all(span[1] <= other[0] for span, other in itertools.pairwise(spans))
     page.close()
 
 

@@ -1,6 +1,7 @@
 """Whatever is printed stays on its sheet, and names do not meet: any figure, style, length, script."""
 
 import io
+import itertools
 import warnings
 import xml.etree.ElementTree as ElementTree
 
@@ -61,7 +62,9 @@ def faults(figure) -> list[tuple]:
             labels = [label for tick in shown for label in (tick.label1, tick.label2) if label.get_visible()]
             labels = [label for label in labels if label.get_text()] if axis.get_visible() else []
             wrong += [
-                ("meet", a.get_text(), b.get_text()) for a, b in zip(labels, labels[1:]) if _meet(a, b, axis, renderer)
+                ("meet", a.get_text(), b.get_text())
+                for a, b in itertools.pairwise(labels)
+                if _meet(a, b, axis, renderer)
             ]
     return wrong
 

@@ -50,7 +50,7 @@ def test_figures_can_be_changed_like_any_other(made):
     for figure in made:
         figure.update_layout(title="new")
         assert figure.layout.title.text == "new"
-        for wrong in (lambda: figure.update_layout(xaxis_nonsense=1), lambda: figure.data[0].update(nonsense=1)):  # noqa: B023
+        for wrong in (lambda: figure.update_layout(xaxis_nonsense=1), lambda: figure.data[0].update(nonsense=1)):
             with pytest.raises(ValueError):
                 wrong()
 

@@ -1,5 +1,6 @@
 """The fast run: a few cases of each kind. `python -m tests.hostile` runs thousands, in processes with limits."""
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -37,5 +38,5 @@ def test_hostile_input(kind, tmp_path, monkeypatch):
     said = []
     with ThreadPoolExecutor(1) as thread:  # other tests may have left a browser's loop running in this one
         thread.submit(cases.run, kind, 1, COUNT[kind], tmp_path, lambda **what: said.append(what)).result()
-    failed = [(before["case"], now["failed"]) for before, now in zip(said, said[1:]) if "failed" in now]
+    failed = [(before["case"], now["failed"]) for before, now in itertools.pairwise(said) if "failed" in now]
     assert not failed and len(said) == COUNT[kind]

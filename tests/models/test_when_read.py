@@ -30,7 +30,7 @@ def test_nothing_is_projected_until_one_is_read_and_then_the_whole_batch_at_once
     assert calls == [] and all(len(each.frame()) for each in measured) and calls == []
     first = measured[0].log_probs
     made = len(calls)
-    assert made > 0 and [each.log_probs for each in measured][0] == first and len(calls) == made
+    assert made > 0 and next(each.log_probs for each in measured) == first and len(calls) == made
 
 
 def test_they_are_those_of_the_trace(counted):

@@ -194,7 +194,7 @@ def test_the_moments_that_ship_are_models_on_their_way():
     for name in names:
         listed = moments.moments(name)
         losses = [moment.loss for moment in listed]
-        assert 11 <= len(listed) and listed[0].update == 0 and losses == sorted(losses, reverse=True)
+        assert len(listed) >= 11 and listed[0].update == 0 and losses == sorted(losses, reverse=True)
         assert losses[0] > 8 and losses[-1] < 1.3
         last = {key: value.numpy() for key, value in moments.restore(name, len(listed) - 1).state_dict().items()}
         ways = []

@@ -89,7 +89,7 @@ def test_drawn_rows_sum_to_one_and_name_their_tokens(seed, kind, head, words, sp
     grid = select.select(trace, kind, head=head, words=words, special=special)
     blank = np.isnan(grid.weights).all(-1)
     np.testing.assert_allclose(grid.weights[~blank].sum(-1), 1, atol=1e-5)
-    assert (grid.removed[blank] == 1).all() and ((0 <= grid.removed) & (grid.removed <= 1 + 1e-6)).all()
+    assert (grid.removed[blank] == 1).all() and ((grid.removed >= 0) & (grid.removed <= 1 + 1e-6)).all()
     assert not np.nan_to_num(grid.weights)[~grid.visible].any()
     assert special or not any(token.special for token in (*grid.queries, *grid.keys))
     assert not special or not grid.removed.any()

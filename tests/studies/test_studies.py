@@ -223,5 +223,5 @@ def test_a_model_whose_training_is_not_known_has_no_other_seed(few, data, tmp_pa
 
 
 def test_the_parser_knows_the_studies():
-    assert STUDIES == tuple(studies.STUDIES)
+    assert tuple(studies.STUDIES) == STUDIES
     assert set(tiny.WIDTHS) == set(MECHANISMS)

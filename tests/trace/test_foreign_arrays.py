@@ -107,7 +107,7 @@ def test_rounding_is_undone_and_said(kind):
     for given in (exact.to(getattr(torch, kind)), exact.to(getattr(torch, kind)).float()):
         trace = attnviz.from_arrays([given], tokens)
         assert np.allclose(trace.map("encoder").weights, exact, rtol=0.3, atol=1e-2)
-        assert trace.notes and kind.removesuffix("fn") in trace.notes[0] or kind == "float16"
+        assert (trace.notes and kind.removesuffix("fn") in trace.notes[0]) or kind == "float16"
 
 
 def test_weights_written_with_few_digits():

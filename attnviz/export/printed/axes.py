@@ -3,6 +3,7 @@ under the plots."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -289,7 +290,7 @@ def add_scale(canvas: Canvas, cells: ScalarMappable, bar: dict) -> None:
 
 def _apart(texts: Sequence[str], centres: Sequence[float], size: float) -> tuple[list[str], float]:
     """Names that do not meet, and their size in points: smaller, then the longest are cut."""
-    gaps = [after - before for before, after in zip(centres, centres[1:])]
+    gaps = [after - before for before, after in itertools.pairwise(centres)]
 
     def meet(texts: Sequence[str], size: float) -> bool:
         wide = [letters.width(text, size) / 2 for text in texts]

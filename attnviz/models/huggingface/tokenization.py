@@ -4,6 +4,7 @@ Slow steps are tried in another process first. A fast tokenizer knows where in t
 from. With a slow one, the text of its pieces is compared with what was typed.
 """
 
+import itertools
 import json
 import os.path
 import shutil
@@ -117,7 +118,7 @@ def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
         )  # half a character is not there yet
         ends.append(max(ends[-1], len(shared)))
     special = [_is_special(tokenizer, number) for number in ids]
-    spans = [None if mark else span for span, mark in zip(zip(ends, ends[1:]), special)]
+    spans = [None if mark else span for span, mark in zip(itertools.pairwise(ends), special)]
     names = _names(tokenizer, ids)
     words = [None] * len(ids)
     if tokenizer.is_fast:

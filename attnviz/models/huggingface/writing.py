@@ -96,7 +96,7 @@ class WritingModel(SingleStackModel):
         if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place <= len(ids) - 1:
             raise ValueError(f"place must be from 0 to {len(ids) - 1}; got {shown(place)}")
         before = ids[: place + 1]
-        if len(before) >= self.limit or before[-1] in self.ends and place:
+        if len(before) >= self.limit or (before[-1] in self.ends and place):
             return ()
         logits = self._pass(torch.tensor([before])).logits[0, -1]
         return writing.candidates(logits, writing.allowed(logits, how, ()), self._spelled, count)

@@ -86,5 +86,5 @@ def test_learn_has_the_models_of_this_project_beside_a_pair_of_ones_own(tmp_path
     (tmp_path / "en-fr").mkdir()  # models of this pair that are missing are missing
     assert catalogue.root_of(NAME) == tmp_path and not catalogue.is_there(NAME)
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", os.pathsep.join([str(tmp_path), str(checkpoint_files.ROOT)]))
-    assert list(catalogue.offered())[0] == "en-fr" and "en-nl" in catalogue.offered()
+    assert next(iter(catalogue.offered())) == "en-fr" and "en-nl" in catalogue.offered()
     assert catalogue.root_of(NAME) == checkpoint_files.ROOT

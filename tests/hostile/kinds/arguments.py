@@ -107,7 +107,7 @@ def check(place: Workplace, case) -> None:
     for stream in (out, err):
         stream.flush()
     said = err.buffer.getvalue().decode("utf-8", "replace")
-    if status not in STATUSES and (case[0], status) != ("check", FAULTS) or "Traceback" in said:
+    if (status not in STATUSES and (case[0], status) != ("check", FAULTS)) or "Traceback" in said:
         raise Failure(f"status {status}: {said[-300:]}")
     if status == 2 and (len(said) > 2 * LONG or not said.strip()):
         raise Failure(f"an error of {len(said)} characters: {said[:200]!r}")

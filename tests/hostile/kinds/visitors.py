@@ -176,7 +176,7 @@ def _check_answer(answer: bytes) -> None:
     if not (words[0].startswith(b"HTTP/1.") and words[1].isdigit() and int(words[1]) < 600):
         raise Failure(f"this is no answer: {answer[:200]!r}")
     status, text = int(words[1]), answer.decode("latin-1").lower()
-    if status >= 500 and status not in (501, 503) or "traceback" in text:
+    if (status >= 500 and status not in (501, 503)) or "traceback" in text:
         raise Failure(f"the answer is {answer[:300]!r}")
     if status >= 400 and "content-security-policy" not in text:
         raise Failure(f"a refusal without the policy: {answer[:300]!r}")
