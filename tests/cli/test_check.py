@@ -47,6 +47,9 @@ def test_what_cannot_be_tested_is_one_line_on_standard_error(hand_ins, capsys):
     assert capsys.readouterr().err.count("\n") == 1
     assert main(["check", f"{hand_ins}/*.txt"]) == 2
     assert "no file fits" in capsys.readouterr().err
+    (hand_ins / "e.py").write_text("class Settings:\n    width = 3\n")
+    assert main(["check", f"{hand_ins}/e.py:Settings"]) == 2
+    assert "Settings must be an nn.Module or a function; it is a class of another kind" in capsys.readouterr().err
 
 
 def test_counts_are_plural_and_a_refusal_is_sentences_in_one_line(hand_ins, capsys):
