@@ -148,7 +148,7 @@ class Picture:
         self._lock, self._sheet = threading.Lock(), None
 
     def sheet(self):
-        """The `printed.Sheet` that `sheets.makers` draws."""
+        """The `printed.Sheet` that `make` draws."""
         from attnviz.export import printed
 
         with self._lock:

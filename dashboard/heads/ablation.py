@@ -56,7 +56,7 @@ def show(current: HeadsScene, dark: bool) -> None:
 
 
 def _asked(current: HeadsScene, off: list[Head]) -> tuple:
-    """Of `caches.effect`."""
+    """The arguments of `caches.effect`."""
     forced = current.trace.forced and current.choices.writing is None
     target = current.target if forced else None
     return current.choices.source.name, current.input, tuple(sorted(off)), target
@@ -298,7 +298,7 @@ def _importance_results(current: HeadsScene, measured: list[Importance], dark: b
 
 
 def _importance_map(current: HeadsScene, frame: pd.DataFrame, dark: bool) -> None:
-    """The heads of the kind on show."""
+    """How much each head of the kind on show matters, as a map."""
     kind = current.choices.kind
     shown = frame[frame["kind"] == kind]
     if shown["change"].isna().all():

@@ -135,8 +135,10 @@ def show_table(current: HeadsScene) -> None:
 
 
 def _printed(current: HeadsScene, frame: pd.DataFrame, numbers: dict[str, str]) -> str:
-    """The same as plain tables, which stand on paper in the place of the other: that one is a canvas, of which paper
-    gets the part on the screen. numbers : columns and their titles."""
+    """The statistics as plain tables, for paper. The table on the screen is a canvas, and a print of it has only the
+    rows in view.
+
+    numbers : columns and their titles."""
     columns = [name for name in numbers if name in frame]
     names = [current.title(Head(row.kind, row.layer, row.head)) for row in frame.itertuples()]
     parts = [columns[first : first + _ACROSS] for first in range(0, len(columns), _ACROSS)]

@@ -58,7 +58,7 @@ def _no_rollout(reason: str) -> tuple[Cell, str]:
 
 
 def _grid(current: HeadsScene, layer: int) -> Grid:
-    """Rolled out in pieces; joined to words after that."""
+    """The rollout up to a layer, computed between pieces; then joined to words where words are shown."""
     kind = current.choices.kind
     return select.select(rollout.rollout(current.trace, kind), kind, layer, words=current.choices.words)
 

@@ -86,8 +86,9 @@ def _opened(current: HeadsScene, dark: bool) -> None:
     """A fragment: another head is drawn without the overview. It holds the bridge, so a click on the overview runs this
     alone.
 
-    Pictures are drawn before the controls when the session holds what these say: each control takes the browser some
-    milliseconds. It may not when the whole page is run: the address may say something else, and only controls read it.
+    Where the session has the values of the controls, the pictures are drawn first, because each control takes the
+    browser some milliseconds. In a run of the whole page the controls come first: only they read the address, which may
+    say something else.
     """
     controls, pictures = st.container(horizontal=True, gap="large"), st.container()
     chosen = None if st.session_state.pop(_WHOLE, False) else _session_choice(current)

@@ -42,7 +42,7 @@ def show() -> dict:
 
 
 def _brought() -> list[str]:
-    """What a visitor may bring on this server."""
+    """What a visitor may open on this server besides its own models."""
     here = settings.allowed()
     return [HF] * bool({settings.FOLDERS, settings.HUB} & here) + [SAVED] * (settings.UPLOADS in here)
 

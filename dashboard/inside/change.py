@@ -132,7 +132,7 @@ def places(language: str) -> list[str]:
 
 
 def _scope(where: str) -> tuple[tuple[int, ...] | None, str | None]:
-    """steps, words."""
+    """The first two fields of a `Scope`: its steps, and its kind of words."""
     steps = (st.session_state["step"] - 1,) if where == "step" else None
     return steps, where if where in _KINDS_OF_WORDS else None
 

@@ -41,7 +41,8 @@ LIMITS = (
 
 @dataclass(frozen=True, eq=False)
 class FaithfulnessTests:
-    """`results` without integrated gradients of all tokens, which take seconds: the page has them for one step."""
+    """results : without integrated gradients, which take seconds and are computed when they are chosen
+    (`attribution`)."""
 
     subject: Subject
     results: Results

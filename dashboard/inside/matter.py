@@ -93,8 +93,8 @@ def show(current: InsideScene, dark: bool) -> None:
 def _finish(testings: list[RunningTests]) -> None:
     """Do the stages that are left, and say how far they are.
 
-    A run of this panel alone does one and begins anew, since only then it learns whether the switch was moved. A run of
-    the whole page does all: Streamlit stops it when anything is moved.
+    A run of this panel alone does one stage and asks for the next run: only a new run learns that the switch was moved.
+    A run of the whole page does all stages: Streamlit stops it when anything is moved.
     """
     if all(testing.finished for testing in testings):
         return

@@ -152,8 +152,9 @@ def _row(model: str, record: Record, answer: TraceStatistics | Trace | ValueErro
 def measure(runs: list[Run]) -> SceneError | None:
     """Do what is left, unless it was stopped -> why it cannot be done, or None.
 
-    A run of this fragment alone does a slice and begins anew. A run of the whole page cannot, so it does slice after
-    slice, and ends when anything was pressed: Streamlit would let it finish, since Stop asks for this fragment only.
+    A run of this fragment alone does one slice and asks for the next run. A run of the whole page cannot do so. It does
+    slice after slice, and looks itself whether anything was pressed: Stop asks for this fragment only, for which
+    Streamlit would let the run finish.
     """
     if _LIMITS not in st.session_state or address.came_back():
         _take_from_address(runs)

@@ -40,7 +40,7 @@ def show(fields: dict) -> None:
 
 
 def _no_room(runs: list[Run]) -> SceneError | None:
-    """The session holds these runs from now on: why it cannot, or None."""
+    """Keep these runs in the session. The reason where they do not fit, else None."""
     try:
         memory.claim([(run, run.bytes) for run in runs], st.session_state, "many")
     except NoRoom as error:

@@ -68,7 +68,8 @@ def most_visitors() -> int:
 
 
 def _drop_who_does_not_read(listening: socket.socket) -> None:
-    """Connections inherit it: one whose other end takes nothing for so long ends. Only Linux has it."""
+    """End connections whose other end takes nothing for so long. They inherit the option from the socket; Linux
+    only."""
     if sys.platform == "linux":
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_SECONDS * 1000)
 
@@ -103,7 +104,7 @@ class _Connection:
             self._refuse("431 Request Header Fields Too Large", _LARGE)
 
     def on_body(self, body: bytes) -> None:
-        """httptools has read a part of a body. What it reads between two of them, or after the last, it keeps."""
+        """httptools calls this for each part of a body that it has read. It keeps what it reads between two parts."""
         self._around = 0
         super().on_body(body)
 

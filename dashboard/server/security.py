@@ -190,8 +190,8 @@ class Guard:
 
 
 class Sparing(logging.Filter):
-    """Lets what one place of the code says into the log once in a while, with how often that was: anyone can send
-    requests and messages without end."""
+    """A filter of the log: of the messages from one place of the code it passes one now and then, with their number.
+    Else anyone could fill the log with requests without end."""
 
     def __init__(self, seconds: float = REPORTED) -> None:
         super().__init__()
@@ -236,9 +236,9 @@ def _split(netloc: str) -> tuple[str | None, str | None]:
 def _for_the_page(scope: Scope) -> list[tuple[bytes, bytes]]:
     """The headers as Streamlit may see them.
 
-    Of a socket without `Origin`. Of cookies, which the browser also sends of other servers on this machine, the one
-    that Streamlit needs, where it is written as Streamlit writes it: a cookie in quotes costs Python before 3.11.10
-    time with the square of its length (CVE-2024-7592).
+    `Origin` is left out for a socket. The browser also sends the cookies of other servers on this machine. Only the one
+    that Streamlit needs is passed on, and only where it is written as Streamlit writes it: a cookie in quotes costs
+    Python before 3.11.10 time with the square of its length (CVE-2024-7592).
     """
     headers = [pair for pair in scope["headers"] if pair[0] != b"cookie"]
     if scope["type"] == "websocket":

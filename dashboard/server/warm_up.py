@@ -95,7 +95,7 @@ def collect() -> None:
 
 
 async def forget_visitors() -> None:
-    """Let go of what visitors held who left longer ago than `server.disconnectedSessionTTL`.
+    """Forget what visitors held who left longer ago than `server.disconnectedSessionTTL`.
 
     Streamlit does so when the next visitor leaves, and until then holds their files and the values of their pages.
     """
@@ -115,8 +115,8 @@ def give_back() -> None:
 
 
 def keep_large_blocks_apart() -> None:
-    """Have the C library of Linux give large blocks back as soon as they are free. Else it keeps such blocks among
-    small ones, once one was freed, and the messages of a hundred visitors leave holes."""
+    """Have the C library of Linux give large blocks back as soon as they are free. Otherwise it puts large blocks among
+    small ones once one was freed, and memory that a hundred visitors used stays in holes between them."""
     _c_library("mallopt", M_MMAP_THRESHOLD, LARGE)
 
 

@@ -26,7 +26,7 @@ class VisitorMemory:
 
     A visitor holds what their pages show: traces, and what was measured of many sentences. While there is room, each
     may hold `share`. When all together hold more than `most`, nobody is sent away: each may then hold an equal part of
-    `most`, so a visitor with small texts sees no difference.
+    `most`. A visitor with short texts sees no difference.
 
     share : bytes that one visitor may hold. most : bytes of all. Threads may share it.
     """

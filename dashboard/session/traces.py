@@ -40,7 +40,7 @@ class Requested:
         return self._traces.state_of(self.futures)
 
     def release(self) -> None:
-        """What nobody else waits for and has not begun is not computed."""
+        """Give the traces up. One that nobody else waits for, and that has not begun, is not computed."""
         for request, future in zip(self._requests, self.futures, strict=True):
             self._traces.release(request, future)
         self._requests = self.futures = ()
@@ -105,7 +105,7 @@ class Traces:
         return value
 
     def release(self, request: Request, future: Future) -> None:
-        """One user less."""
+        """One waiting caller less; see `Requested.release`."""
         with self._lock:
             if self._futures.get(request) is not future or request in self._sizes:
                 return

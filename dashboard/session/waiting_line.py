@@ -26,7 +26,7 @@ class Ticket:
         return self._line._ahead(self)
 
     def ready(self) -> None:
-        """Nothing but its turn is waited for now."""
+        """What it waited for is there; from now on it waits for its turn alone."""
         self._ready = True
         self._line._let_in()
 

@@ -113,7 +113,8 @@ def slider_value(key: str, low: int, high: int) -> int:
 
 def keep_place(key: str, places: Sequence, names: Sequence[str]) -> None:
     """Before a select box whose options have other names at times, such as places in a text: a value that is no option
-    becomes the first option, and another one gets its name of now, for the browser would go on showing the name before.
+    becomes the first option. Any other value is set anew with its present name, because the browser would go on showing
+    the old one.
     """
     session, last = st.session_state, f"names of {key}"
     if session.get(key, places[0]) not in places:

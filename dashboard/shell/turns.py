@@ -117,8 +117,9 @@ def words_for(ahead: int, state: str) -> str:
 def let_go_if_asked() -> None:
     """End this run when the person has typed again, or left. Nothing is drawn yet, so nothing is lost.
 
-    Streamlit ends a run itself when the page is to be run anew, at any look at the session's state. When it is the same
-    fragment, as after a new sentence, it lets the run finish: here that would be waiting for what nobody wants.
+    Streamlit ends a run itself when the page is to be run anew, at any look at the session's state. When only a
+    fragment is to be run anew, as after a new sentence, Streamlit lets the run finish, although nobody wants its result
+    any more.
     """
     _ = "text" in st.session_state
     context = get_script_run_ctx()
