@@ -330,7 +330,7 @@ def _whole_characters(text: str, tokens: list[Token]) -> list[Token]:
     Words are numbered from 0 without gaps.
     """
     after = list(range(len(text) + 1))  # place -> where the character ends that has something before it
-    for character, (start, end) in [] if text.isascii() else _CHARACTERS.pre_tokenize_str(text):
+    for character, (start, _) in [] if text.isascii() else _CHARACTERS.pre_tokenize_str(text):
         shown = len(character.rstrip())  # a mark may stand on a blank before it, never on one after it
         after[start + 1 : start + shown] = [start + shown] * (shown - 1)
     words, end, before, joined = -1, 0, None, []

@@ -12,8 +12,7 @@ from attnviz.own import formula as formulas
 from attnviz.own.forms import Subject
 from attnviz.own.recognise import recognise
 from attnviz.own.report import FAULT, Line, Report
-from attnviz.own.source import build
-from attnviz.own.source import in_words
+from attnviz.own.source import build, in_words
 from attnviz.python_file import ANYTHING
 
 _TESTS: tuple[Callable, ...] = (
