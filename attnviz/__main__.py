@@ -59,7 +59,8 @@ def _flush() -> None:
 
 
 def _give_up_output() -> None:
-    """What cannot be written, on a full disk or to a pipe that was closed, must not fail again at the flush at exit."""
+    """Throw away output that cannot be written (full disk, closed pipe): Python would fail on it again when it
+    exits."""
     try:
         _flush()
     except OSError:

@@ -123,7 +123,7 @@ def check_columns(frame: Any, columns: Sequence[str], name: str) -> None:
 
 
 def is_list(value: Any) -> bool:
-    """Has it entries, one after the other? Text has none here, nor has an array without axes."""
+    """Is the value a sequence of entries? Text is not one here, and neither is an array without axes."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes) and getattr(value, "ndim", 1) != 0
 
 
@@ -152,7 +152,7 @@ def _is(value: Any, hint: Any) -> bool:
 
 @functools.cache
 def _is_enough(kind: type) -> bool:
-    """Is every value of exactly this type a right one? Not of those of which `_is_of` checks more than the type."""
+    """Does the type of a value settle that it is right? It does not where `_is_of` checks more than the type."""
     return not issubclass(kind, int | tuple) and kind.__name__ != "ndarray"
 
 

@@ -18,7 +18,7 @@ def load(name: str, root: str | Path | None = None, threads: int | None = None) 
     """The checkpoint `name` below `root` (by default see `checkpoint_files.roots`), or after `hf:` a model for the
     transformers library.
 
-    threads : that torch computes with in this process from now on; None: 1 for a checkpoint (see `models.threads`), as
+    threads : that torch computes with in this process from now on; None: 1 for a checkpoint (see `models.machine`), as
     it is for `hf:`. Raises checkpoints.CheckpointError, huggingface.errors.ModelError.
     """
     if not isinstance(name, str):

@@ -153,7 +153,8 @@ class SubwordTokenizer:
     def loosened(self, share: float) -> "SubwordTokenizer":
         """A copy that leaves out that share of the merges of pieces, at random: BPE-dropout, Provilkov et al. 2020.
 
-        Its chance is the library's own and takes no seed. ValueError when the vocabulary was not made by merging.
+        Its random numbers are the library's own and take no seed. ValueError when the vocabulary was not made by
+        merging.
         """
         tokenizer = Tokenizer.from_str(self.backend.to_str())
         if not isinstance(tokenizer.model, models.BPE):
@@ -193,7 +194,7 @@ class SubwordTokenizer:
 
     @staticmethod
     def _surface(text: str, start: int, end: int, limit: int, blank: bool) -> tuple[int, int]:
-        """The characters a piece shows: nothing blank before its word, and none at all for a space that nobody typed;
+        """The characters that a piece shows: no space before its word, and none at all for a space that nobody typed;
         accents that were typed apart from their letter, up to the next piece at `limit`. blank : it is a space."""
         while start < end - 1 and (text[start].isspace() or not text[start].isprintable()):
             start += 1

@@ -114,7 +114,7 @@ def _model(model: object) -> dict:
 
 
 def _added(tokens: object) -> None:
-    """The library searches a text for all of them at once, with a table of all their characters."""
+    """TokenizerError for added tokens whose search table would be too large: it holds the characters of all of them."""
     if not isinstance(tokens, list) or len(tokens) > PIECES:
         raise TokenizerError("its added tokens must be a list")
     _check_letters((token.get("content") if isinstance(token, dict) else None for token in tokens), "added tokens")
@@ -145,7 +145,7 @@ def _numbers(content: dict, model: dict) -> Iterator[object]:
 
 
 def _check_letters(texts: Iterable[object], what: str) -> None:
-    """Of a table of characters, each of which takes up to 280 bytes."""
+    """TokenizerError for more text than LETTERS: each byte takes up to 280 bytes in a table of the library."""
     count = sum(len(text.encode("utf-8", "replace")) for text in texts if isinstance(text, str))
     if count > LETTERS:
         raise TokenizerError(f"its {what} have {count:,} bytes of text, and at most {LETTERS:,} are read")
@@ -162,7 +162,7 @@ class _Cost:
         self.growth, self.linear = self.growth * growth, self.linear and linear
 
     def checked(self, what: str) -> bool:
-        """Is all of it quick? TokenizerError for what is too much for any process."""
+        """Can this process run all steps itself? TokenizerError for steps that are too much for any process."""
         if self.growth > MOST:
             raise TokenizerError(
                 f"its {what} can make a text {self.growth:,} times as long, and at most {MOST:,} is safe"

@@ -73,7 +73,7 @@ class Chart(go.Figure):
         return parts["layout"] if parts else self.layout.to_plotly_json()
 
     def mark(self, meta: dict) -> None:
-        """Add to `layout.meta` what is not there."""
+        """Add entries to `layout.meta`; those that are there stay."""
         if parts := self.__dict__.get("_parts"):
             parts["layout"]["meta"] = meta | parts["layout"]["meta"]
         else:
@@ -215,7 +215,8 @@ def _scaled(value: Any, factor: float, font: bool = False) -> Any:
 
 
 def _room_above(axis: dict) -> float:
-    """Px that names take which stand on end above a map, and at least two lines in its corner; any number below it."""
+    """Px that upright names of columns need above a map, at least two lines for the corner; no limit for names
+    below."""
     if axis.get("side") != "top" or not axis.get("ticktext"):
         return math.inf
     longest = max(columns(html.unescape(re.sub("</?[bi]>", "", name))) for name in axis["ticktext"])

@@ -47,7 +47,7 @@ def token_lines(
     least : None for `line_threshold(grids)`.
     step : the query whose lines stand out; the others are faint. A click on a token on the left returns its query as
     `customdata`. ValueError when the grids have not the same tokens, or `step` is no query, or `least` is not above 0
-    and at most 1, as below a share of 1 / least lines leave each query.
+    and at most 1.
     """
     _check(grids, step, 1 if least is None else least)
     least = line_threshold(grids) if least is None else least

@@ -91,8 +91,8 @@ def _apply(change: Change, head: int | None, place: Place, weights: Tensor, mask
 class Changed:
     """`encode`, `step`, `force` and `logits` of a network whose attention is changed.
 
-    chosen : at which steps. on_step : called before each step; what it raises ends the decoding. said :
-    logits (V,) of the steps so far, of the first row of the batch, for the caller.
+    chosen : at which steps. on_step : called before each step; what it raises ends the decoding. step_logits : logits
+    (V,) of the steps so far, of the first row of the batch, for the caller.
     """
 
     def __init__(

@@ -162,7 +162,7 @@ def effects(
     """Force a target (ids) and change attention at each step alone, `rows` times in one batch (a seed gives each row
     its own).
 
-    Yields one step after the other, so the caller can stop. ValueError as of `scope.check`.
+    Yields one step after the other, so the caller can stop. ValueError as of `check_scope`.
     """
     for step, weights, plain, changed in effects_together(network, [source], [target], change, rows, scope):
         yield StepEffect(step, tuple(layer[0] for layer in weights), plain[0], changed[:, 0])

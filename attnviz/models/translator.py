@@ -132,7 +132,7 @@ class Translator(Trained):
     def _run(self, jobs: Sequence[Job], beam: int, keep: Collection[str]) -> list[Trace | TraceStatistics]:
         unrolled = self._unroll(jobs, beam)
         ends = [decode.limit(len(job.source.ids)) if job.wanted is None else MOST_PIECES for job in jobs]
-        steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # a longer neighbour does not let one ramble on
+        steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # each text has its own limit in a batch
         outputs = [self._said(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]
         weightless = replace(
             unrolled, cross=[], encoder=[], decoder=[]

@@ -178,7 +178,7 @@ def beams(
     memory = take_rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
     state, token = memory.state, source.new_full((width,), BOS)
     scores = torch.full((width,), -torch.inf, device=source.device)
-    scores[0] = 0.0  # all rows start alike: let one of them speak
+    scores[0] = 0.0  # all rows start alike: only one may be extended
     hypotheses: list[list[int]] = [[] for _ in range(width)]
     finished: list[tuple[float, float, list[int]]] = []  # score, log-probability, ids
     for t in range(1, limit(source.shape[1]) + 1):

@@ -117,7 +117,8 @@ class _Lane:
     """A process of the models, and the thread that gives it requests.
 
     gather, most : see `Embedded`. slow_models : `Request.model_key` of those that are read too slowly for the first
-    lane. apart : the lane of what this one gives up; without it this is that lane, and its process ends when idle.
+    lane. apart : the second lane, which takes up what this one gives up; None for the second lane itself, whose process
+    ends when it is idle.
     """
 
     def __init__(self, limits: Limits, gather: float, most: int, slow_models: set[tuple], apart: "_Lane | None" = None):
@@ -250,7 +251,7 @@ class _Lane:
             self._watchdog.rest()
 
     def _hear(self) -> None:
-        """The process has said something. What it took to read files is no time of a request."""
+        """Note that the process has sent something. The time that it took to read files does not count as computing."""
         now = time.monotonic()
         if not self._reading:
             self._computed += now - self._heard
@@ -270,8 +271,8 @@ class _Lane:
         return longest if is_slow else min(longest, limits.silence)
 
     def _lose(self, was_alone: bool) -> None:
-        """The process has gone. What it has not answered is asked again, or fails. was_alone : the request, in its
-        batch."""
+        """The process has gone: ask again what it has not answered, or fail it. was_alone : its batch had one
+        request."""
         left, too_late = list(self._unanswered.values()), self._watchdog.has_killed
         self._hear()
         self._end(RESTARTING)
@@ -295,7 +296,7 @@ class _Lane:
             self._waiting.extendleft(job for job in reversed(left) if not job.future.done())
 
     def _give_up(self, left: list[_Job], was_alone: bool) -> None:
-        """Have the lane apart do what was not answered in time; one that had all the time of a request fails."""
+        """Move what was not answered in time to the second lane. A request that had all its time fails."""
         if was_alone and (problem := self._problem(left[0])):
             left[0].fail(problem)
             return
@@ -328,7 +329,7 @@ class _Lane:
 
 
 class _Watchdog:
-    """Kills a process that was not heard of in time."""
+    """Kills a process that has sent nothing for too long."""
 
     def __init__(self):
         self.has_killed = False

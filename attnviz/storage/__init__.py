@@ -217,7 +217,7 @@ def _write_directly(path: Path, write: Callable[[Path], object]) -> None:
 
 @contextlib.contextmanager
 def _read_by_somebody(path: Path) -> Iterator[None]:
-    """Who opens a pipe that nobody reads from waits for ever, so that is an OSError."""
+    """OSError for a pipe that nobody reads from: to open it would wait for ever."""
     if not path.is_fifo():
         yield
         return

@@ -33,8 +33,6 @@ def locked(folder: Path, task: str) -> Iterator[None]:
     """Keep other processes from the same work in the folder while the block runs. The folder is made if need be.
 
     task : the work, such as `training`. Raises ValueError while another process is at it.
-
-    The lock belongs to the open file, so the system takes it back from a process that died, however it did.
     """
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)

@@ -173,7 +173,7 @@ def spacy_models() -> tuple[str, ...]:
 
 @checked
 def parse_with_spacy(text: str, model: str = "") -> Parse:
-    """The dependencies of one sentence. model : one of `models()`; "" for the first.
+    """The dependencies of one sentence. model : one of `spacy_models()`; "" for the first.
 
     ValueError if spaCy or the model is not installed, or the text has no word.
     """

@@ -56,7 +56,7 @@ def train(
     restart : begin again; when the new run saves its first model, a finished model is moved to the folder `before`.
     start : folder of the checkpoint with the first weights and the tokenizer (fine-tuning); None for random weights.
     teachers : folders of classifiers from which a classifier learns instead of from the labels (classifiers.py).
-    moments : folder for the weights at some updates. threads : see `models.threads`.
+    moments : folder for the weights at some updates. threads : see `models.machine`.
     patience : end the run when so many epochs have not improved validation; 0 ends it after the first epoch, or a
     stopped run where it is, with its best epoch so far.
     ValueError when the folder holds a finished model without its run, or a run with different settings or data, or when

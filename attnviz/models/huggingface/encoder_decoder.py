@@ -73,7 +73,8 @@ class EncoderDecoderModel(HuggingFaceModel):
             raise TextError(f"{self.name} can produce no text with its own settings: {one_line(error)}") from None
 
     def _ended(self, ids: list[int]) -> list[int]:
-        """Without what follows the end: a model whose settings name no end goes on with special tokens to the limit."""
+        """The output without what follows its end: a model whose settings name no end adds special tokens to the
+        limit."""
         end, special = self.tokenizer.eos_token_id, set(self.tokenizer.all_special_ids)
         words = [place for place, number in enumerate(ids) if number not in special]
         after = words[-1] + 1 if words else 0

@@ -47,8 +47,8 @@ def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
 
 
 @contextlib.contextmanager
-def said_of(name: str) -> Iterator[None]:
-    """An error in a file of a model, with the name of the model in its message."""
+def naming(name: str) -> Iterator[None]:
+    """In this block, errors in the files of a model become a ModelError with the name of the model."""
     try:
         yield
     except FileError as error:

@@ -17,7 +17,7 @@ from torch import nn
 from attnviz.models.huggingface import folder_rules
 from attnviz.models.huggingface.base import MOST_TOKENS, HuggingFaceModel
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
-from attnviz.models.huggingface.errors import ModelError, read, said_of
+from attnviz.models.huggingface.errors import ModelError, naming, read
 from attnviz.models.huggingface.single_stack import SingleStackModel
 from attnviz.models.huggingface.tokenization import SAFE, load_tokenizer
 from attnviz.models.huggingface.writing import WritingModel
@@ -56,7 +56,7 @@ def load(name: str) -> HuggingFaceModel:
         )
     library, full_name = _library(), str(HuggingFaceName(name))
     folder = folder_rules.folder(name)
-    with _quiet(library), said_of(full_name):
+    with _quiet(library), naming(full_name):
         shapes = folder_rules.check(folder)
         config = read(full_name, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
         _check_reads_text(full_name, library, config)
