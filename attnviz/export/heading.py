@@ -81,15 +81,15 @@ def of_statistics(
     """
     listed = list(traces.values())
     models = ", ".join(trace.model for trace in listed)
-    targets = [f"{name}: → {_said(trace.translation)}" for name, trace in traces.items() if trace.target]
+    targets = [f"{name}: → {_plain_or_blank(trace.translation)}" for name, trace in traces.items() if trace.target]
     same = len({trace.translation for trace in listed}) == 1
-    shown = [f"{what} ({models})", _said(listed[0].text), *(texts(listed[0])[1:] if same else targets)]
+    shown = [f"{what} ({models})", _plain_or_blank(listed[0].text), *(texts(listed[0])[1:] if same else targets)]
     return shown + _explained(references=references)
 
 
 def texts(trace) -> list[str]:
     """The sentence, and what was produced, if anything was."""
-    return [_said(trace.text), *([f"→ {_said(trace.translation)}"] if trace.target else [])]
+    return [_plain_or_blank(trace.text), *([f"→ {_plain_or_blank(trace.translation)}"] if trace.target else [])]
 
 
 def _explained(**marks) -> list[str]:
@@ -182,5 +182,5 @@ def _which(trace, grid) -> str:
     return f"{_KINDS[grid.kind]}, {map_title(grid.layer, grid.head, layers, heads)}"
 
 
-def _said(text: str) -> str:
+def _plain_or_blank(text: str) -> str:
     return plain(text) if text.strip() else text

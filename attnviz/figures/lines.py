@@ -59,7 +59,7 @@ def token_lines(
         queries, keys = np.nonzero(np.nan_to_num(grid.masked) >= least)
         drawn += len(queries)
         paths += _paths(grid, queries, keys, reach, dict(color=color, dash=dash), step)
-    share = np.mean([_kept(grid, least) for grid in grids])
+    share = np.mean([_share_drawn(grid, least) for grid in grids])
     names = " and ".join(grid.title for grid in grids)
     description = (
         f"{_counted(drawn, 'line')} from {_counted(rows, f'{first.sides[0]} token')} to "
@@ -164,7 +164,7 @@ def _spoken_keys(grids: Sequence) -> list[str]:
     return spoken
 
 
-def _kept(grid, least: float) -> float:
+def _share_drawn(grid, least: float) -> float:
     weights = np.nan_to_num(grid.weights)
     return float(weights[weights >= least].sum() / max(weights.sum(), 1e-9))
 

@@ -54,7 +54,7 @@ class Translator(Trained):
         unrolled = self._unroll([job], beam)
         ids = unrolled.tokens[0].tolist()
         token_probabilities = probabilities.of_sentence(unrolled.logits[0], ids, self.tokenizer.piece)
-        return self._trace(job, unrolled, self._said(job, ids), token_probabilities)
+        return self._trace(job, unrolled, self._output(job, ids), token_probabilities)
 
     def traces(
         self,
@@ -125,7 +125,7 @@ class Translator(Trained):
         with OneDNN():
             return decode.forced(self.model, source, pad(target), mask, project=False)
 
-    def _said(self, job: Job, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
+    def _output(self, job: Job, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
         """The target's text and tokens."""
         return self.tokenizer.spell(ids) if job.wanted is None else (job.target, job.wanted.tokens)
 
@@ -133,11 +133,11 @@ class Translator(Trained):
         unrolled = self._unroll(jobs, beam)
         ends = [decode.limit(len(job.source.ids)) if job.wanted is None else MOST_PIECES for job in jobs]
         steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # each text has its own limit in a batch
-        outputs = [self._said(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]
+        outputs = [self._output(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]
         weightless = replace(
             unrolled, cross=[], encoder=[], decoder=[]
         )  # who waits for log-probabilities holds no maps
-        read_out = partial(self._kept, weightless, steps, "maps" in keep)
+        read_out = partial(self._probabilities, weightless, steps, "maps" in keep)
         if "maps" not in keep:
             later = unrolled.logits is None  # readouts may wait for whoever reads: they are small
             log_probs = probabilities.when_read(read_out, len(jobs)) if later else [row.log_probs for row in read_out()]
@@ -149,7 +149,7 @@ class Translator(Trained):
             return traces
         return self._measured(jobs, unrolled, outputs, [row.log_probs for row in of_sentences], traces)
 
-    def _kept(self, unrolled: Unrolled, steps: Sequence[int], alternatives: bool) -> list[TokenProbabilities]:
+    def _probabilities(self, unrolled: Unrolled, steps: Sequence[int], alternatives: bool) -> list[TokenProbabilities]:
         """What traces keep of the probabilities of each sentence of a batch."""
         rows, project = unrolled.logits, _as_it_is
         if rows is None:

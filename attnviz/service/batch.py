@@ -26,24 +26,24 @@ class Models:
 
     def __init__(self, report: Callable[[tuple | None], None] = lambda key: None):
         self._report = report
-        self._kept: OrderedDict[tuple, Any] = OrderedDict()
+        self._models: OrderedDict[tuple, Any] = OrderedDict()
 
     def model_for(self, request: Request):
         """The model that a request names. Raises ValueError."""
         name, root = request.model, request.root
         key = request.model_key
-        if key not in self._kept:
-            for old in [other for other in self._kept if other[:2] == (name, root)]:
-                del self._kept[old]
+        if key not in self._models:
+            for old in [other for other in self._models if other[:2] == (name, root)]:
+                del self._models[old]
             self._report(key)
             try:
-                self._kept[key] = loading.load_checkpoint(name, Path(root) if root else None)
+                self._models[key] = loading.load_checkpoint(name, Path(root) if root else None)
             finally:
                 self._report(None)
-        self._kept.move_to_end(key)
-        while len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
-        return self._kept[key]
+        self._models.move_to_end(key)
+        while len(self._models) > KEPT:
+            self._models.popitem(last=False)
+        return self._models[key]
 
 
 def answers(models: Models, requests: Sequence[Request]) -> Iterator[tuple[int, Answer]]:

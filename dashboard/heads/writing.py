@@ -234,7 +234,7 @@ def show_residual(current: HeadsScene) -> None:
     names = [f"{place + 1} {plain(current.trace.target[place].text)}" for place in places]
     best = [[layer.alternatives[place][0] for place in places] for layer in layers]
     rows = [
-        ("before layer 1" if number == 0 else f"after layer {number}", [_said(choice) for choice in row])
+        ("before layer 1" if number == 0 else f"after layer {number}", [_probable(choice) for choice in row])
         for number, row in enumerate(best)
     ]
     st.html(
@@ -247,7 +247,7 @@ def show_residual(current: HeadsScene) -> None:
         _parts(current, parts, logit)
 
 
-def _said(choice) -> str:
+def _probable(choice) -> str:
     return f"{plain(choice.text)} {choice.probability:.2f}"
 
 

@@ -106,7 +106,7 @@ def write(
     )
 
 
-def _kept(spaces: re.Match) -> str:
+def _hard_spaces(spaces: re.Match) -> str:
     return "\u00a0" * len(spaces[0])
 
 
@@ -124,7 +124,7 @@ def _write_runs(
         HPacker(
             children=[
                 TextArea(
-                    _EDGES.sub(_kept, run.text),
+                    _EDGES.sub(_hard_spaces, run.text),
                     textprops=dict(size=size, color=run.color or color, parse_math=False, **run.look),
                 )
                 for run in line
