@@ -1,29 +1,45 @@
 """The sentences that a model is trained and measured on: those of a task, which `fetch` downloads, or a user's own.
 
+Where the data folder holds everyday sentences of Tatoeba, a task's own corpus is read with them:
+everyday_SOURCETARGET/{train,val,test}.tsv[.gz]; without that folder tatoeba_SOURCETARGET/pairs.tsv[.gz], only to train.
+Japanese there has no spaces: it is divided into words as the corpus of the task is.
+
 Sentences that no model can read are left out: those without visible text, and those of more than MOST_PIECES pieces.
 
 A file is kept only when it is complete and its hash is right. The hash is of the unpacked text, because a host may
 compress it again. The hashes come from local copies of the corpora, not from a download: the names and dates in the
 gzip headers of Multi30K are those of its authors, and the numbers of lines and characters of the Tanaka sentences agree
-with the published ones. The everyday sentences of Tatoeba (everyday.py) have no public address with the same bytes; a
-task without them is trained on its own corpus alone.
+with the published ones. The everyday sentences of Tatoeba have no public address with the same bytes; a task without
+them is trained on its own corpus alone.
 """
 
 import hashlib
 import random
 import re
 import tempfile
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attnviz import storage
-from attnviz.data import MOST_PIECES, everyday, tasks
+from attnviz.data import MOST_PIECES, tasks
 from attnviz.data.batching import pieces
-from attnviz.data.readers import Pairs, find_file, unpack
+from attnviz.data.readers import DataFolder, Pairs, find_file, unpack
 from attnviz.data.styles import UNSPACED
-from attnviz.data.task import Download
-from attnviz.data.tokenizer import SubwordTokenizer
+from attnviz.data.task import Download, Splits, Task
+from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
+
+EVERYDAY = "everyday"  # the name of their part of validation, and of their test
+_PIECES = 20_000  # of the vocabulary that divides Japanese: most words that a corpus has more than once are whole
+_KATAKANA = "ァ-ヺー"
+_NATIVE = "ぁ-ゖ一-鿿"
+# Few words in katakana, and few numbers, are in the corpus: each stays whole, and ends where the script changes.
+_WITHIN = re.compile(rf"(?<=[{_KATAKANA}]) (?=[{_KATAKANA}])|(?<=\d) (?=\d)")
+_BETWEEN = re.compile(
+    rf"(?<=[{_NATIVE}])(?=[{_KATAKANA}]{{2}}|\d)|(?<=[{_KATAKANA}]{{2}})(?=[ぁ-ゖ])|(?<=\d)(?=[{_NATIVE}{_KATAKANA}])"
+)
+_NO_LETTER = re.compile(r"[\s\W_]+")
 
 
 @dataclass(frozen=True)
@@ -64,7 +80,7 @@ def load(name: str, data: Path | None, repeat: int | None = None) -> Corpus:
         )
     splits, metric = task.read(data), task.validation_metric
     if task.everyday is not None:
-        splits = everyday.join(task, splits, data, repeat)
+        splits = with_everyday(task, splits, data, repeat)
         metric = task.everyday.validation_metric if splits.parts else metric
     train, val, tests, files, parts = splits
     if repeat is not None and not parts:
@@ -136,6 +152,66 @@ def fits(sentences: Sequence[str], tokenizer: SubwordTokenizer) -> list[bool]:
 
 def _fits(ids: list[int]) -> bool:
     return 1 < len(ids) <= MOST_PIECES  # <eos> is one of them
+
+
+def with_everyday(task: Task, own: Splits, data: Path, repeat: int | None = None) -> Splits:
+    """The task's own sentences with everyday ones of Tatoeba. `own` itself when the data folder has no everyday
+    sentences.
+
+    repeat : how often a pass reads each of the own pairs; None for what the task says.
+
+    Raises FileNotFoundError when a folder lacks a file.
+    """
+    languages = task.source + task.target
+    folder, few = DataFolder(data, f"everyday_{languages}"), DataFolder(data, f"tatoeba_{languages}")
+    if folder.path.is_dir():
+        return _with_parts(task, own, folder, task.everyday.repeat if repeat is None else repeat)
+    if not few.path.is_dir():
+        return own
+    return own._replace(train=own.train + few.tsv("pairs.tsv"), files=own.files | few.files)
+
+
+def _with_parts(task: Task, own: Splits, folder: DataFolder, repeat: int) -> Splits:
+    everyday = task.everyday
+    train, val, test = (folder.tsv(f"{split}.tsv") for split in ("train", "val", "test"))
+    if everyday.divided:
+        divider = WordDivider([target for _, target in own.train])
+        train, val, test = map(divider.targets, (train, val, test))
+    distinct = without_duplicates if everyday.same_source else list
+    joined = (repeat - 1) * distinct(own.train) + distinct(own.train + train)
+    parts = (everyday.own_part,) * len(own.val) + (EVERYDAY,) * len(val)
+    return Splits(joined, own.val + val, own.tests | {EVERYDAY: test}, own.files | folder.files, parts)
+
+
+class WordDivider:
+    """Finds words by their share of a corpus that has spaces between its words.
+
+    divided : the sentences of the corpus. The division of a text is its most probable one (`SubwordTokenizer.divide`).
+    """
+
+    def __init__(self, divided: list[str], size: int = _PIECES):
+        self.tokenizer: SubwordTokenizer = train_vocabulary(divided, size, "tokenised")
+
+    def __call__(self, sentence: str) -> str:
+        """A sentence with a space between its words."""
+        divided = _WITHIN.sub("", self.tokenizer.divide(sentence))
+        return _BETWEEN.sub(" ", divided)
+
+    def targets(self, pairs: Pairs) -> Pairs:
+        """The pairs with their targets divided."""
+        return [(source, self(target)) for source, target in pairs]
+
+
+def without_duplicates(pairs: Pairs) -> Pairs:
+    """The pairs without those that differ from an earlier one in case, punctuation and spaces alone."""
+    different = {}
+    for pair in pairs:
+        different.setdefault(tuple(map(_letters, pair)), pair)
+    return list(different.values())
+
+
+def _letters(text: str) -> str:
+    return _NO_LETTER.sub("", unicodedata.normalize("NFKC", text).lower()) or text
 
 
 def fetch(name: str, data: Path, report: Callable[[str], object] = lambda line: None) -> None:

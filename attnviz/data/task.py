@@ -35,7 +35,7 @@ class Splits(NamedTuple):
 
 @dataclass(frozen=True)
 class Everyday:
-    """How a task's own corpus and everyday sentences are read together (data/everyday.py).
+    """How a task's own corpus and everyday sentences are read together (data/corpora.py).
 
     own_part : what the task's own sentences are called beside everyday ones. repeat : how often a pass reads each of
     its own pairs. validation_metric : chooses the best epoch when both are there. divided : everyday targets are

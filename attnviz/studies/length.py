@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnviz.data import MOST_PIECES, everyday
+from attnviz.data import MOST_PIECES, corpora
 from attnviz.data.readers import Pairs
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.evaluation import metrics, translation
@@ -58,7 +58,7 @@ class Bucket:
     @property
     def title(self) -> str:
         return (
-            f"{'everyday, ' if self.test == everyday.TEST else ''}{self.low}–{self.high} words"
+            f"{'everyday, ' if self.test == corpora.EVERYDAY else ''}{self.low}–{self.high} words"
             f"{', joined' if self.join else ''}"
         )
 
@@ -74,8 +74,8 @@ BUCKETS = (
     Bucket(20, 30, False, in_picture=False),
     Bucket(20, 30, True),
     Bucket(50, 100, True),
-    Bucket(4, 9, False, everyday.TEST, in_picture=False),
-    Bucket(12, 20, False, everyday.TEST, in_picture=False),
+    Bucket(4, 9, False, corpora.EVERYDAY, in_picture=False),
+    Bucket(12, 20, False, corpora.EVERYDAY, in_picture=False),
 )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from attnviz import alignment, gold
-from attnviz.data import everyday
+from attnviz.data import corpora
 from attnviz.evaluation import TIMED, latency
 from attnviz.evaluation.translation import score
 from attnviz.mechanisms import MECHANISMS
@@ -44,7 +44,7 @@ def measure(config: StudyConfig) -> dict:
 def measure_model(model: MeasuredModel, config: StudyConfig, pairs: Sequence[gold.LinkedPair]) -> dict:
     """The row of a model. pairs : with words aligned by hand."""
     card, scores = model.translator.card, scores_on_test(model, config)
-    everyday_scores = scores_on_test(model, config, everyday.TEST) if everyday.TEST in config.corpus.tests else {}
+    everyday_scores = scores_on_test(model, config, corpora.EVERYDAY) if corpora.EVERYDAY in config.corpus.tests else {}
     report = alignment.report(model.translator, pairs)
     return {
         **model.label,

@@ -6,8 +6,7 @@ import pytest
 import tiny
 
 from attnviz.data import corpora, tasks
-from attnviz.data.corpora import length_filter
-from attnviz.data.everyday import WordDivider, without_duplicates
+from attnviz.data.corpora import WordDivider, length_filter, without_duplicates
 
 EVERYDAY = {"train": "I go.\tJe vais.\nRun!\tCours !\n", "val": "You go.\tTu vas.\n", "test": "He goes.\tIl va.\n"}
 

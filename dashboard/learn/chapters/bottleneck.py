@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from attnviz.data import everyday
+from attnviz.data import corpora
 from attnviz.export import heading
 from attnviz.figures import heatmap
 from attnviz.figures.many import by_length
@@ -61,7 +61,7 @@ def _study() -> list[dict]:
         for row in caches.study("length").get("rows", ())
         if row.get("mechanism") in (WITHOUT, WITH) and checkpoint_values.numbers(row, "words", "bleu_lc", "high")
         if row.get("joined") or row["high"] <= 10
-        if row.get("test") != everyday.TEST
+        if row.get("test") != corpora.EVERYDAY
     ]
 
 

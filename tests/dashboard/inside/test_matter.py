@@ -95,7 +95,7 @@ def test_a_stage_that_is_stopped_begins_anew(models, monkeypatch):
             testing.advance(stop)
         assert testing.done == done
         testing.advance()
-    assert testing.finished and testing.tests.tested.sums["preserved uniform all"][1] > 2
+    assert testing.finished and testing.tests.results.sums["preserved uniform all"][1] > 2
 
 
 def finished(name: str) -> RunningTests:
@@ -117,13 +117,13 @@ def both_tasks():
 
 def test_the_numbers_are_those_of_the_tests(both_tasks):
     words, translator, classifier = both_tasks
-    kept, count = translator.tests.tested.sums["preserved uniform all"]
+    kept, count = translator.tests.results.sums["preserved uniform all"]
     assert f"Bahdanau keeps {kept:.0f} of {count} tokens" in words
-    stays = classifier.tests.tested.sums["preserved uniform all"][0] == 1
+    stays = classifier.tests.results.sums["preserved uniform all"][0] == 1
     label = classifier.tests.subject.trace.translation
     assert f"its label “{label}” {'stays' if stays else 'changes'}." in words
     for testing in (translator, classifier):
-        total, number = testing.tests.tested.sums["variation uniform"]
+        total, number = testing.tests.results.sums["variation uniform"]
         assert f"<td>{total / number:.3f}</td>" in words
 
 
