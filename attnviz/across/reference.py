@@ -46,7 +46,7 @@ class Reference:
         """One line: which test set, and how many sentences."""
         return f"Reference({self.test}: {self.sentences:,} sentences)"
 
-    def sharper(self, normalised_entropy: float, kind: str = "cross") -> float | None:
+    def share_less_sharp(self, normalised_entropy: float, kind: str = "cross") -> float | None:
         """The share of the test sentences, 0 to 1, with a larger normalised entropy; None where it was not measured."""
         quantiles = self.quantiles.get(kind, {}).get("normalised_entropy")
         return None if quantiles is None else share_above(normalised_entropy, quantiles)

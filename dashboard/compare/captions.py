@@ -262,7 +262,7 @@ def percentile(trace: Trace, grid: Grid) -> str:
     """
     measured = None if trace.forced else reference(trace.model)
     entropy = across.sharpness(trace) if measured else None
-    share = None if entropy is None else measured.sharper(entropy)
+    share = None if entropy is None else measured.share_less_sharp(entropy)
     if share is None:
         return ""
     if entropy < _SHARPEST:

@@ -93,8 +93,10 @@ def study_rows(current: HeadsScene) -> pd.DataFrame:
 def columns(current: HeadsScene) -> pd.DataFrame:
     """The share of right answers of each head: a column for each question, such as “the subject to its verb”."""
     rows = study_rows(current)
-    rows = rows.assign(asked=[question(*pair) for pair in zip(rows["relation"], rows["direction"])])
-    return rows.pivot(index=["layer", "head"], columns="asked", values="share")[list(dict.fromkeys(rows["asked"]))]
+    rows = rows.assign(question=[question(*pair) for pair in zip(rows["relation"], rows["direction"])])
+    return rows.pivot(index=["layer", "head"], columns="question", values="share")[
+        list(dict.fromkeys(rows["question"]))
+    ]
 
 
 def _reads_itself(current: HeadsScene) -> bool:

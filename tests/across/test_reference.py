@@ -24,8 +24,8 @@ CONTENT = {
 
 def test_a_sentence_is_placed_among_the_test_set():
     made = reference.from_dict(CONTENT)
-    assert made.sharper(0.25) == pytest.approx(0.75)
-    assert made.sharper(0.25, "decoder") is None
+    assert made.share_less_sharp(0.25) == pytest.approx(0.75)
+    assert made.share_less_sharp(0.25, "decoder") is None
 
 
 def test_levels_lie_on_the_line_between_two_lengths():
