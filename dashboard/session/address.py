@@ -247,7 +247,7 @@ def _as_drawn(session: Mapping, page: str) -> tuple[dict, dict]:
     held = dict(session)
     _, drawn = session.get(_DRAWN, {}).get(page, ({}, {}))
     text = held.get("text")
-    if not session.get(_STAYING) and (text is None or text.strip() and len(text) <= LIMIT):
+    if not session.get(_STAYING) and (text is None or (text.strip() and len(text) <= LIMIT)):
         return held, {}
     refused = {key: held[key] for key, value in drawn.items() if key in held and held[key] != value}
     return held | {key: drawn[key] for key in refused}, refused

@@ -58,7 +58,7 @@ def test_the_mean_of_chosen_heads(trace):
 
 def test_lines_of_a_mean_over_layers_say_so(trace):
     said = figures.token_lines([select.mean(trace, "encoder", [(0, 1), (1, 2)])]).layout.meta["description"]
-    assert said.endswith(": mean of heads.")
+    assert said.endswith(": mean of heads of several layers.")
 
 
 def test_the_nearest_heads_are_those_of_the_distances(trace):
