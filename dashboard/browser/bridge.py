@@ -1,42 +1,14 @@
-"""What must happen in the browser: see scripts/bridge.js, and the other scripts for one thing each. No frame, no
-network.
-
-Two components: the scripts, which never change, and what the page says to them (arguments.js).
+"""What the page says to its scripts (arguments.js): see scripts/bridge.js, and the others for one thing each. No frame,
+no network.
 """
 
-import json
 from collections.abc import Callable
 
 import streamlit as st
 
-from attnviz import plotlyjs
-from attnviz.export import fonts
 from dashboard.browser import script
 
-# They become one script: bridge.js calls what is in the others.
-_FILES = (
-    "bridge.js",
-    "save.js",
-    "tokens.js",
-    "rows.js",
-    "tour.js",
-    "enlarge.js",
-    "skip.js",
-    "pages.js",
-    "present.js",
-)
 _component = st.components.v2.component("attnviz_bridge", js=script("arguments.js"), isolate_styles=False)
-_scripts = st.components.v2.component(
-    "attnviz_scripts",
-    js="\n".join(
-        [
-            *map(script, _FILES),
-            f"const JAPANESE_FACE = {json.dumps(fonts.rule('ADDRESS', 'truetype'))};",
-            plotlyjs.SAVING,
-        ]
-    ),
-    isolate_styles=False,
-)
 
 
 def bridge(
@@ -63,7 +35,6 @@ def bridge(
         if picked is not None and on_head is not None:
             on_head(*map(int, picked))
 
-    _scripts(key="scripts")
     result = _component(
         key="bridge",
         data={"row": row, "steps": steps, "head": head},

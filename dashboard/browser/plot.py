@@ -1,9 +1,11 @@
 """Figures on the page. `st.plotly_chart` mounts a new chart for every change and draws it twice, and each element costs
 Streamlit a round of its own; together more than half of the time from Enter to drawn (tests/bench/page.py). This
 component takes a row of figures with their words at once, keeps the charts, and moves each to its new figure in one go.
-Plotly itself is that of the plotly package: see server/index_page.py."""
+The index page loads Plotly and plot.js."""
 
 import base64
+import json
+import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,7 +17,6 @@ from attnviz.export.bundle import figure_name
 from attnviz.figures.chart import Chart
 from attnviz.figures.hover import CellTexts
 from attnviz.figures.theme import palette
-from dashboard.browser import script
 from dashboard.session import memory
 
 HALF = 440  # px of a column where two stand side by side
@@ -33,7 +34,7 @@ _component = st.components.v2.component(
     "attnviz_plot",
     html='<div class="cells"></div>',
     isolate_styles=False,
-    js=script("plot.js"),
+    js="export default (component) => window.__attnvizCharts(component);",
 )
 
 
@@ -43,7 +44,7 @@ def plots(cells: Sequence[Cell | tuple], key: str) -> None:
     A cell may be a plain tuple of the first fields of Cell.
     """
     shown = [Cell(*cell) for cell in cells]
-    _show([cell._asdict() | {"figure": _json(cell.figure)} for cell in shown], None, key)
+    _show([cell._asdict() for cell in shown], None, key)
 
 
 def stepped(cells: Sequence[dict], row: int, key: str) -> None:
@@ -55,13 +56,27 @@ def stepped(cells: Sequence[dict], row: int, key: str) -> None:
     `CellTexts` of its map: what the pointer reads; and `name`, that of the step in `figure`. row : the step, from 0,
     to begin with.
     """
-    encoded = [cell | {"figure": _json(cell["figure"])} | (_arrays(**cell) if cell["figure"] else {}) for cell in cells]
-    _show(encoded, row, key)
+    _show([cell | (_arrays(**cell) if cell["figure"] else {}) for cell in cells], row, key)
 
 
 def _show(cells: Sequence[dict], row: int | None, key: str) -> None:
-    # A tuple: in a list Streamlit would look for a table, which imports pandas. The first charts do not wait for that.
-    _component(key=f"chart-{key}", data={"cells": tuple(cells), "row": row})
+    _component(key=f"chart-{key}", data=packed(cells, row))
+
+
+def packed(cells: Sequence[dict], row: int | None) -> bytes:
+    """JSON in UTF-8, deflated, for plot.js: a sixth of the JSON, for the figures of a row have much in common.
+
+    Streamlit sends bytes as they are. It would write and sort JSON once more to see whether it has changed.
+    """
+    text = f'{{"cells":[{",".join(map(_json, cells))}],"row":{json.dumps(row)}}}'
+    return zlib.compress(text.encode(errors="backslashreplace"))  # half a surrogate pair as JSON writes it: \ud800
+
+
+def _json(cell: dict) -> str:
+    """A cell with its figure."""
+    others = {name: value for name, value in cell.items() if name != "figure"}
+    words = json.dumps(others, ensure_ascii=False, separators=(",", ":"))
+    return f'{words[:-1]},"figure":{cell["figure"].text() if cell["figure"] else "null"}}}'
 
 
 def _arrays(weights: np.ndarray, texts: CellTexts, **others) -> dict:
@@ -72,10 +87,6 @@ def _arrays(weights: np.ndarray, texts: CellTexts, **others) -> dict:
 
 def _base64(values: np.ndarray, form: str) -> str:
     return base64.b64encode(np.ascontiguousarray(values, dtype=form).tobytes()).decode()
-
-
-def _json(figure: Chart | None) -> str | None:
-    return figure and figure.text()
 
 
 def named(

@@ -1,5 +1,5 @@
-"""The first answer to the browser: Streamlit's index page, changed so that it loads Plotly and the scripts of what the
-first page shows at once, Japanese letters where the system has none, and what Back leads to.
+"""The first answer to the browser: Streamlit's index page, changed so that it loads Plotly, our own scripts, scripts of
+Streamlit for what the first page shows at once, Japanese letters where the system has none, and what Back leads to.
 
 Streamlit loads its own Plotly only with the first `st.plotly_chart`, and the script of an element only with the first
 such element; here they load while the server reads the models.
@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from attnviz import plotlyjs
 from attnviz.export import fonts
+from dashboard import browser
 from dashboard.browser import script
 from dashboard.pages import PAGES
 
@@ -31,6 +32,9 @@ ADDRESS = f"{PLOTLY.name}?v={VERSION}"  # a browser that holds another version a
 _EVERY = "font-weight: 100 900; font-style: normal; font-display: swap; "
 JAPANESE = f"<style>{fonts.rule(f'./{fonts.JAPANESE.name}', 'truetype', 'Source Sans', _EVERY)}</style>"
 SCRIPT = f'<script async src="./{ADDRESS}"></script>'
+OWN = browser.loaded().encode()
+OWN_ADDRESS = f"attnviz.js?v={hashlib.sha256(OWN).hexdigest()[:16]}"
+OWN_SCRIPT = f'<script src="./{OWN_ADDRESS}"></script>'  # not async: Streamlit's own, which show a page, come after it
 STOPS = f"<script>{script('history.js')}</script>"
 SHOWN = ("Html", "Selectbox", "ButtonGroup", "TextInput", "Checkbox", "Slider", "rehype-katex", "BidiComponent")
 # Where the server of a page with a name is: else the browser asks below that name first, in vain, and complains of it.
@@ -64,7 +68,7 @@ class _Whole(FileResponse):
 
 
 async def _index(request: Request) -> Response:
-    added = SCRIPT if request.url.path.endswith("/") else HERE + SCRIPT
+    added = ("" if request.url.path.endswith("/") else HERE) + SCRIPT + OWN_SCRIPT
     page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{JAPANESE}{PRELOAD}{added}{STOPS}</head>", 1)
     return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
 
@@ -74,6 +78,12 @@ async def _plotly(request: Request) -> Response:
     return _Whole(PLOTLY, media_type="text/javascript", headers=plain | {"Cache-Control": "public, max-age=86400"})
 
 
+async def _own(request: Request) -> Response:
+    here = request.url.query == OWN_ADDRESS.partition("?")[2]  # another server of this name may differ
+    kept = "public, max-age=86400" if here else "no-store"
+    return Response(OWN, media_type="text/javascript", headers={"Cache-Control": kept})
+
+
 async def _japanese(request: Request) -> Response:
     return FileResponse(fonts.JAPANESE, media_type="font/ttf", headers={"Cache-Control": "public, max-age=86400"})
 
@@ -81,5 +91,6 @@ async def _japanese(request: Request) -> Response:
 routes = [
     *(Route(f"/{page.path}", _index) for page in PAGES),
     Route(f"/{PLOTLY.name}", _plotly),
+    Route("/attnviz.js", _own),
     Route(f"/{fonts.JAPANESE.name}", _japanese),
 ]

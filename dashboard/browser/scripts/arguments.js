@@ -1,5 +1,4 @@
-// What the page says to bridge.js. Its scripts are long and always the same, and Streamlit sends the scripts of a component with
-// every change of its data. Here they come apart: a browser that has the scripts is not sent them again.
+// What the page says to bridge.js, which the index page has loaded.
 export default function (component) {
   const said = (window.__attnvizSaid ??= {});
   said.component = component;

@@ -195,8 +195,6 @@ function act({ data, setTriggerValue }) {
 }
 
 // arguments.js has what the page said last, and tells `act` when the page says something else.
-export default function () {
-  const said = (window.__attnvizSaid ??= {});
-  said.act = act;
-  if (said.component) said.stop = act(said.component);
-}
+const said = (window.__attnvizSaid ??= {});
+said.act = act;
+if (said.component) said.stop = act(said.component);

@@ -181,16 +181,29 @@ async function resize(plot) {
   if (first?.colorbar) legend(plot, first);
 }
 
-export default function ({ data, parentElement }) {
+// What plot.py packed: JSON in UTF-8, deflated.
+async function unpacked(bytes) {
+  const { cells, row } = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+  return { step: row, cells: cells.map((cell) => ({ ...cell, figure: cell.figure && JSON.stringify(cell.figure) })) };
+}
+
+async function show(row, packed) {
+  row.packed = packed;
+  const { cells, step } = await unpacked(packed);
+  if (row.packed !== packed || !row.watched) return; // newer ones came meanwhile, or the row has gone
+  row.stepTo = step === null ? null : (next) => fill(row, at(cells, next));
+  if (row.stepTo) row.stepTo(window.__attnviz?.row ?? step);
+  else fill(row, cells);
+}
+
+window.__attnvizCharts = ({ data, parentElement }) => {
   const row = parentElement.querySelector(".cells"), first = !row.watched;
   row.watched ??= new ResizeObserver((changes) => changes.forEach(({ target }) => resize(target)));
-  row.stepTo = data.row === null ? null : (step) => fill(row, at(data.cells, step));
-  if (row.stepTo) row.stepTo(window.__attnviz?.row ?? data.row);
-  else fill(row, data.cells);
+  show(row, data);
   if (!first) return;
   return () => {
     [...row.children].forEach((cell) => discard(row, cell));
     row.watched.disconnect();
     row.watched = null;
   };
-}
+};

@@ -1,13 +1,13 @@
 """The sign beside a translation, and why; none for a model without thresholds and for a forced text."""
 
 import io
-import json
 import zipfile
 from dataclasses import replace
 from types import SimpleNamespace
 
 import judged
 import pandas as pd
+from client import chart_cells
 import pytest
 from compare_app import charts, run, scene, sound
 
@@ -48,7 +48,7 @@ def test_the_page_shows_the_sign_of_the_model_that_has_thresholds(tmp_path, monk
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(judged.write_models(tmp_path / "models")))
     app = run(text="The Narita is running.", show=["Bahdanau", "Luong (general)"])
     sound(app)
-    cells = json.loads(charts(app)[0].proto.json)["cells"]
+    cells = chart_cells(charts(app)[0].proto)
     marked = ['<details class="sign' in cell["words"] for cell in cells]
     assert marked.count(True) == 1, marked
     _saved(scene(app))
@@ -60,7 +60,7 @@ def test_the_sign_reads_translations_that_the_model_draws(tmp_path, monkeypatch)
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
     app = run(text="The dog is running.", show=["Bahdanau", "Luong (general)"])
     sound(app)
-    cells = json.loads(charts(app)[0].proto.json)["cells"]
+    cells = chart_cells(charts(app)[0].proto)
     trace, its_judge = (
         loading.load(judged.NAME, root).trace("The dog is running."),
         confidence.Judge.load(judged.NAME, root),
@@ -95,7 +95,7 @@ def test_no_sign_where_too_many_wait(tmp_path, monkeypatch):
 
 
 def _signs(app) -> list[bool]:
-    return ['<details class="sign' in cell["words"] for cell in json.loads(charts(app)[0].proto.json)["cells"]]
+    return ['<details class="sign' in cell["words"] for cell in chart_cells(charts(app)[0].proto)]
 
 
 def _saved(current):

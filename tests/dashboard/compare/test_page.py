@@ -5,7 +5,9 @@ import json
 import re
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
+import zlib
 
+from client import chart_cells
 import pytest
 from compare_app import charts, htmls, run, scene, shows, sound, together
 
@@ -14,6 +16,7 @@ from attnviz import mechanisms
 from attnviz.data import MOST_PIECES
 from attnviz.data.sentences import split
 from attnviz.models.names import ModelName
+from dashboard.browser.plot import packed
 from dashboard.choices import pairs
 from dashboard.choices.options import BEAMS, KINDS, PIECES
 from dashboard.compare import captions
@@ -202,8 +205,8 @@ def test_local_attention_shows_its_predicted_places():
 def test_a_presentation_has_large_type_and_no_more_than_a_step():
     app = run(show=["Bahdanau"], present="true")
     sound(app)
-    maps, bars = (json.loads(chart.proto.json)["cells"][0]["figure"] for chart in charts(app))
-    assert json.loads(maps)["layout"]["font"]["size"] > 15 and json.loads(bars)["layout"]["font"]["size"] >= 15
+    maps, bars = (chart_cells(chart.proto)[0]["figure"] for chart in charts(app))
+    assert maps["layout"]["font"]["size"] > 15 and bars["layout"]["font"]["size"] >= 15
     app.button(key="leave").click().run()
     sound(app)
     assert len(charts(app)) == 3 and not app.session_state["present"]
@@ -262,7 +265,7 @@ def test_what_the_beam_kept_is_listed_and_each_opens_its_map():
     assert not [part for part in htmls(app) if "What the beam kept" in part]
     app.toggle(key="listed").set_value(True).run()
     sound(app)
-    shown = "".join(cell["words"] for cell in json.loads(charts(app)[0].proto.json)["cells"])
+    shown = "".join(cell["words"] for cell in chart_cells(charts(app)[0].proto))
     for column in scene(app).columns:
         listed = attnviz.load(column.model).hypotheses(scene(app).text, 5)
         assert len(listed) == 5 and listed[0].text == column.trace.translation
@@ -272,3 +275,17 @@ def test_what_the_beam_kept_is_listed_and_each_opens_its_map():
             assert query["force"] == [hypothesis.text] and query["target"] == ["One text for all: typed"]
             assert query["text"] == [scene(app).text]
     assert not [toggle for toggle in run(show=["Bahdanau"]).toggle if toggle.key == "listed"]  # greedy keeps one
+
+
+def test_the_charts_of_a_view_are_sent_in_few_bytes():
+    """Each is packed; the script that draws them comes with the page, not with each of them."""
+    app = run()
+    sizes = [element.proto.ByteSize() for element in charts(app)]
+    assert len(sizes) == 3 and sum(sizes) < 25_000, sizes
+    assert all(chart_cells(element.proto) for element in charts(app))
+
+
+def test_half_a_surrogate_pair_is_sent():
+    """A tokenizer of bytes may cut a character in two."""
+    data = packed([{"words": "\ud83d", "figure": None}], None)
+    assert json.loads(zlib.decompress(data)) == {"cells": [{"words": "\ud83d", "figure": None}], "row": None}

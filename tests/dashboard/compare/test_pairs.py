@@ -4,6 +4,7 @@ import json
 import shutil
 
 import other_pairs
+from client import chart_text
 import pytest
 import tiny
 from compare_app import charts, mechanisms, run, said, scene, shows, sound, together
@@ -98,7 +99,7 @@ def test_where_no_two_maps_can_be_subtracted_the_page_says_what_to_do(elsewhere)
 
 def test_letters_are_not_called_pieces(elsewhere):
     app = run(pair="Reverse the sequence")
-    cells = charts(app)[0].proto.json
+    cells = chart_text(charts(app)[0].proto)
     assert said(app, "200 letters)") and "per letter)" in cells and "per piece)" not in cells
     assert "units" not in app.session_state and not said(app, "<summary>piece</summary>")
     assert said(run(), "<summary>piece</summary>")
@@ -109,7 +110,7 @@ def test_no_attention_is_said_and_left_out(elsewhere):
     sound(app)
     assert said(app, "Fixed context has no attention, so it has no statistics and no difference.")
     assert "Fixed context" not in scene(app).frames() and not app.selectbox(key="target").disabled
-    cells = charts(app)[0].proto.json
+    cells = chart_text(charts(app)[0].proto)
     assert "compressed into one vector of 32 numbers" in cells  # 2 x 16: both directions
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 
+from client import chart_cells
 import numpy as np
 import pytest
 import tiny
@@ -42,13 +43,13 @@ def shown(**query):
 
 
 def placed(app) -> list[bool]:
-    cells = json.loads(charts(app)[0].proto.json)["cells"]
+    cells = chart_cells(charts(app)[0].proto)
     return ['<p class="small placed">' in cell["below"] for cell in cells]
 
 
 def by_step(app) -> dict:
     (chart,) = [chart for chart in charts(app) if "by-step" in chart.proto.id]
-    return json.loads(json.loads(chart.proto.json)["cells"][0]["figure"])
+    return chart_cells(chart.proto)[0]["figure"]
 
 
 def test_a_sentence_is_placed_among_the_test_set_of_each_model_that_has_one():

@@ -1,11 +1,11 @@
 """The page Learn run by Streamlit's own test driver: every chapter with its pictures, question, answer and link."""
 
 import html
-import json
 import re
 import shutil
 from urllib.parse import parse_qs, urlsplit
 
+from client import chart_cells
 import pytest
 import tiny
 from streamlit.testing.v1 import AppTest
@@ -48,7 +48,7 @@ def words(app: AppTest) -> str:
 
 def cells(app: AppTest) -> list[dict]:
     charts = [element for element in app.get("bidi_component") if element.proto.component_name == "attnviz_plot"]
-    return [cell for chart in charts for cell in json.loads(chart.proto.json)["cells"]]
+    return [cell for chart in charts for cell in chart_cells(chart.proto)]
 
 
 def test_there_are_eight_chapters_in_the_order_of_the_titles():
@@ -60,7 +60,7 @@ def test_each_chapter_has_pictures_words_and_their_equivalents(chapter):
     app = run(chapter=chapter_title(chapter.key), tables="true")
     assert not app.exception and not app.error, (app.exception, app.error)
     assert app.subheader[0].value == chapter_title(chapter.key)
-    figures = [json.loads(cell["figure"]) for cell in cells(app) if cell["figure"]]
+    figures = [cell["figure"] for cell in cells(app) if cell["figure"]]
     assert figures and all(figure["layout"]["meta"]["description"] for figure in figures)
     for figure in figures:  # a saved picture names its model and the sentence; one of no sentence, what it is
         heading = figure["layout"]["meta"]["saved"]["title"]["text"]

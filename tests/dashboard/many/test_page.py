@@ -8,6 +8,7 @@ import json
 import re
 import zipfile
 
+from client import chart_cells
 import pytest
 import tiny
 from streamlit.testing.v1 import AppTest
@@ -57,8 +58,8 @@ def run(**query) -> AppTest:
 def described(app: AppTest, key: str) -> str:
     for element in app.get("bidi_component"):
         if f"chart-{key}" in element.proto.id:
-            (cell,) = json.loads(element.proto.json)["cells"]
-            return json.loads(cell["figure"])["layout"]["meta"]["description"]
+            (cell,) = chart_cells(element.proto)
+            return cell["figure"]["layout"]["meta"]["description"]
     return ""
 
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from plotly.offline import get_plotlyjs_version
@@ -14,6 +15,7 @@ from serving import ROOT
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from dashboard import browser
 from dashboard.server import index_page, warm_up
 
 
@@ -24,7 +26,9 @@ def client():
 
 def test_the_index_is_streamlits_with_plotly_and_the_stops_of_back_at_the_end_of_its_head(client):
     page = client.get("/").text
-    before, after = page.split(index_page.JAPANESE + index_page.PRELOAD + index_page.SCRIPT + index_page.STOPS)
+    before, after = page.split(
+        index_page.JAPANESE + index_page.PRELOAD + index_page.SCRIPT + index_page.OWN_SCRIPT + index_page.STOPS
+    )
     assert before + after == index_page.INDEX.read_text(encoding="utf-8")
     assert after.startswith("</head>")
 
@@ -48,6 +52,16 @@ def test_the_browser_gets_the_plotly_that_figures_are_made_for(client):
     assert answer.headers["content-encoding"] == "identity"
     assert answer.content == index_page.PLOTLY.read_bytes()
     assert f"plotly.js (cartesian - minified) v{get_plotlyjs_version()}\n" in answer.text[:200]
+
+
+def test_the_browser_gets_our_scripts_once_and_keeps_no_other_version(client):
+    [address] = re.findall(r'src="\./(.*?)"', index_page.OWN_SCRIPT)
+    answer = client.get(f"/{address}")
+    assert answer.text == browser.loaded() and answer.headers["cache-control"] == "public, max-age=86400"
+    assert client.get("/attnviz.js?v=0").headers["cache-control"] == "no-store"
+    for name in (Path(browser.__file__).parent / "scripts").glob("*.js"):
+        if name.name not in ("arguments.js", "drag.js", "history.js"):  # of components, and in the page itself
+            assert browser.script(name.name) in answer.text
 
 
 def test_the_first_charts_are_drawn_before_pandas_is_imported():

@@ -1,7 +1,6 @@
 """The page of heads without a browser, and what is on it."""
 
-import json
-
+from client import chart_cells
 from streamlit.testing.v1 import AppTest
 
 SCRIPT = """import streamlit as st
@@ -37,8 +36,7 @@ def cells(app: AppTest, key: str) -> list[dict]:
     """The words and figures of a row of figures; [] when it is not on the page."""
     for element in app.get("bidi_component"):
         if f"chart-{key}" in element.proto.id:
-            content = json.loads(element.proto.json)
-            return [cell | {"figure": cell["figure"] and json.loads(cell["figure"])} for cell in content["cells"]]
+            return chart_cells(element.proto)
     return []
 
 

@@ -1,7 +1,6 @@
 """The page of one step under Streamlit's test driver: opened with parameters of its address, and what it shows."""
 
-import json
-
+from client import chart_cells
 from streamlit.testing.v1 import AppTest
 
 TEXT = "The black dog runs."
@@ -30,12 +29,12 @@ def run(**query) -> AppTest:
 def cells(app: AppTest, key: str) -> list[dict]:
     for element in app.get("bidi_component"):
         if f"chart-{key}" in element.proto.id:
-            return json.loads(element.proto.json)["cells"]
+            return chart_cells(element.proto)
     return []
 
 
 def figures(app: AppTest, key: str) -> list[dict]:
-    return [json.loads(cell["figure"]) for cell in cells(app, key) if cell["figure"]]
+    return [cell["figure"] for cell in cells(app, key) if cell["figure"]]
 
 
 def described(app: AppTest, key: str) -> list[str]:
@@ -45,4 +44,4 @@ def described(app: AppTest, key: str) -> list[str]:
 def page(app: AppTest) -> str:
     html = "".join(element.proto.body for element in app.get("html"))
     charts = [element for element in app.get("bidi_component") if element.proto.component_name == "attnviz_plot"]
-    return html + "".join(cell["words"] for chart in charts for cell in json.loads(chart.proto.json)["cells"])
+    return html + "".join(cell["words"] for chart in charts for cell in chart_cells(chart.proto))

@@ -4,6 +4,8 @@ The server sends ForwardMsg, the client BackMsg. A new sentence is a `rerun_scri
 widget and the fragment that it stands in; the server keeps the values of all other widgets.
 """
 
+import json
+import zlib
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -13,7 +15,18 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import connect
 
 QUEUE = "in the queue"
+KEPT = 2  # runs that a message is kept without use: Streamlit's global.maxCachedMessageAge
 ENDS = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
+
+
+def chart_text(component) -> str:
+    """The JSON of a row of charts (protobuf's BidiComponent). Servers before `plot.packed` sent it as it is."""
+    return zlib.decompress(component.bytes).decode() if component.bytes else component.json or component.mixed.json
+
+
+def chart_cells(component) -> list[dict]:
+    """The cells of a row of charts, each with its words and its figure."""
+    return json.loads(chart_text(component))["cells"]
 
 
 class Lost(Exception):
@@ -46,6 +59,8 @@ class Client:
         self._url, self._origin = f"ws://{parts.netloc}/_stcore/stream", f"http://{parts.netloc}"
         self._query = query
         self._page = self._fragment = self._text = ""  # the page, the sentence's fragment and its widget
+        self._messages: dict[str, tuple[ForwardMsg, int]] = {}  # hash -> what need not be sent again, its last run
+        self._runs = 0
 
     async def __aenter__(self):
         options = {"origin": self._origin, "subprotocols": ["streamlit"], "max_size": None, "compression": None}
@@ -83,6 +98,7 @@ class Client:
         state = message.rerun_script
         state.query_string, state.page_script_hash, state.fragment_id = self._query, self._page, self._fragment
         state.context_info.timezone = "UTC"
+        state.cached_message_hashes.extend(self._messages)
         state.widget_states.widgets.add(id=self._text, string_value=text)
         await self._socket.send(message.SerializeToString())
 
@@ -104,12 +120,24 @@ class Client:
         except websockets.ConnectionClosed as error:
             raise Lost(f"the connection was closed: {error}") from None
         answer.bytes += len(content)
-        message = ForwardMsg.FromString(content)
+        message = self._whole(ForwardMsg.FromString(content))
         if message.WhichOneof("type") == "new_session":
             self._page = message.new_session.page_script_hash
         elif message.WhichOneof("type") == "delta" and message.delta.WhichOneof("type") == "new_element":
             self._element(message.delta, answer)
         return message
+
+    def _whole(self, message: ForwardMsg) -> ForwardMsg:
+        """The message, or the one that it refers to, as the page's own cache finds it."""
+        kind = message.WhichOneof("type")
+        if kind == "script_finished":
+            self._runs += 1
+            self._messages = {key: held for key, held in self._messages.items() if self._runs - held[1] <= KEPT}
+        key = message.ref_hash if kind == "ref_hash" else message.hash
+        whole = self._messages[key][0] if kind == "ref_hash" else message
+        if whole.metadata.cacheable:
+            self._messages[key] = (whole, self._runs)
+        return whole
 
     def _element(self, delta, answer: Answer) -> None:
         element = delta.new_element
@@ -117,8 +145,7 @@ class Client:
         if kind == "text_input" and element.text_input.id.endswith("-text"):
             self._text, self._fragment = element.text_input.id, delta.fragment_id
         elif kind == "bidi_component" and "heatmaps" in element.bidi_component.id:
-            data = element.bidi_component
-            answer.heatmaps = data.json or data.mixed.json
+            answer.heatmaps = chart_text(element.bidi_component)
         elif kind == "alert":
             answer.problems.append(element.alert.body)
         elif kind == "exception":
