@@ -116,8 +116,8 @@ def listed(names: Iterable[str]) -> str:
 
 
 def check_columns(frame: Any, columns: Sequence[str], name: str) -> None:
-    """ValueError when a frame lacks a column."""
-    missing = [column for column in columns if column not in frame.columns]
+    """ValueError when a frame, or a mapping of columns, lacks a column."""
+    missing = [column for column in columns if column not in getattr(frame, "columns", frame)]
     if missing:
         raise ValueError(f"the {name} must have the columns {listed(columns)}; {listed(missing)} missing")
 

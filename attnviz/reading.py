@@ -18,7 +18,7 @@ import numpy as np
 
 from attnviz.figures.labels import plain, quoted
 from attnviz.select import Grid
-from attnviz.stats import measure
+from attnviz.stats import measure_grid
 
 LEAST = 0.5  # of its weight on one word, for a word to "look at" it
 MOST_ROWS = 0.5  # more than this share of the rows makes "most rows"
@@ -208,7 +208,7 @@ def _mean(grid: Grid, statistic: str, rows: np.ndarray | None = None) -> float |
     rows = _of_words(grid) if rows is None else rows
     if not len(rows):
         return None
-    return float(measure(grid.weights[rows], grid.visible[rows], 0.1)[statistic].mean())
+    return float(measure_grid(grid)[statistic][rows].mean())
 
 
 def _near(grid: Grid, mirrored: bool) -> float | None:

@@ -8,6 +8,9 @@ A statistic of the mean of heads is not the mean of the heads' statistics. `step
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import numpy as np
 
 from attnviz import lazy_pandas as pd
@@ -95,23 +98,35 @@ def of_grid(grid: Grid, threshold: float = 0.1) -> pd.DataFrame:
 
     removed_mass : on special keys hidden.
     """
+    columns = columns_of_grid(grid, threshold)
+    return pd.DataFrame(columns | {name: _column(columns[name]) for name in ("token", "argmax_token")})
+
+
+def columns_of_grid(grid: Grid, threshold: float = 0.1) -> dict[str, Any]:
+    """The columns of `of_grid`: arrays (Q,), and one text for the model and for the mechanism. A picture of a few
+    numbers needs no data frame, which takes longer to make than the numbers."""
     _check(grid.weights, grid.visible, threshold)
-    measured = measure(grid.weights, grid.visible, threshold)
+    measured = measure_grid(grid) if threshold == 0.1 else measure(grid.weights, grid.visible, threshold)
     blank = np.isnan(measured["argmax"])
     best = _texts(grid.keys)[np.where(blank, 0, measured["argmax"]).astype(int)]
     best[blank] = None
-    return pd.DataFrame(
-        {
-            "model": grid.model,
-            "mechanism": grid.mechanism,
-            "step": np.arange(len(grid.queries)),
-            "token": _column(_texts(grid.queries)),
-            "argmax_token": _column(best),
-            **_integers(measured),
-            "special_mass": _special_mass(grid.weights, grid.keys),
-            "removed_mass": grid.removed.astype(float),
-        }
-    )
+    return {
+        "model": grid.model,
+        "mechanism": grid.mechanism,
+        "step": np.arange(len(grid.queries)),
+        "token": _texts(grid.queries),
+        "argmax_token": best,
+        **_integers(measured),
+        "special_mass": _special_mass(grid.weights, grid.keys),
+        "removed_mass": grid.removed.astype(float),
+    }
+
+
+def mean_and_std(values: np.ndarray) -> tuple[float, float]:
+    """Mean and population standard deviation over the steps, as in `summarise`: NaN is skipped; NaN where all are."""
+    valid = np.asarray(values, dtype=float)
+    valid = valid[~np.isnan(valid)]
+    return (float(valid.mean()), float(valid.std())) if valid.size else (np.nan, np.nan)
 
 
 def _column(texts: np.ndarray):
@@ -207,6 +222,12 @@ def measure(weights, visible, threshold):
         a @ positions,
     )
     return dict(zip(STATISTICS, values))
+
+
+@functools.lru_cache(16)  # the tables, the lines and the sentences of a map ask for the same
+def measure_grid(grid: Grid) -> dict[str, np.ndarray]:
+    """`measure` of a map as it is drawn, {statistic: (Q,)}, with the threshold .1. Not to be written to."""
+    return measure(grid.weights, grid.visible, 0.1)
 
 
 def means(weights, visible, threshold: float = 0.1) -> dict[str, np.ndarray]:

@@ -29,6 +29,7 @@ def quoted(token) -> str:
     return plain(token.text) if token.special else f"‘{plain(token.text)}’"
 
 
+@functools.lru_cache(4096)  # a picture says each of its tokens many times
 def escape(text: str) -> str:
     """Escape for plotly's pseudo-HTML, which has no `&quot;`. `$` is escaped too, because MathJax in a notebook would
     read a formula."""
@@ -42,9 +43,14 @@ def short(text: str, limit: int = 12) -> str:
 
 def ticks(tokens: Sequence, limit: int = 12, lines: int = 1) -> list[str]:
     """One escaped label for each token, wrapped after `limit` columns of text and cut after `lines` lines."""
+    return list(_ticks(tuple(tokens), limit, lines))
+
+
+@functools.lru_cache(256)  # a map and its bars have the same tokens
+def _ticks(tokens: tuple, limit: int, lines: int) -> tuple[str, ...]:
     before = (None, *tokens)[: len(tokens)]
     made = [_tick(token, previous, limit, lines) for token, previous in zip(tokens, before, strict=True)]
-    return [f"{label}{part and str(part).translate(_SMALL)}" for label, part in zip(made, _parts(tokens))]
+    return tuple(f"{label}{part and str(part).translate(_SMALL)}" for label, part in zip(made, _parts(tokens)))
 
 
 def _parts(tokens: Sequence) -> list[int | str]:

@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
+
 from attnviz import lazy_pandas as pd
 from attnviz.arguments import check_columns, checked
 from attnviz.figures import labels
@@ -34,7 +36,7 @@ _ROW = 30  # px of a table row
 
 @checked
 def by_step(
-    frames: Mapping[str, pd.DataFrame],
+    frames: Mapping[str, pd.DataFrame | Mapping],
     keys: int | Sequence[int] | None,
     step: int | None = None,
     title: str | None = None,
@@ -47,7 +49,7 @@ def by_step(
 ) -> Chart:
     """Entropy, maximum weight and effective positions by step, a line for each mechanism; dotted: uniform attention.
 
-    frames : mechanism -> frame with columns step, token, entropy_nats, max_weight, effective_entropy
+    frames : mechanism -> frame, or mapping, with columns step, token, entropy_nats, max_weight, effective_entropy
     keys : one number, or one a step where steps see more or fewer keys, as in a decoder (0: a gap). None when the maps
         have no number of keys in common; then nothing is dotted.
     references : mechanism -> one of REFERENCES -> statistic -> its level, marked at the end of the axis.
@@ -55,8 +57,8 @@ def by_step(
     False (slanted labels cost a browser more time than the lines). marked : a marker at each step, for a print in grey.
     stacked : the three below each other, for a narrow column.
     """
-    _check(frames)
-    keys = counts(keys, max(map(len, frames.values())))
+    frames = _plain(frames)
+    keys = counts(keys, max(len(frame["step"]) for frame in frames.values()))
     styles = lines(frames, dark)
     traces = [
         _line(name, frame, panel, styles[name], marked)
@@ -75,11 +77,20 @@ def by_step(
     return build(traces, _stacked(figure) if stacked else figure)
 
 
-def _check(frames: Mapping[str, pd.DataFrame]) -> None:
+Columns = Mapping[str, list]  # what is drawn of a frame
+
+
+def _plain(frames: Mapping[str, pd.DataFrame | Mapping]) -> dict[str, Columns]:
+    """The columns that are drawn, as lists. ValueError when one is missing."""
     if not frames:
         raise ValueError("frames must hold at least one mechanism; got none")
+    columns = ("step", "token", *PANEL_STATISTICS)
     for name, frame in frames.items():
-        check_columns(frame, ("step", "token", *(panel[0] for panel in PANELS)), f"frame of {name}")
+        check_columns(frame, columns, f"frame of {name}")
+    return {
+        name: {column: np.asarray(frame[column], dtype=object).tolist() for column in columns}
+        for name, frame in frames.items()
+    }
 
 
 def _stacked(figure: dict) -> dict:
@@ -119,11 +130,11 @@ def counts(keys: int | Sequence[int] | None, steps: int) -> int | list[int] | No
     return key_counts[0] if len(set(key_counts)) == 1 else key_counts
 
 
-def _line(name: str, frame: pd.DataFrame, panel: int, style, marked: bool) -> dict:
+def _line(name: str, frame: Columns, panel: int, style, marked: bool) -> dict:
     statistic, _, _, digits = PANELS[panel]
     axis = "" if panel == 0 else str(panel + 1)
     shown = labels.escape(labels.plain(name))
-    steps = frame["step"].to_list()
+    steps = frame["step"]
     spoken = [f"‘{labels.escape(labels.plain(token))}’" for token in frame["token"]]
     return dict(
         type="scatter",
@@ -132,7 +143,7 @@ def _line(name: str, frame: pd.DataFrame, panel: int, style, marked: bool) -> di
         legendgroup=shown,
         showlegend=panel == 0,
         x=steps,
-        y=frame[statistic].round(4).to_list(),
+        y=np.round(np.array(frame[statistic], dtype=float), 4).tolist(),
         xaxis=f"x{axis}",
         yaxis=f"y{axis}",
         line=dict(color=style.color, dash=style.dash, width=2),
@@ -147,7 +158,7 @@ def _panels(
     frames, keys: int | list[int] | None, step: int | None, shared: bool, references: References, dark: bool
 ) -> dict:
     """Axes, panel titles, the uniform reference and the chosen step."""
-    colors, longest = palette(dark), max(frames.values(), key=len)
+    colors, longest = palette(dark), max(frames.values(), key=lambda frame: len(frame["step"]))
     size = (1 - 2 * _GAP) / 3
     legend = dict(
         orientation="h", x=0, y=1, xref="paper", yref="container", xanchor="left", yanchor="top", font=dict(size=13)
@@ -187,8 +198,8 @@ def levels(uniform, keys: int | list[int] | None) -> float | list[float | None] 
 def top(frames, statistic: str, level) -> float:
     """The end of an axis, so that every line and the reference fit."""
     level = max(height for height in level if height is not None) if isinstance(level, list) else level
-    largest = pd.concat([frame[statistic] for frame in frames.values()]).max()
-    return max(1.12 * max(level or 0, 0 if pd.isna(largest) else largest), 0.1)
+    values = [value for frame in frames.values() for value in frame[statistic] if not math.isnan(value)]
+    return max(1.12 * max(level or 0, max(values, default=0)), 0.1)
 
 
 def _panel_texts(name: str, level, axis: str, end: float, dark: bool) -> list[dict]:
@@ -241,8 +252,8 @@ def _path(levels: list[float | None]) -> str:
     return " ".join(f"{move}{step},{level:.4f}" for move, step, level in points if level is not None)
 
 
-def _step_axis(frame: pd.DataFrame, shared: bool, colors) -> dict:
-    steps = frame["step"].to_list()
+def _step_axis(frame: Columns, shared: bool, colors) -> dict:
+    steps = frame["step"]
     room = 22 if shared else 8
     shown = [steps[i] for i in labels.thin(len(steps), room)]
     tokens = [labels.escape(labels.short(token)) for token in frame["token"]]
@@ -264,7 +275,7 @@ def _step_axis(frame: pd.DataFrame, shared: bool, colors) -> dict:
 
 
 def reference_marks(
-    frames: Mapping[str, pd.DataFrame], references: References, styles: Mapping[str, LineStyle]
+    frames: Mapping[str, Columns], references: References, styles: Mapping[str, LineStyle]
 ) -> Iterator[dict]:
     """A trace for each reference of each panel."""
     start, end = steps_span(frames)
@@ -289,14 +300,13 @@ def reference_marks(
                 )
 
 
-def steps_span(frames: Mapping[str, pd.DataFrame]) -> tuple[float, float]:
+def steps_span(frames: Mapping[str, Columns]) -> tuple[float, float]:
     """Where the room of the steps begins and ends."""
-    steps = [frame["step"] for frame in frames.values() if len(frame)]
-    first, last = min((values.min() for values in steps), default=0), max((values.max() for values in steps), default=0)
-    return float(first) - 0.4, float(last) + 0.4
+    steps = [step for frame in frames.values() for step in frame["step"]]
+    return float(min(steps, default=0)) - 0.4, float(max(steps, default=0)) + 0.4
 
 
-def steps_axis(frames: Mapping[str, pd.DataFrame], references: References) -> list[float]:
+def steps_axis(frames: Mapping[str, Columns], references: References) -> list[float]:
     """The ends of the axis of steps, with room for the marks."""
     start, end = steps_span(frames)
     return [start, end + len(references) * _PLACE * (end - start)]

@@ -84,7 +84,7 @@ def sha256(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def stamp(*paths: Path) -> tuple:
+def stamp(*paths: str | Path) -> tuple:
     """A value that changes when one of the files does, for a cache of what was read from them.
 
     One entry for each path: (bytes, times and place on the disk); None where there is no ordinary file.
@@ -92,7 +92,7 @@ def stamp(*paths: Path) -> tuple:
     return tuple(map(_stamp, paths))
 
 
-def _stamp(path: Path) -> tuple | None:
+def _stamp(path: str | Path) -> tuple | None:
     try:
         status = os.stat(path)
     except (OSError, ValueError):  # ValueError: a path with a NUL

@@ -2,12 +2,12 @@
 some, models draw other translations of the sentence.
 """
 
+import functools
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-
-import streamlit as st
 
 from attnviz import confidence, storage
 from attnviz.confidence.training_words import FILE
@@ -17,6 +17,7 @@ from attnviz.service import Request, ServiceError
 from attnviz.trace import Trace
 from dashboard.choices.options import LIMIT, OWN
 from dashboard.compare.scene import CompareChoices
+from dashboard.markup import card
 from dashboard.session import caches, catalogue
 from dashboard.shell.problems import Wanted
 
@@ -24,15 +25,18 @@ from dashboard.shell.problems import Wanted
 def judge(name: str) -> confidence.Judge | None:
     """None for a model without thresholds on its card, and where its files cannot be read."""
     root = catalogue.root_of(name)
-    pair = root / ModelName.parse(name).pair
-    files = (root / name / CARD, pair / FILE)
-    stamps = storage.stamp(*files, *sorted(pair.glob("*.gz")), *sorted(pair.glob(f"*/{WEIGHTS}")))
-    return _judge(name, str(root), stamps) if all(map(Path.is_file, files)) else None
+    pair = os.path.join(root, ModelName.parse(name).pair)
+    try:
+        entries = sorted(os.listdir(pair))
+    except OSError:
+        return None
+    files = (os.path.join(pair, entry, *(() if entry.endswith(".gz") else (WEIGHTS,))) for entry in entries)
+    card_file, words, *others = storage.stamp(root / name / CARD, os.path.join(pair, FILE), *files)
+    return _judge(name, str(root), (card_file, words, *others)) if card_file and words else None
 
 
-def judgement(trace: Trace) -> confidence.Judgement | None:
-    """`judge_translation` by the model's judge; None also where the translations that it needs were not drawn."""
-    its_judge = judge(trace.model)
+def judgement(trace: Trace, its_judge: confidence.Judge | None) -> confidence.Judgement | None:
+    """`judge_translation`; None also where the translations that the judge of the model needs were not drawn."""
     requests = _requests(its_judge, trace.text) if its_judge else ()
     drawn = [caches.answers().if_there(request) for request in requests]
     if any(answer is None for answer in drawn) and not trace.forced:
@@ -58,12 +62,22 @@ def wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
             yield caches.answers().ask(list(dict.fromkeys(requests)))
 
 
+def card_html(name: str) -> str:
+    """The card of a model (`card.show`), written once while its files do not change."""
+    return _card_html(name, caches.card_key(name))
+
+
+@functools.lru_cache(64)
+def _card_html(name: str, files: tuple) -> str:
+    return card.show(caches.card(name))
+
+
 def _requests(its_judge: confidence.Judge, text: str) -> list[Request]:
     count = its_judge.scale.sample_count
     return [replace(caches.request(name, text, None, 1), sample_count=count) for name in its_judge.samplers]
 
 
-@st.cache_resource(show_spinner=False, max_entries=32)
+@functools.lru_cache(32)
 def _judge(name: str, root: str, stamps: tuple) -> confidence.Judge | None:
     try:
         return confidence.Judge.load(name, Path(root))

@@ -16,7 +16,7 @@ from attnviz.figures import labels
 from attnviz.figures.wording import row_name
 from attnviz.reading import blurred
 from attnviz.select import Grid
-from attnviz.stats import measure
+from attnviz.stats import measure_grid
 from attnviz.trace import Hypothesis, Trace
 from dashboard.choices.options import kind_title
 from dashboard.compare.scene import Column, CompareChoices, CompareScene
@@ -293,7 +293,7 @@ def _how_measured(trace: Trace, grid: Grid, entropy: float) -> str:
 
 def _drawn_entropy(grid: Grid) -> float:
     """The mean normalised entropy of the rows of a map, as in the table beside it; NaN where no row has one."""
-    rows = measure(grid.weights, grid.visible, 0.1)["normalised_entropy"]
+    rows = measure_grid(grid)["normalised_entropy"]
     return float(np.nanmean(rows)) if np.isfinite(rows).any() else np.nan
 
 

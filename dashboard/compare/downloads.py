@@ -17,7 +17,7 @@ from attnviz.export import bundle as export
 from attnviz.export import html_page
 from attnviz.export.bundle import figure_name
 from dashboard.choices.options import place_title
-from dashboard.compare.caches import judgement
+from dashboard.compare.caches import judge, judgement
 from dashboard.compare.pictures import makers
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.markup.text import escape
@@ -117,7 +117,7 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
 
 def _judgements(current: CompareScene) -> dict[str, Judgement]:
     """model -> how usual its translation is for it; only of models that have thresholds."""
-    judged = ((column.trace.model, judgement(column.trace)) for column in current.columns)
+    judged = ((column.trace.model, judgement(column.trace, judge(column.model))) for column in current.columns)
     return {model: its_judgement for model, its_judgement in judged if its_judgement is not None}
 
 

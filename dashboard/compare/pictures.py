@@ -155,11 +155,10 @@ def bars_table(column: Column, index: int) -> str:
 
 def steps_table(column: Column) -> str:
     """The text equivalent of the statistics by step of one mechanism."""
-    frame = column.frame
-    chosen = ["entropy_nats", "max_weight", "effective_entropy"]
+    statistics, chosen = column.statistics, PANEL_STATISTICS
     rows = [
-        (f"{i + 1} {labels.plain(token)}", [tables.cell(value, ".3f") for value in row])
-        for i, (token, row) in enumerate(zip(frame["token"], frame[chosen].to_numpy()))
+        (f"{i + 1} {labels.plain(token)}", [tables.cell(statistics[name][i], ".3f") for name in chosen])
+        for i, token in enumerate(statistics["token"])
     ]
     return tables.table(
         f"{column.title}, by step",
@@ -190,19 +189,18 @@ def _largest(column: Column, seen: heads.Disagreement) -> str:
 
 def comparison_table(scene: CompareScene) -> str:
     """Mean ± population standard deviation of every statistic, one column per mechanism."""
-    summary = scene.summary()
-    mechanisms = list(dict.fromkeys(summary["mechanism"]))
-    cells = {
-        (row.mechanism, row.statistic): f"{row.mean:.2f} ± {row.std:.2f}" if math.isfinite(row.mean) else "–"
-        for row in summary[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)
-    }
+    means = scene.means()
     special = "special_mass" if scene.choices.special else "removed_mass"
     names = [name for name in stats.STATISTICS if name != "argmax"] + [special]
-    rows = [(statistic_title(name), [cells.get((mechanism, name), "–") for mechanism in mechanisms]) for name in names]
+    rows = [(statistic_title(name), [_mean_and_std(*numbers[name]) for numbers in means.values()]) for name in names]
     several = [
         f"{column.title}: {which(column).lower()}" for column in scene.columns if len(column.mechanism.kinds) > 1
     ]
     caption = "Mean ± standard deviation over the steps, of the weights shown above" + "".join(
         f" ({text})" for text in several
     )
-    return tables.table(caption, mechanisms, rows)
+    return tables.table(caption, list(means), rows)
+
+
+def _mean_and_std(mean: float, std: float) -> str:
+    return f"{mean:.2f} ± {std:.2f}" if math.isfinite(mean) else "–"

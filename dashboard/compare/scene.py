@@ -98,6 +98,11 @@ class Column(ModelColumn):
         """The statistics of the map; None where there is none. Computed when first asked for: a table needs pandas."""
         return self.grid and stats.of_grid(self.grid)
 
+    @functools.cached_property
+    def statistics(self) -> dict | None:
+        """The same as plain columns, for what needs no pandas: pictures and tables of a few numbers."""
+        return self.grid and stats.columns_of_grid(self.grid)
+
     @property
     def held(self) -> list[Held]:
         return sizes([self.trace, self.shown])
@@ -149,6 +154,16 @@ class CompareScene(SideBySide[Column]):
 
     def frames(self) -> dict[str, pd.DataFrame]:
         return {column.title: column.frame for column in self.mapped}
+
+    def means(self) -> dict[str, dict[str, tuple[float, float]]]:
+        """title of a column -> statistic -> the two numbers of `summary`."""
+        names = (*stats.STATISTICS, "special_mass", "removed_mass")
+        result = {}
+        for column in self.mapped:
+            numbers = {name: stats.mean_and_std(column.statistics[name]) for name in names}
+            mean, std = numbers["expected_position"]
+            result[column.title] = numbers | {"expected_position": (mean + 1, std)}
+        return result
 
     def summary(self) -> pd.DataFrame:
         """Mean and population standard deviation of each statistic over the rows on show; tidy. Positions count from

@@ -17,7 +17,7 @@ from attnviz.figures import labels
 from attnviz.figures.bars import window_shapes
 from attnviz.figures.maps import DASHED
 from attnviz.figures.theme import lines
-from attnviz.figures.wording import row_sentence
+from attnviz.figures.wording import row_sentences
 from attnviz.service import ServiceError
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import Cell, named, plots, stepped
@@ -26,7 +26,7 @@ from dashboard.compare import caches as confidence
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tour
 from dashboard.compare.captions import sign
 from dashboard.compare.scene import Column, CompareChoices, CompareScene
-from dashboard.markup import card, terms
+from dashboard.markup import terms
 from dashboard.markup.text import escape, reading, step_link
 from dashboard.session import address, caches, memory
 from dashboard.shell import frame, side_by_side, widgets
@@ -98,7 +98,7 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
     with st.container(key="maps"):  # style.css lays its columns out: all in a row, or two and two
         for place, column in zip(_places(current), current.columns, strict=True):
             with place:
-                st.html(captions.header(column, ink[column.title], card.show(caches.card(column.model))))
+                st.html(captions.header(column, ink[column.title], confidence.card_html(column.model)))
                 if column.mechanism.formula and not present:
                     st.markdown(f"${column.mechanism.formula}$")
         height = _presented_height(current) if present else None
@@ -170,7 +170,9 @@ def _letters(text: str) -> int:
 def _heatmap(column: Column, texts, dark: bool, height: int | None, below_it: str = "") -> Cell:
     """Its words, its figure and what can be read from it. height : px in a presentation, None on the page.
     below_it : what stands below the translation."""
-    words = captions.translation(column) + sign(confidence.judgement(column.trace)) + below_it * (height is None)
+    judge = confidence.judge(column.model)
+    sign_of_it = sign(confidence.judgement(column.trace, judge))
+    words = captions.translation(column) + sign_of_it + below_it * (height is None)
     if column.grid is None:
         return Cell(words + captions.no_attention(column, caches.context_width(column.model)))
     figure = pictures.map_figure(column, dark, texts=texts, scale=height is None, written=False)
@@ -179,9 +181,7 @@ def _heatmap(column: Column, texts, dark: bool, height: int | None, below_it: st
     lines = heading.of_map(column.shown, column.grid, column.links and column.links.cells, column.windows)
     below = reading(column.grid, column.languages.unit)
     if height is None:
-        below += captions.untranslated(column, confidence.judge(column.model)) + captions.percentile(
-            column.trace, column.grid
-        )
+        below += captions.untranslated(column, judge) + captions.percentile(column.trace, column.grid)
     named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)
     return Cell(words + captions.shown_map(column), figure, below)
 
@@ -209,8 +209,9 @@ def _bars(column: Column, texts, ink: str, dark: bool, present: bool) -> dict:
     cell = {"figure": None, "ended": name + captions.step(column, len(steps)), "steps": steps}
     if grid is None:
         return cell
+    spoken = row_sentences(grid, range(len(steps)))
     for i, step in enumerate(steps):
-        step |= {"spoken": row_sentence(grid, i), "name": labels.escape(heading.step_name(grid, i))}
+        step |= {"spoken": spoken[i], "name": labels.escape(heading.step_name(grid, i))}
     for step, window in zip(steps, column.windows):
         step["shapes"] = window_shapes(grid, window, dark)
     weights = np.where(grid.visible, grid.weights, np.nan).round(4)
@@ -265,7 +266,8 @@ def _together(current: CompareScene, dark: bool) -> None:
         st.html(left_out)
         return
     marks = pictures.references(current)
-    figure = figures.by_step(current.frames(), current.keys, tokens=False, references=marks, dark=dark)
+    statistics = {column.title: column.statistics for column in current.mapped}
+    figure = figures.by_step(statistics, current.keys, tokens=False, references=marks, dark=dark)
     lines = heading.of_statistics({column.title: column.shown for column in current.mapped}, references=marks)
     plots([("", named(figure, "statistics by step", dark, lines=lines))], "by-step")
     if current.choices.tables:

@@ -174,8 +174,13 @@ def context_width(name: str) -> int:
 
 def card(name: str) -> dict:
     """The card of a model, and `bytes` of its weights; {} when the card cannot be read."""
+    return _card(*card_key(name))
+
+
+def card_key(name: str) -> tuple[str, str, tuple]:
+    """As `key`, of the files that its card is about."""
     root = catalogue.root_of(name)
-    return _card(name, str(root), storage.stamp(*(root / name / file for file in (CARD, WEIGHTS, RUN))))
+    return name, str(root), storage.stamp(*(root / name / file for file in (CARD, WEIGHTS, RUN)))
 
 
 def study(name: str) -> dict:
@@ -354,7 +359,7 @@ def _parsed(text: str):
     return syntax.parse_with_spacy(text) if syntax.spacy_models() else None
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
+@functools.lru_cache(64)  # asked for at every edit: Streamlit's caches take ten times as long to find a value
 def _card(name: str, root: str, stamp: tuple) -> dict:
     _, weights, _ = stamp
     try:
@@ -381,7 +386,7 @@ def reference(name: str) -> references.Reference | None:
     return measured if measured and measured.weights_sha256 == card(name).get("weights_sha256") else None
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
+@functools.lru_cache(64)
 def _reference(file: str, stamp: tuple) -> references.Reference | None:
     try:
         return references.read(Path(file))
