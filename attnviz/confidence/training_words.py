@@ -3,6 +3,7 @@
 checkpoints/<pair>/words.txt.gz, target-words.txt.gz
 """
 
+import functools
 import gzip
 import io
 import re
@@ -101,21 +102,22 @@ def write_lines(path: Path, lines: Sequence[str]) -> None:
 
 def words(trace: Trace | TraceStatistics) -> list[Word]:
     """The words of a trace's source: runs of letters, with the apostrophes within."""
-    return _words(trace.text, trace.source)
+    return list(_words(trace.text, tuple(trace.source)))
 
 
 def target_words(trace: Trace | TraceStatistics) -> list[Word]:
     """The words of a trace's target, in the same way."""
-    return _words(trace.translation, trace.target)
+    return list(_words(trace.translation, tuple(trace.target)))
 
 
-def _words(text: str, tokens: Sequence[Token]) -> list[Word]:
+@functools.lru_cache(64)  # several signs ask for the words of a text, and several models read it
+def _words(text: str, tokens: tuple[Token, ...]) -> tuple[Word, ...]:
     result = []
     for match in _WORD.finditer(text):
         inside = [t for t in tokens if not t.special and t.start < match.end() and t.end > match.start()]
         unknown = any(token.unknown for token in inside)
         result.append(Word(match.group(), *match.span(), sum(token.pieces for token in inside), unknown))
-    return result
+    return tuple(result)
 
 
 def _plain(word: str) -> str:

@@ -114,6 +114,7 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
+@functools.lru_cache(4096)
 def _cut(text: str, limit: int) -> str:
     if sum(map(_columns, text)) <= limit:
         return text

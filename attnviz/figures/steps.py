@@ -256,8 +256,10 @@ def _step_axis(frame: Columns, shared: bool, colors) -> dict:
     steps = frame["step"]
     room = 22 if shared else 8
     shown = [steps[i] for i in labels.thin(len(steps), room)]
-    tokens = [labels.escape(labels.short(token)) for token in frame["token"]]
-    texts = dict(zip(steps, tokens, strict=True)) if shared else {step: str(step + 1) for step in steps}
+    texts = {
+        step: labels.escape(labels.short(token)) if shared else str(step + 1)
+        for step, token in zip(steps, frame["token"], strict=True)
+    }
     return dict(
         tickvals=shown,
         fixedrange=True,

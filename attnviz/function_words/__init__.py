@@ -8,7 +8,7 @@ a line that begins with # is a comment.
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 from attnviz.arguments import checked
@@ -20,9 +20,15 @@ _APOSTROPHES = str.maketrans({"’": "'", "‘": "'"})
 
 def languages() -> list[str]:
     """The languages that have a list, as they are named in a pair: en, fr …"""
-    return sorted(
+    return list(_listed())
+
+
+@cache
+def _listed() -> tuple[str, ...]:
+    names = (
         file.name.removesuffix(".txt") for file in resources.files(__name__).iterdir() if file.name.endswith(".txt")
     )
+    return tuple(sorted(names))
 
 
 @checked
@@ -39,6 +45,7 @@ def words(language: str) -> frozenset[str]:
 
 
 @checked
+@lru_cache(4096)  # a page asks for the words of a sentence more than once for each model
 def kind(word: str, language: str) -> str:
     """FUNCTION or CONTENT; OTHER for a token without a letter or digit, such as a full stop."""
     plain = word.strip().lower().translate(_APOSTROPHES)
