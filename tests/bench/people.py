@@ -11,19 +11,23 @@ finished and the heatmaps of that run have come; only the drawing is left out. T
     MB            of the server and its processes: at the beginning and at the end; of a load of more than five minutes
                   also after five minutes, and the least and the most since. Of such a load each look is printed to
                   stderr, every 20 s: what the page's process takes, and what the models' process takes
+    machine       milliseconds of processor time of a fixed loop, just before: how fast this machine is
     reached       is the bar reached? Of `class`, and of a second `one`, by the row of `one` before it
 
 The last line says which bars are reached. The exit status is 1 when there is an error or a bar is missed.
 
+With --neighbour each load is measured twice: alone, then with a process beside it that takes a core.
 With --sut FOLDER the server is that of another checkout, so that two commits can take turns on the same machine.
 """
 
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import random
 import statistics
+import subprocess
 import sys
 import time
 import urllib.request
@@ -38,6 +42,7 @@ from bars import SETTLED, memory_of, reached, verdict  # noqa: E402
 from client import Client, Lost  # noqa: E402
 
 TIMEOUT = 60  # s
+LOOP = 5_000_000  # rounds of the loop that says how fast the machine is
 EVERY = 20  # s between two looks at memory
 WORDS = (
     ("A", "The", "One", "Another"),
@@ -192,6 +197,29 @@ async def watched(load, pid: int | None, memory: list[tuple[float, int, int]], a
         await asyncio.wait([task], timeout=EVERY)
 
 
+def machine_ms() -> float:
+    """Processor time of a fixed loop, the least of three. A busy machine does not change it much, a slow one does."""
+    return 1e3 * min(map(_loop, range(3)))
+
+
+def _loop(_) -> float:
+    begun = time.process_time()
+    for _ in range(LOOP):
+        pass
+    return time.process_time() - begun
+
+
+@contextlib.contextmanager
+def neighbour():
+    """A process that always has something to do, and takes a core."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
 @contextlib.contextmanager
 def under_test(options):
     """Address and process of the server: one that runs, or one started here."""
@@ -210,16 +238,20 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="of each load, instead of its own")
     parser.add_argument("--address", help="of a server that runs; by default one is started")
     parser.add_argument("--sut", type=Path, help="another checkout whose server is started")
+    parser.add_argument("--neighbour", action="store_true", help="measure each load also beside a busy process")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    rows, alone = [], None
+    rows, alone = [], {}  # alone : the row of one person, by whether there was a neighbour
     with under_test(options) as (address, pid):
         asyncio.run(run(address, Load(1, 0.5, 3, ""), 3))  # once before the clock starts
-        for name in options.load:
-            row = measured(address, pid, name, options.seconds)
-            row["reached"] = reached(row, alone)
+        for name, beside in itertools.product(options.load, (False, True) if options.neighbour else (False,)):
+            machine = round(machine_ms())
+            with neighbour() if beside else contextlib.nullcontext():
+                row = measured(address, pid, name, options.seconds) | {"machine": machine, "neighbour": beside}
+            row["reached"] = reached(row, alone.get(beside))
             rows.append(row)
-            alone = alone or (row if name == "one" else None)
+            if name == "one":
+                alone.setdefault(beside, row)
             line = json.dumps(row) if options.json else "  ".join(f"{key} {value}" for key, value in row.items())
             print(line, flush=True)
     print(verdict(rows), file=sys.stderr if options.json else sys.stdout)

@@ -2,7 +2,8 @@
 
 A machine's speed changes within minutes, so two runs of `people.py --load one` compare hours as much as commits. Here
 both servers run at once, and each new sentence goes to one, then to the other; who comes first changes every time.
-Prints milliseconds from Enter to the answer (see people.py) at each, and the bar: no slower than the other checkout.
+Prints of one edit at each: milliseconds from Enter to the answer (see people.py), milliseconds of processor time of the
+page's process and of the models', and kB sent; then their ratios, and the bar: no more than at the other checkout.
 """
 
 import argparse
@@ -11,34 +12,72 @@ import random
 import statistics
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from client import Client
-from people import TIMEOUT, percentile, sentence, serving  # people.py has put the helpers on the path
+from people import TIMEOUT, Client, percentile, processes, sentence, serving
 
 PAUSE = 0.25  # s before each sentence
 BEFORE = 5  # sentences before the clock starts
-NOISE = 1.05  # the ratio of two medians on the same commit is within
+NOISE = 1.05  # the ratios of two servers of the same commit are within
 
 
-async def by_turns(addresses: dict[str, str], count: int) -> dict[str, list[float]]:
-    """The milliseconds of each answer, by the name of the server."""
-    chance, taken = random.Random(7), {name: [] for name in addresses}
-    async with Client(addresses["this"]) as this, Client(addresses["other"]) as other:
+@dataclass
+class Cost:
+    """Of the edits at one server. page, models : seconds of processor time of its two processes."""
+
+    ms: list[float] = field(default_factory=list)
+    kilobytes: list[float] = field(default_factory=list)
+    page: float = 0.0
+    models: float = 0.0
+
+    def figures(self) -> dict[str, float]:
+        """What is compared, of one edit."""
+        edits = len(self.ms)
+        return {
+            "p50 ms": statistics.median(self.ms),
+            "page ms": 1e3 * self.page / edits,
+            "models ms": 1e3 * self.models / edits,
+            "kB": statistics.median(self.kilobytes),
+        }
+
+
+async def by_turns(servers: dict[str, tuple[str, int]], count: int) -> dict[str, Cost]:
+    """The cost of the edits, by the name of the server. servers : name -> address, and the number of its process."""
+    chance, costs = random.Random(7), {name: Cost() for name in servers}
+    async with Client(servers["this"][0]) as this, Client(servers["other"][0]) as other:
         clients = {"this": this, "other": other}
         for client in clients.values():
             await client.open()
         for number in range(-BEFORE, count):
+            if number == 0:
+                started = {name: _seconds(pid) for name, (_, pid) in servers.items()}
             text = sentence(chance)
             for name in sorted(clients, reverse=number % 2 == 0):
                 await asyncio.sleep(PAUSE)
-                started = time.perf_counter()
+                begun = time.perf_counter()
                 answer = await asyncio.wait_for(clients[name].type(text), TIMEOUT)
                 if answer.problems:
                     raise RuntimeError(f"{name}: {answer.problems[0]:.200}")
                 if number >= 0:
-                    taken[name].append(1e3 * (time.perf_counter() - started))
-    return taken
+                    costs[name].ms.append(1e3 * (time.perf_counter() - begun))
+                    costs[name].kilobytes.append(answer.bytes / 1e3)
+    for name, (_, pid) in servers.items():
+        costs[name].page, costs[name].models = (
+            after - before for before, after in zip(started[name], _seconds(pid), strict=True)
+        )
+    return costs
+
+
+def _seconds(pid: int) -> tuple[float, float]:
+    """Processor time so far, of the page's process and of the models'."""
+    return processes.seconds(pid), processes.seconds(processes.models(pid))
+
+
+def compared(costs: dict[str, Cost]) -> dict[str, float]:
+    """What an edit costs here as a ratio to the other checkout."""
+    other = costs["other"].figures()
+    return {name: value / other[name] for name, value in costs["this"].figures().items()}
 
 
 def main() -> int:
@@ -49,13 +88,16 @@ def main() -> int:
     if options.sentences < 1:
         parser.error(f"--sentences must be at least 1; got {options.sentences}")
     other_root = options.beside.resolve()
-    with serving.server() as this, serving.server(other_root / "dashboard" / "app.py", other_root) as other:
-        taken = asyncio.run(by_turns({"this": this, "other": other}, options.sentences))
-    for name, ms in taken.items():
-        print(f"{name:6} p50 {statistics.median(ms):.0f}  p95 {percentile(ms, 0.95):.0f}  answers {len(ms)}")
-    ratio = statistics.median(taken["this"]) / statistics.median(taken["other"])
-    print(f"ratio of the medians {ratio:.3f}   bar <= {NOISE}   {'met' if ratio <= NOISE else 'MISSED'}")
-    return int(ratio > NOISE)
+    with serving.running() as this, serving.running(other_root / "dashboard" / "app.py", other_root) as other:
+        costs = asyncio.run(by_turns({"this": this, "other": other}, options.sentences))
+    for name, cost in costs.items():
+        figures = "  ".join(f"{figure} {value:.1f}" for figure, value in cost.figures().items())
+        print(f"{name:6} {figures}  p95 {percentile(cost.ms, 0.95):.0f}  answers {len(cost.ms)}")
+    ratios = compared(costs)
+    print("ratios  " + "  ".join(f"{name.removesuffix(' ms')} {ratio:.2f}" for name, ratio in ratios.items()))
+    met = all(ratio <= NOISE for ratio in ratios.values())
+    print(f"bar: each <= {NOISE}   {'met' if met else 'MISSED'}")
+    return int(not met)
 
 
 if __name__ == "__main__":
