@@ -1,9 +1,10 @@
 """From settings to what the page shows, without a browser and without Streamlit."""
 
+import numpy as np
 import pytest
 import synthetic
 
-from attnviz import gold
+from attnviz import figures, gold
 from attnviz.export.bundle import figure_name
 from attnviz.figures import theme
 from attnviz.mechanisms import MECHANISMS
@@ -216,3 +217,17 @@ def test_positions_count_from_one():
     scene = compose(settings(mechanisms=("bahdanau",)), tracer)
     shown = scene.summary().set_index("statistic")["mean"]["expected_position"]
     assert shown == pytest.approx(scene.columns[0].frame["expected_position"].mean() + 1)
+
+
+@pytest.mark.parametrize("special", [True, False])
+def test_the_numbers_of_the_page_are_those_of_the_table(special):
+    """The page makes no data frame for them."""
+    scene = compose(settings(special=special), tracer)
+    summary = scene.summary().set_index(["mechanism", "statistic"])[["mean", "std"]]
+    rows = [(title, name) for title, numbers in scene.means().items() for name in numbers]
+    assert sorted(rows) == sorted(summary.index)
+    shown = [scene.means()[title][name] for title, name in rows]
+    np.testing.assert_allclose(shown, summary.loc[rows].to_numpy(), atol=1e-12)
+    plain = {column.title: column.statistics for column in scene.mapped}
+    keys = scene.keys
+    assert figures.by_step(plain, keys).text() == figures.by_step(scene.frames(), keys).text()
