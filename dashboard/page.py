@@ -13,7 +13,7 @@ if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
 
 from dashboard.markup.text import page_links  # noqa: E402
 from dashboard.pages import PAGES, Page  # noqa: E402
-from dashboard.session import address, memory  # noqa: E402
+from dashboard.session import address, catalogue, memory  # noqa: E402
 from dashboard.shell import link_notes  # noqa: E402
 
 st.set_page_config(
@@ -54,7 +54,8 @@ def main() -> None:
 
 
 try:
-    main()
+    with catalogue.run():
+        main()
 except Exception:  # the last net: else Streamlit shows the visitor a traceback. The log has it.
     logging.getLogger("attnviz").exception("the page could not be drawn")
     st.error(

@@ -22,6 +22,7 @@ from dashboard.session import caches, catalogue
 from dashboard.shell.problems import Wanted
 
 
+@catalogue.once
 def judge(name: str) -> confidence.Judge | None:
     """None for a model without thresholds on its card, and where its files cannot be read."""
     root = catalogue.root_of(name)

@@ -144,11 +144,12 @@ def fragment(function: Callable) -> Callable:
         context = get_script_run_ctx()
         here = context and ThreadState.get().fragment_id
         is_root = bool(here) and here in (context.fragment_ids_this_run or ())
-        if is_root:
-            begin()
-        function(*arguments, **named)
-        if is_root:
-            settle()
+        with catalogue.run():
+            if is_root:
+                begin()
+            function(*arguments, **named)
+            if is_root:
+                settle()
 
     return run
 

@@ -177,6 +177,7 @@ def card(name: str) -> dict:
     return _card(*card_key(name))
 
 
+@catalogue.once
 def card_key(name: str) -> tuple[str, str, tuple]:
     """As `key`, of the files that its card is about."""
     root = catalogue.root_of(name)
@@ -250,6 +251,7 @@ def translations(name: str, texts: Sequence[str], beam: int) -> list[str]:
     return [trace.translation for trace in traces] if all(traces) else []
 
 
+@catalogue.once
 def key(name: str) -> tuple[str, str, tuple]:
     """Name, root, and a stamp that changes when a file of the model does."""
     root = catalogue.root_of(name)
@@ -379,6 +381,7 @@ def _study(file: str, stamp: tuple) -> dict:
         return {}
 
 
+@catalogue.once
 def reference(name: str) -> references.Reference | None:
     """The statistics of a model on its test set; None without any, and where they were measured with other weights."""
     file = catalogue.root_of(name) / name / references.FILE

@@ -1,14 +1,52 @@
 """The models that the page offers: the checkpoints of `checkpoint_files.roots`. No torch; only JSON files are read."""
 
+import functools
 import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 
+Value = TypeVar("Value")
 
+_run = threading.local()  # values : what `once` has found in the run of this thread
+
+
+@contextmanager
+def run() -> Iterator[None]:
+    """A run of the page, or of a part of it: within the block `once` looks at files once."""
+    before = getattr(_run, "values", None)
+    _run.values = {} if before is None else before
+    try:
+        yield
+    finally:
+        _run.values = before
+
+
+def once(function: Callable[..., Value]) -> Callable[..., Value]:
+    """The function, called once with the same arguments in a `run`; elsewhere at every call. A page asks for the folder
+    and the files of a model twenty times, and the next run sees what has changed. Values are not to be written to."""
+
+    @functools.wraps(function)
+    def call(*arguments):
+        values = getattr(_run, "values", None)
+        if values is None:
+            return function(*arguments)
+        key = (function, arguments)
+        if key not in values:
+            values[key] = function(*arguments)
+        return values[key]
+
+    return call
+
+
+@once
 def root_of(name: str) -> Path:
     """The folder of checkpoints that has a model. Where the page offers other pairs alone, it is this project's own:
     the chapters of Learn need its models."""
@@ -62,6 +100,7 @@ def many_headed_of(pair: str) -> list[str]:
     return [str(ModelName(pair, name)) for name in offered().get(pair, []) if MECHANISMS[name].multi_head]
 
 
+@once
 def _named() -> list[ModelName]:
     """All checkpoints but those in folders whose names are no text (bytes that are not UTF-8): no page can show it."""
     names = checkpoint_files.names()

@@ -88,3 +88,19 @@ def test_learn_has_the_models_of_this_project_beside_a_pair_of_ones_own(tmp_path
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", os.pathsep.join([str(tmp_path), str(checkpoint_files.ROOT)]))
     assert next(iter(catalogue.offered())) == "en-fr" and "en-nl" in catalogue.offered()
     assert catalogue.root_of(NAME) == checkpoint_files.ROOT
+
+
+def test_a_run_looks_for_a_model_once_and_the_next_run_sees_what_has_changed():
+    calls = []
+    look = catalogue.once(lambda name: calls.append(name) or len(calls))
+    assert (look("a"), look("a")) == (1, 2)  # outside of a run
+    with catalogue.run():
+        assert (look("a"), look("b"), look("a")) == (3, 4, 3)
+        with catalogue.run():  # a part of it
+            assert look("a") == 3
+        assert look("b") == 4
+    with catalogue.run():
+        assert look("a") == 5
+    with pytest.raises(ValueError), catalogue.run():
+        raise ValueError
+    assert look("a") == 6
