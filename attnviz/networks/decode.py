@@ -4,6 +4,7 @@ Letters: B batch, T steps, S source positions, V vocabulary, H heads. A step is 
 """
 
 import math
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -88,7 +89,13 @@ def best(step: int, logits: Tensor) -> Tensor:
 
 def without(tokens: tuple[int, ...], scores: Tensor) -> Tensor:
     """scores (B, V) with -inf for some tokens, in a copy."""
-    return scores.index_fill(1, torch.tensor(tokens, device=scores.device), -torch.inf)
+    return scores.index_fill(1, _places(tuple(tokens), scores.device), -torch.inf)
+
+
+@functools.lru_cache(64)  # making it takes longer than filling in
+def _places(tokens: tuple[int, ...], device: torch.device) -> Tensor:
+    with torch.inference_mode(False):  # it may be used where gradients are wanted
+        return torch.tensor(tokens, device=device)
 
 
 @torch.inference_mode()
@@ -133,7 +140,9 @@ def best_or_end(rows: int) -> Choose:
 
     def choose(step: int, logits: Tensor) -> Tensor:
         ended = [loop_at_end(pieces) is not None for pieces in produced]
-        tokens = best(step, logits).masked_fill(torch.tensor(ended, device=logits.device), EOS)
+        tokens = best(step, logits)
+        if any(ended):
+            tokens = tokens.masked_fill(torch.tensor(ended, device=logits.device), EOS)
         for pieces, number in zip(produced, tokens.tolist()):
             pieces.append(number)
         return tokens
