@@ -247,10 +247,13 @@ def _quoted_word(word: _Word) -> str:
     return f"‘{plain(word.text)}’"
 
 
+@functools.lru_cache(16)
 def _usable_rows(grid: Grid) -> np.ndarray:
-    """The rows (from 0) of tokens that are not special, have weights and see more than one key."""
+    """The rows (from 0) of tokens that are not special, have weights and see more than one key. Read-only."""
     usable = np.isfinite(grid.weights).all(1) & (grid.visible.sum(1) > 1)
-    return np.flatnonzero(usable & [not token.special for token in grid.queries])
+    rows = np.flatnonzero(usable & [not token.special for token in grid.queries])
+    rows.setflags(write=False)
+    return rows
 
 
 @functools.lru_cache(16)  # several rules ask for the same map

@@ -7,6 +7,7 @@ others that differ from them with every kind of colour blindness. Lines differ i
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
@@ -102,8 +103,8 @@ def lines(names: Iterable[str], dark: bool = False) -> dict[str, LineStyle]:
         if mechanism and mechanism.color and (look := _own(mechanism, dark)) not in looks.values():
             looks[name] = look
     used = {look.color for look in looks.values()}
-    palette_size, free = len(_COLORS), [_slot(number, dark) for number in range(len(_COLORS) ** 2)]
-    free = [look for look in free[:palette_size] if look.color not in used] + free[palette_size:]
+    palette_size, free = len(_COLORS), _slots(dark)
+    free = [look for look in free[:palette_size] if look.color not in used] + [*free[palette_size:]]
     others = (name for name in names if name not in looks)
     return looks | dict(zip(others, [look for look in free if look not in looks.values()]))
 
@@ -119,6 +120,12 @@ def _own(mechanism: Mechanism, dark: bool) -> LineStyle:
     color = mechanism.color
     shown = palette(dark).lines[_COLORS.index(color)] if isinstance(color, str) else color[dark]
     return LineStyle(shown, mechanism.dash or _DASHES[0], mechanism.marker or _MARKERS[0])
+
+
+@functools.cache
+def _slots(dark: bool) -> tuple[LineStyle, ...]:
+    """All looks, in order."""
+    return tuple(_slot(number, dark) for number in range(len(_COLORS) ** 2))
 
 
 def _slot(number: int, dark: bool) -> LineStyle:
