@@ -131,6 +131,7 @@ def test_the_link_holds_every_setting():
         "head": "4",
         "tables": "false",
         "links": "true",
+        "listed": "false",
     }
 
 
