@@ -34,7 +34,7 @@ _component = st.components.v2.component(
     "attnviz_plot",
     html='<div class="cells"></div>',
     isolate_styles=False,
-    js="export default (component) => window.__attnvizCharts?.(component);",
+    js="export default (component) => window.__attnvizCharts && window.__attnvizCharts(component);",
 )
 
 
