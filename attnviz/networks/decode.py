@@ -3,8 +3,8 @@
 Letters: B batch, T steps, S source positions, V vocabulary, H heads. A step is one target position.
 """
 
-import math
 import functools
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

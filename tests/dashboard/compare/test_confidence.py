@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import judged
 import pandas as pd
-from client import chart_cells
 import pytest
+from client import chart_cells
 from compare_app import charts, run, scene, sound
 
 from attnviz import confidence, loading

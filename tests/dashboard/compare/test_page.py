@@ -3,12 +3,12 @@
 import dataclasses
 import json
 import re
+import zlib
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
-import zlib
 
-from client import chart_cells
 import pytest
+from client import chart_cells
 from compare_app import charts, htmls, run, scene, shows, sound, together
 
 import attnviz

@@ -4,9 +4,9 @@ import json
 import shutil
 
 import other_pairs
-from client import chart_text
 import pytest
 import tiny
+from client import chart_text
 from compare_app import charts, mechanisms, run, said, scene, shows, sound, together
 
 from attnviz import gold

@@ -4,10 +4,10 @@ import json
 import re
 from dataclasses import replace
 
-from client import chart_cells
 import numpy as np
 import pytest
 import tiny
+from client import chart_cells
 from compare_app import charts, run, scene, sound
 
 from attnviz.models import checkpoints

@@ -5,9 +5,9 @@ import re
 import shutil
 from urllib.parse import parse_qs, urlsplit
 
-from client import chart_cells
 import pytest
 import tiny
+from client import chart_cells
 from streamlit.testing.v1 import AppTest
 
 from dashboard.choices.options import CHAPTER_TITLES, chapter_title

@@ -8,9 +8,9 @@ import json
 import re
 import zipfile
 
-from client import chart_cells
 import pytest
 import tiny
+from client import chart_cells
 from streamlit.testing.v1 import AppTest
 
 from dashboard.choices.options import sentence_numbers
