@@ -10,6 +10,7 @@ from pathlib import Path
 from attnviz import mechanisms
 from attnviz.cli import arguments
 from attnviz.models import checkpoint_files
+from attnviz.python_file import ANYTHING
 
 HELP = "train an attention module of your own on a toy task, and see it beside others"
 DESCRIPTION = (
@@ -32,7 +33,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the state of the decoder that is the query: the previous one, as Bahdanau has it, or the current one, as "
         "Luong has it (the default)",
     )
-    parser.add_argument("--task", choices=("reverse",), default="reverse", help="the toy task (default: reverse)")
+    parser.add_argument(
+        "--task",
+        choices=("reverse", "copy", "sort"),
+        default="reverse",
+        help="what is to be done with a sequence of letters (default: %(default)s)",
+    )
     parser.add_argument(
         "--seconds",
         type=_seconds,
@@ -68,18 +74,28 @@ def run(args: Namespace) -> int:
 
     folder, settings = _folder(args, train.FILE), dict(args.settings)
     built = own.load(args.module, settings)
-    report = own.check(built.target, built.title)
+    report = own.check(built, in_trained=True)
     print(report, end="\n\n", flush=True)
     yours = of_file(args.module, settings, args.order)
     print(
-        f"trained on {args.task}, in turns, {args.seconds / 3:g} s of processor time each; Ctrl-C ends it", flush=True
+        f"trained on {args.task}, in turns, {args.seconds / 3:.3g} s of processor time each; Ctrl-C ends it", flush=True
     )
-    scores, stopped = train.train_beside(yours, folder, args.seconds)
-    file = train.write_file(folder, args.module, settings, args.order)
+    scores, stopped = train.train_beside(yours, folder, args.seconds, args.task)
+    file = train.write_file(folder, args.module, settings, args.order, _in_trained(folder, args.module, settings))
     print(_table(scores, stopped))
-    settings = {mechanisms.SETTING: f"{file}:YOURS", checkpoint_files.SETTING: str(folder)}
-    _show(settings, args.open)
+    roots = os.pathsep.join(map(str, (folder, *checkpoint_files.roots())))
+    _show({mechanisms.SETTING: f"{file}:YOURS", checkpoint_files.SETTING: roots}, args.open)
     return int(not report.ok)
+
+
+def _in_trained(folder: Path, module: str, settings: dict) -> tuple[str, str] | None:
+    """Save the trained model of its formula with the module in it; None where there is none, as the report says."""
+    from attnviz.own import trained
+
+    try:
+        return trained.save(folder, module, settings)
+    except ANYTHING:  # a person's code may raise anything
+        return None
 
 
 def _folder(args: Namespace, file: str) -> Path:

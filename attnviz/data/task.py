@@ -83,6 +83,7 @@ class Task:
     metrics : keys of metrics.METRICS; () for those of the target language.
     attention_metrics : attention metrics beside entropy and maximum weight; keys of
         attention_metrics.ATTENTION_METRICS.
+    trained_like : another task, whose entry in `training_on` of a mechanism holds for this one too.
     samplers : mechanisms whose models draw translations at random for the sign of confidence, where signs that cost
         less time flag too few of the poor translations; () where none do.
 
@@ -112,6 +113,7 @@ class Task:
     validation_metric: str = "bleu_lc"
     metrics: tuple[str, ...] = ()
     attention_metrics: tuple[str, ...] = ()
+    trained_like: str = ""
     samplers: tuple[str, ...] = ()
 
     ask: str = "Your sentence"

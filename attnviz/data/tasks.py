@@ -7,7 +7,8 @@ import functools
 import hashlib
 import random
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -18,15 +19,21 @@ from attnviz.data.task import Splits, Task
 __all__ = ["TASKS", "Task", "find"]
 
 
-def read_reverse(data: Path | None = None, count: int = 20_000, seed: int = 1) -> Splits:
+def read_letters(
+    name: str,
+    answer: Callable[[list[str]], Iterable[str]],
+    data: Path | None = None,
+    count: int = 20_000,
+    seed: int = 1,
+) -> Splits:
     """`count` different sequences of 1 to 20 letters, generated; few of them are short. `data` is not used.
 
-    A fortieth is val, a twentieth is test, the rest is train.
+    A fortieth is val, a twentieth is test, the rest is train. name : of the task. answer : the letters to be written.
     """
-    generator, targets = random.Random(f"reverse/{seed}"), {}
+    generator, targets = random.Random(f"{name}/{seed}"), {}
     while len(targets) < count:
         letters = generator.choices(string.ascii_lowercase, k=generator.randint(1, 20))
-        targets[" ".join(letters)] = " ".join(reversed(letters))
+        targets[" ".join(letters)] = " ".join(answer(letters))
     pairs = list(targets.items())
     generator.shuffle(pairs)
     digest = hashlib.sha256("\n".join(source for source, _ in pairs).encode()).hexdigest()
@@ -35,6 +42,7 @@ def read_reverse(data: Path | None = None, count: int = 20_000, seed: int = 1) -
     return Splits(train, val, {"test": test}, {f"generated, seed {seed}": digest})
 
 
+read_reverse = functools.partial(read_letters, "reverse", reversed)
 REVERSE = Task(
     name="reverse",
     source="zxx",
@@ -64,6 +72,29 @@ REVERSE = Task(
     forced="f e d c b a",
     note="Toy task: reverse the letters. The correct alignment is the anti-diagonal. Ignore the <eos> row.",
     unit="letter",
+)
+COPY = replace(
+    REVERSE,
+    name="copy",
+    title="Copy the sequence",
+    output="copied text",
+    read=functools.partial(read_letters, "copy", list),
+    attention_metrics=(),
+    trained_like="reverse",
+    forced="a b c d e f",
+    note="Toy task: write the letters again. The correct alignment is the diagonal. Ignore the <eos> row.",
+)
+SORT = replace(
+    REVERSE,
+    name="sort",
+    title="Sort the sequence",
+    output="sorted text",
+    read=functools.partial(read_letters, "sort", sorted),
+    attention_metrics=(),
+    trained_like="reverse",
+    forced="a b c d e f",
+    note="Toy task: write the letters in the order of the alphabet. The correct alignment is on the letter that is "
+    "written. Ignore the <eos> row.",
 )
 LABELS = ("negative", "positive")  # of a review, by their number in the data
 
@@ -178,7 +209,7 @@ SHAKESPEARE = Task(
     **_WRITER,
 )
 _NO_LANGUAGE = ("mul", "und", "zxx")  # several, unknown, none
-TASKS = {task.name: task for task in (EN_FR, EN_DE, EN_JA, REVERSE, SST2, ENGLISH, SHAKESPEARE)}
+TASKS = {task.name: task for task in (EN_FR, EN_DE, EN_JA, REVERSE, COPY, SORT, SST2, ENGLISH, SHAKESPEARE)}
 
 
 def find(name: str) -> Task:

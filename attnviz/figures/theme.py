@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
 from attnviz.figures.chart import Chart
-from attnviz.mechanisms import ALL, Mechanism
+from attnviz.mechanisms import ALL, Mechanism, was_added
 
 # First the font that pages bring for Japanese alone, then Latin, then Japanese: without a name a browser may take the
 # Chinese shape of a character that both write.
@@ -66,6 +66,7 @@ DARK = Theme(
 # "dot" belongs to the reference line
 _DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "5px,2px", "8px,2px,2px,2px", "12px,3px")
 _MARKERS = ("circle", "diamond", "square", "triangle-up", "x", "star", "cross", "hexagon")
+_FIRST_OWN = 11  # of the looks of `_slot`: pink, with another dash and marker than what ships in pink
 _COLORS = ("blue", "orange", "green", "pink", "brown", "violet", "ink", "grey")  # of `lines`, as they look in light
 
 
@@ -100,7 +101,11 @@ def lines(names: Iterable[str], dark: bool = False) -> dict[str, LineStyle]:
     looks: dict[str, LineStyle] = {}
     for name in names:
         mechanism = _mechanism(name)
-        if mechanism and mechanism.color and (look := _own(mechanism, dark)) not in looks.values():
+        if (
+            mechanism
+            and (mechanism.color or was_added(mechanism.name))
+            and (look := _own(mechanism, dark)) not in looks.values()
+        ):
             looks[name] = look
     used = {look.color for look in looks.values()}
     palette_size, free = len(_COLORS), _slots(dark)
@@ -110,14 +115,19 @@ def lines(names: Iterable[str], dark: bool = False) -> dict[str, LineStyle]:
 
 
 def _mechanism(name: str) -> Mechanism | None:
-    """The mechanism with the longest name that this one contains."""
+    """The mechanism whose title this name has, else that with the longest name that this one contains."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower())
-    return max((kind for kind in ALL.values() if kind.name in plain), key=lambda kind: len(kind.name), default=None)
+    fitting = (kind for kind in ALL.values() if kind.name in plain or kind.title in name)
+    return max(fitting, key=lambda kind: (kind.title in name, len(kind.name)), default=None)
 
 
 def _own(mechanism: Mechanism, dark: bool) -> LineStyle:
-    """As it says: a colour of _COLORS, or a pair for light and dark pages."""
+    """As it says: a colour of _COLORS, or a pair for light and dark pages. One of a person's own that says none has the
+    same look in every picture, so that its bars have the colour of its lines."""
     color = mechanism.color
+    if not color:
+        own = [other.name for other in ALL.values() if was_added(other.name) and not other.color]
+        return _slot(_FIRST_OWN + own.index(mechanism.name), dark)
     shown = palette(dark).lines[_COLORS.index(color)] if isinstance(color, str) else color[dark]
     return LineStyle(shown, mechanism.dash or _DASHES[0], mechanism.marker or _MARKERS[0])
 

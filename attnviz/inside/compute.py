@@ -124,6 +124,8 @@ def _cross(network: Transformer, source: Tensor, inputs: Tensor, layer: int, hea
     """source (1, S), inputs (1, t + 1) from <bos> on -> the last step, in one head of cross-attention."""
     watched = sharing(network)
     attention, queries = watched.decoder[layer].cross, []
+    if not isinstance(attention, MultiHead):
+        raise ValueError("the step must be of heads of this project; a module of your own shows its weights alone")
     attention.query.register_forward_hook(lambda _module, _inputs, output: queries.append(output))
     memory = watched.encode(source)
     state = memory.state

@@ -85,7 +85,23 @@ class Capture(TorchFunctionMode):
         if call.arguments["is_causal"] and call.arguments["attn_mask"] is None:
             raise ValueError("is_causal needs attn_mask where weights are wanted: give the causal mask itself")
         context, weights = F.multi_head_attention_forward(*call.args, **call.kwargs)
-        self.softmaxes.append(Softmax(None, weights))
+        if self.frozen:
+            weights = self.frozen[0]
+            context = _context(call.arguments, weights).reshape(context.shape)
+        self._keep(None, weights)
         if not wanted:
             return context, None
         return context, weights.mean(dim=-3) if mean else weights
+
+
+def _context(given: dict, weights: Tensor) -> Tensor:
+    """The context (T, B, D) of `F.multi_head_attention_forward` with weights (B, H, T, S) or (H, T, S) in place of its
+    own. given : its arguments by name; the keys that `bias_v` and `add_zero_attn` add are left out."""
+    value, width = given["value"], given["embed_dim_to_check"]
+    weight, bias = given["v_proj_weight"], given["in_proj_bias"]
+    if not given["use_separate_proj_weight"]:
+        weight = given["in_proj_weight"][2 * width :]
+    values = F.linear(value, weight, None if bias is None else bias[2 * width :])  # (S, B, D) or (S, D)
+    values = values.unflatten(-1, (given["num_heads"], -1)).movedim(0, -2)  # (B, H, S, d) or (H, S, d)
+    context = (weights[..., : values.shape[-2]] @ values).movedim(-2, 0).flatten(-2)
+    return F.linear(context, given["out_proj_weight"], given["out_proj_bias"])

@@ -3,7 +3,8 @@
 import contextlib
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -12,8 +13,11 @@ from attnviz.own import formula as formulas
 from attnviz.own.forms import Subject
 from attnviz.own.recognise import recognise
 from attnviz.own.report import FAULT, Line, Report
-from attnviz.own.source import build, in_words
+from attnviz.own.source import Built, built, in_words
 from attnviz.python_file import ANYTHING
+
+if TYPE_CHECKING:
+    from attnviz.own.trained import InTrained
 
 _TESTS: tuple[Callable, ...] = (
     checks.shares,
@@ -25,51 +29,73 @@ _TESTS: tuple[Callable, ...] = (
     checks.order,
     checks.evaluation,
     checks.sizes,
-    checks.large,
-    checks.half,
+    gradients.large,
+    gradients.half,
     gradients.parameters,
     gradients.untouched,
 )
 
 
-def check(module: Callable, name: str = "", mask: str | None = None, formula: str | None = None) -> Report:
-    """Test an attention of your own: an `nn.Module`, its class, or a function.
+def check(
+    module: Callable | Built,
+    name: str = "",
+    mask: str | None = None,
+    formula: str | None = None,
+    in_trained: bool = False,
+) -> Report:
+    """Test an attention of your own: an `nn.Module`, its class, a function, or what `own.load` returns.
 
     name : for the report. mask : what 1 in the mask is meant to do, `keep` or `hide`; None: as the docstring says, else
-    as its name says. formula : the one that it is meant to compute, of `formula.NAMES`. NotRecognised, a ValueError,
-    when it has none of the forms that are recognised.
+    as its name says. formula : the one that it is meant to compute, of `formula.NAMES`. in_trained : run it in
+    the trained model of its formula too, see `own.in_trained`. NotRecognised, a ValueError, when it has none of the
+    forms that are recognised.
     """
     if mask not in (None, masks.KEEP, masks.HIDE):
         raise ValueError(f"mask must be {masks.KEEP} or {masks.HIDE}; got {mask!r:.80}")
     if formula not in (None, *formulas.NAMES):
         raise ValueError(f"formula must be one of {', '.join(formulas.NAMES)}; got {formula!r:.80}")
-    if isinstance(module, type):
-        built = build(module)
-        module, name = built.target, name or built.title
-    if not callable(module):
-        raise ValueError(f"module must be an nn.Module or a function; got {type(module).__name__}")
+    made, trained = built(module), ""
     state = torch.get_rng_state()
     try:
         torch.manual_seed(0)
         with torch.no_grad(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")  # of the module's code, once a call; what it prints, too
-            subject = recognise(module, name)
+            subject = recognise(made.target, name or made.title)
             lines = tuple(_line(test, subject, mask) for test in _TESTS)
-            recognised = _formula(subject)
+            recognised = formulas.recognised(subject)
+            if in_trained:
+                trained = _in_trained(made, subject, recognised, formula)
     finally:
         torch.set_rng_state(state)
-    lines += (formulas.scaling(recognised),)
+    lines += (formulas.scaling(recognised, subject.title),)
     if formula:
         lines += (formulas.line(recognised, formula),)
-    return Report(subject.title, subject.form.sentence(), lines, recognised.words)
+    return Report(subject.title, subject.form.sentence(), lines, recognised.words, trained)
 
 
-def _formula(subject: Subject) -> formulas.Formula:
-    """The formula of the module, as far as it can be told."""
+def in_trained(module: Callable | Built, texts: Sequence[str] = (), formula: str | None = None) -> "InTrained":
+    """Run a module of your own in the trained en-fr model of its formula, beside ours: its class is built in the
+    trained widths and gets the trained matrices.
+
+    texts : sentences; (): the examples of the page. formula : the one to take where a module has two names.
+    ValueError where that cannot be, with the reason.
+    """
+    from attnviz.own import trained  # which imports the models, and they the mechanisms, of which a person's is one
+
+    with torch.no_grad():
+        made = built(module)
+        subject = recognise(made.target, made.title)
+        return trained.placed(made, subject, formulas.recognised(subject), formula, texts)
+
+
+def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted: str | None) -> str:
+    """What the module does in the trained model of its formula, or why it cannot."""
+    from attnviz.own import trained
+
     try:
-        return formulas.recognised(subject)
-    except ANYTHING as error:  # a person's code may raise anything, in double precision too
-        return formulas.Formula(f"not told: in double precision it raises {in_words(error)}")
+        return trained.placed(made, subject, formula, wanted).words
+    except ANYTHING as error:  # a person's code may raise anything
+        return f"not run: {error}" if isinstance(error, ValueError) else f"not run: it raises {in_words(error)}"
 
 
 def _line(test: Callable, subject: Subject, mask: str | None) -> Line:

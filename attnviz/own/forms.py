@@ -16,7 +16,9 @@ from torch import Tensor, nn
 from attnviz.own.capture import Capture, Softmax
 
 QUERY, KEYS, VALUES, MASK, LENGTHS, INPUT = "query", "keys", "values", "mask", "lengths", "input"
+PAIR, TRIPLE = "query and values", "query, values and keys"  # lists in one parameter, as Keras has them
 _ROLES = (  # the first pattern that fits the name of a parameter
+    ("", r"past|cache|head_mask|position"),  # as models of the transformers library have them
     (LENGTHS, r"len"),
     (MASK, r"mask|pad|visible|hidden_keys"),
     (QUERY, r"quer|dec|^q$|^qs$|^tgt|target"),
@@ -31,6 +33,8 @@ WEIGHTS = {
     "alone": ("HTS", "TS", "S", "ST"),
 }
 CONTEXTS = {"batch": ("BTD", "TBD", "BD"), "alone": ("TD", "D")}
+STATES = "(LBD)"  # of a query: the pair of states of an LSTM, of which the first is the query
+HEADS = "softmax of each head"
 FREE = 9  # the width of what has no matrix to say its width
 FORMS = """The forms that are recognised:
   forward(query, keys, values, mask=None): query (B,T,D), (B,1,D) or (B,D); keys and values (B,S,D);
@@ -135,7 +139,7 @@ class Form:
     @property
     def separate(self) -> bool:
         """Takes values apart from keys."""
-        return VALUES in self.roles.values()
+        return bool({VALUES, TRIPLE} & {*self.roles.values()})
 
     def sentence(self) -> str:
         """The form in one line."""
@@ -145,6 +149,7 @@ class Form:
             VALUES: self.axes_in_words(self.keys),
         }
         axes[INPUT] = axes[KEYS]
+        axes[PAIR], axes[TRIPLE] = f"[{axes[QUERY]}, {axes[KEYS]}]", f"[{axes[QUERY]}, {axes[KEYS]}, {axes[KEYS]}]"
         given = [f"{name} {axes[role]}" for name, role in self.roles.items()]
         if self.mask is not None:
             given.append(f"{self.mask.parameter} {self.mask_in_words()}")
@@ -157,6 +162,8 @@ class Form:
 
     def axes_in_words(self, axes: str) -> str:
         """`BTD` -> `(B,T,D)`; `(B,1,D)` where only one query is taken at once."""
+        if axes == STATES:
+            return "((L,B,D), (L,B,D))"
         letters = ["1" if letter == "T" and not self.many else letter for letter in axes]
         return f"({','.join('B*H' if letter == 'N' else letter for letter in letters)})"
 
@@ -172,17 +179,20 @@ class Form:
 
 def _from(name: str) -> str:
     if name.startswith("softmax"):
-        return " seen at its softmax"
+        return " seen at its softmax" if name != HEADS else " seen at the softmax of each head"
     return f" kept as {name}" if name.startswith("self.") else ""
 
 
 def role_of(name: str) -> str | None:
     """The role that the name of a parameter says; None when it says none."""
-    return next((role for role, pattern in _ROLES if re.search(pattern, name.lower())), None)
+    return next((role for role, pattern in _ROLES if re.search(pattern, name.lower())), "") or None
 
 
-def arrange(tensor: Tensor, axes: str) -> Tensor:
+def arrange(tensor: Tensor, axes: str) -> Tensor | tuple[Tensor, Tensor]:
     """A query (B, T, D) or keys (B, S, D) -> the tensor as it lies in `axes`, a copy."""
+    if axes == STATES:
+        states = arrange(tensor, "LBD")
+        return states, states.flip(-1)
     if axes in ("BTD", "BSD"):
         return tensor.clone()
     if axes in ("TBD", "SBD"):  # contiguous, as a network's outputs are, so that a wrong view() runs and is told
@@ -297,7 +307,11 @@ class Subject:
         form = self.form
         tensors = {QUERY: (inputs.query, form.query), KEYS: (inputs.keys, form.keys)}
         tensors |= {VALUES: (inputs.values, form.keys), INPUT: (inputs.keys, form.keys)}
-        arguments = {name: arrange(*tensors[role]) for name, role in form.roles.items()} | dict(form.extras)
+        lists = {PAIR: (QUERY, KEYS), TRIPLE: (QUERY, VALUES, KEYS)}
+        arguments = {
+            name: [arrange(*tensors[part]) for part in lists[role]] if role in lists else arrange(*tensors[role])
+            for name, role in form.roles.items()
+        } | dict(form.extras)
         visible = inputs.visible
         if visible is None and form.needs_mask and form.mask:
             visible = torch.ones(inputs.keys.shape[:2], dtype=torch.bool)
@@ -341,16 +355,21 @@ def left_by(result, module: nn.Module | None, softmaxes: list[Softmax]) -> dict[
         prefix = f"self.{path}." if path else "self."
         left |= {prefix + name: value for name, value in vars(part).items() if isinstance(value, Tensor)}
     left |= {f"softmax {index}": softmax.weights for index, softmax in enumerate(softmaxes)}
+    if len(softmaxes) > 1 and len({softmax.weights.shape for softmax in softmaxes}) == 1:  # heads one after the other
+        left[HEADS] = torch.stack([softmax.weights for softmax in softmaxes], dim=-3)
     return {name: value for name, value in left.items() if isinstance(value, Tensor) and value.is_floating_point()}
 
 
 def _scores(softmaxes: list[Softmax], weights: Tensor, axes: str, batch: int) -> Tensor | None:
-    """The scores whose softmax became these weights."""
+    """The scores whose softmax became these weights, which may have been transposed since, or have got an axis."""
     for softmax in softmaxes:
         if softmax.scores is None or softmax.weights.numel() != weights.numel():
             continue
-        if softmax.weights.shape == weights.shape and torch.allclose(softmax.weights, weights, atol=1e-6):
-            return as_weights(softmax.scores, axes, batch)
+        for turned in (False, True) if softmax.weights.ndim > 1 else (False,):
+            made, scores = (x.mT if turned else x for x in (softmax.weights, softmax.scores))
+            alike = made.squeeze().shape == weights.squeeze().shape
+            if alike and torch.allclose(made.reshape(weights.shape), weights, atol=1e-6):
+                return as_weights(scores.reshape(weights.shape), axes, batch)
     return None
 
 

@@ -7,8 +7,9 @@ compared with the scores of a formula, less theirs. Letters as in forms; w is th
 import copy
 import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,8 @@ from torch.nn import functional as F
 from attnviz.attention import dot_scores
 from attnviz.own.forms import Inputs, Subject
 from attnviz.own.report import FAULT, OK, UNTESTED, Line
+from attnviz.own.source import in_words
+from attnviz.python_file import ANYTHING
 
 NAMES = ("additive", "dot", "scaled-dot", "general", "concat", "multi-head")
 _EQUAL = 1e-5  # relative, in double precision
@@ -26,20 +29,46 @@ _ACTIVATIONS = {"tanh": torch.tanh, "ReLU": F.relu, "sigmoid": torch.sigmoid, "n
 @dataclass(frozen=True)
 class Formula:
     """What was recognised. names : of NAMES that it may be called; none for a near miss or an unknown formula. slip : a
-    known formula with another root or without it, as by mistake."""
+    known formula with another root or without it, as by mistake. places : where the matrices of the formula lie, by the
+    letters of `attention`, and their biases; `[q; k]` or `[k; q]` for W and U in one; `h bias` of a hidden layer."""
 
     words: str
     names: tuple[str, ...] = ()
     slip: bool = False
+    places: Mapping[str, "Place"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a module a matrix lies: a parameter, turned or not, and which of `count` equal parts of its rows."""
+
+    parameter: str
+    turned: bool = False
+    part: int = 0
+    count: int = 1
+
+    def of(self, module: nn.Module) -> Tensor:
+        """The matrix (w, D) or vector (w): a view, to be read and written."""
+        weight = module.get_parameter(self.parameter).detach()
+        weight = weight.squeeze() if weight.ndim > 2 else weight
+        return (weight.T if self.turned else weight).chunk(self.count)[self.part]
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A map of vectors (..., D) to (..., w), from parameters of the module. weight (w, D), bias (w) or None."""
+    """A map of vectors (..., D) to (..., w), from parameters of the module. weight (w, D), bias (w) or None.
+    place, of_bias : where they lie."""
 
     words: str
     weight: Tensor
     bias: Tensor | None = None
+    place: Place | None = None
+    of_bias: Place | None = None
+
+    def places(self, letter: str) -> dict[str, Place]:
+        """Where the matrix `letter` and its bias lie."""
+        both = {letter: self.place, f"{letter} bias": self.of_bias}
+        return {name: place for name, place in both.items() if place is not None}
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight, self.bias)
@@ -48,12 +77,15 @@ class Matrix:
 @dataclass(frozen=True)
 class Seen:
     """One run in double precision: query (B, T, Dq), keys (B, S, Dk), weights and their centred logarithms
-    (B, H, T, S)."""
+    (B, H, T, S), values (B, S, Dv), context (B, T, D) where one comes back. itself : in self-attention."""
 
     query: Tensor
     keys: Tensor
     weights: Tensor
     logs: Tensor
+    values: Tensor
+    context: Tensor | None
+    itself: bool = False
 
     def factor(self, scores: Tensor) -> float | None:
         """c with which c * scores gives these weights; None where no factor does. scores (B, H, T, S)."""
@@ -70,9 +102,11 @@ class Seen:
         return f"largest difference {float((torch.softmax(scores, dim=-1) - self.weights).abs().max()):.0e}"
 
 
-def scaling(formula: Formula) -> Line:
-    """Are the scores scaled as in the formula that they are near to?"""
+def scaling(formula: Formula, title: str = "") -> Line:
+    """Are the scores scaled as in the formula that they are near to? title : of the module, which may say `scaled`."""
     test = "scores are scaled as in the formula"
+    if "scaled" in title.partition("(")[0].lower() and formula.names == ("dot",):
+        return Line(test, FAULT, f"its name says scaled, and the products are not divided by √d: {formula.words}")
     if formula.slip:
         return Line(test, FAULT, formula.words)
     return Line(test, OK if formula.names else UNTESTED, formula.words)
@@ -84,7 +118,14 @@ def line(formula: Formula, wanted: str) -> Line:
 
 
 def recognised(subject: Subject) -> Formula:
-    """The formula of a module."""
+    """The formula of a module, as far as it can be told."""
+    try:
+        return _recognised(subject)
+    except ANYTHING as error:  # a person's code may raise anything, in double precision too
+        return Formula(f"not told: in double precision it raises {in_words(error)}")
+
+
+def _recognised(subject: Subject) -> Formula:
     seen, module = _look(subject)
     if not bool(seen.logs.isfinite().all()) or float(seen.logs.norm()) < 1e-9:
         return Formula("none of the known ones: some weights are 0 or all are the same, so no scores can be read off")
@@ -100,12 +141,13 @@ def _look(subject: Subject) -> tuple[Seen, nn.Module | None]:
     module = copy.deepcopy(subject.module).double() if subject.module else None
     own = Subject(module or subject.target, subject.form, subject.title)
     inputs = _double(own.inputs(1 if subject.form.alone else 3, 4, 6, seed=11), subject)
-    weights = own.run(inputs).weights
-    query = inputs.query
+    outcome = own.run(inputs)
+    weights, context, query = outcome.weights, outcome.context, inputs.query
     if subject.form.causal:
-        weights, query = weights[:, :, -1:], query[:, -1:]
+        weights, query, context = weights[:, :, -1:], query[:, -1:], None if context is None else context[:, -1:]
     logs = weights.clamp_min(0).log()
-    return Seen(query, inputs.keys, weights, logs - logs.mean(dim=-1, keepdim=True)), module
+    logs = logs - logs.mean(dim=-1, keepdim=True)
+    return Seen(query, inputs.keys, weights, logs, inputs.values, context, subject.form.itself), module
 
 
 def _double(inputs: Inputs, subject: Subject) -> Inputs:
@@ -117,24 +159,44 @@ def _double(inputs: Inputs, subject: Subject) -> Inputs:
 def _matrices(module: nn.Module) -> Iterator[Matrix]:
     """The matrices of a module, also transposed, and the thirds of one that makes queries, keys and values at once."""
     biases = dict(module.named_parameters())
+    yield from _of_heads(module)
     for name, parameter in module.named_parameters():
         weight = parameter.detach().squeeze() if parameter.ndim > 2 else parameter.detach()
         if weight.ndim != 2:
             continue
-        bias = biases.get(name.removesuffix("weight") + "bias") if name.endswith("weight") else None
+        of_bias = name.removesuffix("weight") + "bias" if name.endswith("weight") else ""
+        bias = biases.get(of_bias)
         bias = None if bias is None or len(bias) != len(weight) else bias.detach()
-        yield Matrix(f"`{name}`", weight, bias)
-        yield Matrix(f"`{name}`ᵀ", weight.T)
-        yield from _parts(name, weight, bias)
+        place = Place(of_bias) if bias is not None else None
+        yield Matrix(f"`{name}`", weight, bias, Place(name), place)
+        yield Matrix(f"`{name}`ᵀ", weight.T, place=Place(name, True))
+        yield from _parts(name, weight, bias, False)
         if not name.endswith("weight"):
-            yield from _parts(f"{name}ᵀ", weight.T, None)
+            yield from _parts(name, weight.T, None, True)
 
 
-def _parts(name: str, weight: Tensor, bias: Tensor | None) -> Iterator[Matrix]:
-    if len(weight) == 3 * weight.shape[1]:
-        biases = (None,) * 3 if bias is None else bias.chunk(3)
-        for index, (part, its_bias) in enumerate(zip(weight.chunk(3), biases)):
-            yield Matrix(f"third {index + 1} of `{name}`", part, its_bias)
+def _of_heads(module: nn.Module) -> Iterator[Matrix]:
+    """Matrices of heads that are modules one after the other, such as `heads.0.key.weight`, as one."""
+    groups: dict[str, list[Tensor]] = {}
+    for name, parameter in module.named_parameters():
+        if parameter.ndim == 2 and re.search(r"\.\d+\.", name):
+            groups.setdefault(re.sub(r"\.\d+\.", ".*.", name), []).append(parameter.detach())
+    for name, heads in groups.items():
+        if len(heads) > 1 and len({weight.shape for weight in heads}) == 1:
+            yield Matrix(f"`{name}`", torch.cat(heads))
+
+
+def _parts(name: str, weight: Tensor, bias: Tensor | None, turned: bool) -> Iterator[Matrix]:
+    """Of a matrix that makes keys and values at once, or queries too."""
+    count, rest = divmod(len(weight), weight.shape[1])
+    if rest or count not in (2, 3):
+        return
+    of_bias = name.removesuffix("weight") + "bias"
+    for index, part in enumerate(weight.chunk(count)):
+        words = f"{('half', 'third')[count - 2]} {index + 1} of `{name}`{'ᵀ' * turned}"
+        its_bias = None if bias is None else bias.chunk(count)[index]
+        place = None if bias is None else Place(of_bias, False, index, count)
+        yield Matrix(words, part, its_bias, Place(name, turned, index, count), place)
 
 
 def _dots(seen: Seen, matrices: list, module) -> Formula | None:
@@ -182,19 +244,22 @@ def _projections(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
         if len(matrix.weight) == query_width and seen.logs.shape[1] == 1:
             scores = dot_scores(seen.query, matrix(seen.keys)).unsqueeze(1)
             if (factor := seen.factor(scores)) is not None:
-                return _general(seen, scores, factor, matrix.words)
+                return _general(seen, scores, factor, matrix.words, matrix.places("U"))
     for matrix in of_query:
         if len(matrix.weight) == key_width and seen.logs.shape[1] == 1:
             scores = dot_scores(matrix(seen.query), seen.keys).unsqueeze(1)
             if (factor := seen.factor(scores)) is not None:
                 words = matrix.words.removesuffix("ᵀ") if matrix.words.endswith("ᵀ") else f"{matrix.words}ᵀ"
-                return _general(seen, scores, factor, f"{words}{_with_bias(matrix)}")
+                place = {**matrix.places("U"), "U": replace(matrix.place, turned=not matrix.place.turned)}
+                if matrix.place.count > 1:  # a part of a matrix that is turned has no place
+                    place = {}
+                return _general(seen, scores, factor, f"{words}{_with_bias(matrix)}", place)
     for first, second in itertools.product(of_query, of_keys):
         if len(first.weight) != len(second.weight) or len(first.weight) % seen.logs.shape[1]:
             continue
         scores = dot_scores(_heads(first(seen.query), seen), _heads(second(seen.keys), seen))
         if (factor := seen.factor(scores)) is not None:
-            return _multi_head(seen, scores, factor, first, second)
+            return _multi_head(seen, scores, factor, first, second, matrices)
     return None
 
 
@@ -202,9 +267,10 @@ def _with_bias(matrix: Matrix) -> str:
     return " and its bias" if matrix.bias is not None and bool(matrix.bias.any()) else ""
 
 
-def _general(seen: Seen, scores: Tensor, factor: float, words: str) -> Formula:
+def _general(seen: Seen, scores: Tensor, factor: float, words: str, places: dict) -> Formula:
     if _is(factor, 1):
-        return Formula(f"Luong general: q · W k with W = {words}; {seen.difference(scores)}", ("general",))
+        words = f"Luong general: q · W k with W = {words}; {seen.difference(scores)}"
+        return Formula(words, ("general",), places=places)
     times = _times(factor, seen.query.shape[-1]).replace("divided by d, not by its root", "divided by d")
     if _is(factor, seen.query.shape[-1] ** -0.5):
         times = "divided by √d, which the paper does not do"
@@ -216,40 +282,64 @@ def _heads(x: Tensor, seen: Seen) -> Tensor:
     return x.unflatten(-1, (seen.logs.shape[1], -1)).transpose(1, 2)
 
 
-def _multi_head(seen: Seen, scores: Tensor, factor: float, query: Matrix, keys: Matrix) -> Formula:
+def _multi_head(
+    seen: Seen, scores: Tensor, factor: float, query: Matrix, keys: Matrix, matrices: list[Matrix]
+) -> Formula:
     heads, whole = seen.logs.shape[1], len(query.weight)
     number = "one head" if heads == 1 else f"{heads} heads"
     words = f"queries by {query.words}{_with_bias(query)}, keys by {keys.words}"
     if _is(factor, (whole // heads) ** -0.5):
         names = ("multi-head", "scaled-dot") if heads == 1 else ("multi-head",)
-        return Formula(f"multi-head, {number}: {words}; {seen.difference(scores * factor)}", names)
+        more, places = _of_values(seen, matrices)
+        words = f"multi-head, {number}: {words}{more}; {seen.difference(scores * factor)}"
+        return Formula(words, names, places=query.places("W") | keys.places("U") | places)
     times = _times(factor, whole // heads, whole)
-    slip = "not by its root" in times or "not of a head" in times or "not divided by it" in times
+    slip = "not" in times and (times != "not divided by √d" or heads > 1 or seen.itself)
     return Formula(f"near multi-head, {number}: {words}, but the products are {times}", slip=slip)
+
+
+def _of_values(seen: Seen, matrices: list[Matrix]) -> tuple[str, dict[str, Place]]:
+    """The projections of values and output, in words and where they lie; none without a context of these alone."""
+    if seen.context is None:
+        return "", {}
+    for values in matrices:
+        if values.weight.shape[1] != seen.values.shape[-1] or len(values.weight) % seen.logs.shape[1]:
+            continue
+        context = (seen.weights @ _heads(values(seen.values), seen)).transpose(1, 2).flatten(2)
+        outputs = [matrix for matrix in matrices if matrix.weight.shape[1] == context.shape[-1]]
+        for output in (None, *outputs):
+            made = context if output is None else output(context)
+            if made.shape == seen.context.shape and torch.allclose(made, seen.context, rtol=_EQUAL, atol=_EQUAL):
+                words = f", values by {values.words}" + (f", output by {output.words}" if output else "")
+                return words, values.places("V") | (output.places("O") if output else {})
+    return ", and a context that is made otherwise", {}
 
 
 def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
     """v . tanh(W q + U k) and v . tanh(W [q; k]), with biases, and with another function in place of tanh."""
-    if module is None or seen.logs.shape[1] != 1:
+    if seen.logs.shape[1] != 1:
         return None
-    vectors = [(f"`{n}`", p.detach().flatten()) for n, p in module.named_parameters() if p.numel() == max(p.shape)]
-    for (names, words, query, keys), (label, function) in itertools.product(
+    named = module.named_parameters() if module else ()
+    vectors = [(n, p.detach().flatten()) for n, p in named if p.ndim and p.numel() == max(p.shape)]
+    for (names, words, query, keys, places), (label, function) in itertools.product(
         _layers(seen, matrices), _ACTIVATIONS.items()
     ):
         width = query.shape[-1]
         free = [(name, vector) for name, vector in vectors if len(vector) == width]
-        for extra in (None, *(vector for _, vector in free)):
-            hidden = query.unsqueeze(2) + keys.unsqueeze(1)
-            hidden = function(hidden if extra is None else hidden + extra)
-            for name, vector in (*free, ("1", query.new_ones(width))):
+        for extra, added in (("", 0.0), *free):
+            hidden = function(query.unsqueeze(2) + keys.unsqueeze(1) + added)
+            for name, vector in (*free, ("", query.new_ones(width))):
                 scores = (hidden @ vector).unsqueeze(1)
                 if (factor := seen.factor(scores)) is not None:
-                    return _additive(seen, scores, factor, names, f"{words}, v = {name}", label)
+                    more = {"v": Place(name)} if name else {}
+                    more |= {"h bias": Place(extra)} if extra else {}
+                    words = f"{words}, v = {f'`{name}`' if name else '1'}"
+                    return _additive(seen, scores, factor, names, words, label, places | more)
     return None
 
 
-def _layers(seen: Seen, matrices: list[Matrix]) -> Iterator[tuple[tuple[str, ...], str, Tensor, Tensor]]:
-    """Ways to make a hidden layer of query and keys: names of the formula, words, both parts (B, T, w), (B, S, w)."""
+def _layers(seen: Seen, matrices: list[Matrix]) -> Iterator[tuple[tuple[str, ...], str, Tensor, Tensor, dict]]:
+    """Ways to make a hidden layer: names of the formula, words, both parts (B, T, w), (B, S, w), where matrices lie."""
     query_width, key_width = seen.query.shape[-1], seen.keys.shape[-1]
     for matrix in matrices:
         if matrix.weight.shape[1] != query_width + key_width:
@@ -259,18 +349,23 @@ def _layers(seen: Seen, matrices: list[Matrix]) -> Iterator[tuple[tuple[str, ...
             of_query, of_keys = (left, right) if order == "[q; k]" else (right, left)
             keys = F.linear(seen.keys, of_keys, matrix.bias)
             words = f"W {order} with W = {matrix.words}{_with_bias(matrix)}"
-            yield ("concat", "additive"), words, F.linear(seen.query, of_query), keys
-    for first, second in itertools.product(matrices, matrices):
+            yield ("concat", "additive"), words, F.linear(seen.query, of_query), keys, matrix.places(order)
+    same = [Matrix("1", torch.eye(width).double()) for width in dict.fromkeys((query_width, key_width))]
+    for first, second in itertools.product([*matrices, *same], repeat=2):
         fits = first.weight.shape[1] == query_width and second.weight.shape[1] == key_width
         if fits and len(first.weight) == len(second.weight):
             words = f"W q + U k with W = {first.words}{_with_bias(first)}, U = {second.words}{_with_bias(second)}"
-            yield ("additive", "concat"), words, first(seen.query), second(seen.keys)
+            places = first.places("W") | second.places("U")
+            yield ("additive", "concat"), words, first(seen.query), second(seen.keys), places
 
 
-def _additive(seen: Seen, scores: Tensor, factor: float, names: tuple, words: str, function: str) -> Formula:
+def _additive(
+    seen: Seen, scores: Tensor, factor: float, names: tuple, words: str, function: str, places: dict
+) -> Formula:
     name = "Luong concat" if names[0] == "concat" else "additive (Bahdanau)"
     if function == "tanh" and _is(factor, 1):
-        return Formula(f"{name}: v · tanh({words}; {seen.difference(scores)}".replace(" with W", ") with W", 1), names)
+        words = f"{name}: v · tanh({words}; {seen.difference(scores)}".replace(" with W", ") with W", 1)
+        return Formula(words, names, places=places)
     place = "without tanh" if function == "no tanh" else f"with {function} in place of tanh"
     times = "" if _is(factor, 1) else f", times {factor:.3g}"
     return Formula(f"near {name}: {words}{times}" + ("" if function == "tanh" else f", {place}"))

@@ -1,12 +1,16 @@
-"""Tests of a module as a part of a network: every parameter learns, and no input is changed."""
+"""Tests of a module as a part of a network: every parameter learns, no input is changed, and large numbers and half
+precision are no harm."""
 
 import copy
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from attnviz.own.forms import Subject
-from attnviz.own.report import FAULT, OK, Line
+from attnviz.own.checks import numbers, shares, undefined
+from attnviz.own.forms import Inputs, Subject
+from attnviz.own.recognise import unregistered
+from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.own.source import in_words
 from attnviz.python_file import ANYTHING
 
@@ -15,6 +19,12 @@ def parameters(subject: Subject) -> Line:
     """Every parameter gets a gradient. A gradient of 0 is no fault where the softmax cancels a constant, as with a bias
     that is added to every score."""
     test = "every parameter gets a gradient"
+    if hidden := unregistered(subject.module) if subject.module else ():
+        names = ", ".join(f"self.{name}" for name in dict.fromkeys(name for name, _ in hidden))
+        reason = (
+            f"{names} holds layers that PyTorch does not see, so they never train: use nn.ModuleList or a name each"
+        )
+        return Line(test, FAULT, reason)
     try:
         never, constant, deaf = _gradients(subject)
     except ANYTHING as error:  # a person's code may raise anything
@@ -22,6 +32,8 @@ def parameters(subject: Subject) -> Line:
         if "in-place" in str(error) or "inplace" in str(error):
             reason += "; an input or a tensor that is needed for the gradient is changed in place"
         return Line(test, FAULT, reason)
+    if never and any(name.startswith("proj") for name in subject.form.roles):  # as in `proj_key` of Joey NMT
+        return Line(test, LIMIT, f"{'; '.join(never)}. What comes projected is projected before the call")
     if never:
         return Line(test, FAULT, "; ".join(never))
     if deaf:
@@ -97,3 +109,65 @@ def untouched(subject: Subject) -> Line:
     example = f"{name}{first} was {values[0]:.3g} and is {values[1]:.3g} after the call"
     reason = f"{', '.join(changed)} is changed in place (+=, *=, or a method that ends in _): work on a new tensor"
     return Line(test, FAULT, reason, example)
+
+
+def large(subject: Subject) -> Line:
+    """Scores of ±10⁴ give shares, no NaN."""
+    test = "scores of ±10⁴"
+    if reason := undefined(subject):
+        return Line(test, UNTESTED, reason)
+    inputs = subject.inputs(2, 2, 3)
+    scores = subject.run(inputs).scores
+    base = float(scores[scores.isfinite()].abs().max()) if scores is not None else 1.0
+    factor = (1e4 / max(base, 1e-6)) ** (0.5)
+    big = Inputs(inputs.query * factor, inputs.keys * factor, inputs.values)
+    if subject.form.itself:
+        big = Inputs(big.keys, big.keys, big.keys)
+    try:
+        weights = subject.run(big).weights
+    except ANYTHING as error:  # a person's code may raise anything
+        return Line(test, FAULT, f"it raises {in_words(error)}")
+    sums = weights.sum(dim=-1)
+    if not bool(weights.isfinite().all()):
+        reason = "NaN: exp() of a large score overflows; subtract the largest score first, or use torch.softmax"
+        return Line(test, FAULT, reason, f"inputs times {factor:.3g}: weights {numbers(weights)}")
+    if bool((sums < 0.5).any()) and shares(subject).verdict == OK:
+        return Line(
+            test, FAULT, "rows no longer sum to 1", f"inputs times {factor:.3g}: a sum is {float(sums.min()):.3g}"
+        )
+    return Line(test, OK, "no NaN")
+
+
+def half(subject: Subject) -> Line:
+    """Half precision gives shares, no NaN, with a mask too."""
+    test = "half precision"
+    if reason := undefined(subject):
+        return Line(test, UNTESTED, reason)
+    module = copy.deepcopy(subject.target).half() if subject.module else subject.target
+    small = Subject(module, subject.form, subject.title)
+    full = subject.inputs(2, 3, 5)
+    inputs = Inputs(full.query.half(), full.keys.half(), full.values.half())
+    for masked in (False, True) if subject.form.mask else (False,):
+        visible = torch.tensor([[True] * 3 + [False] * 2] * 2) if masked else None
+        words = "float16, 2 sentences, 5 keys" + (", 2 of them hidden" if masked else "")
+        try:
+            weights = small.run(replace(inputs, visible=visible)).weights
+        except ANYTHING as error:  # a person's code may raise anything
+            return Line(test, LIMIT, _why_not_half(error), words)
+        whole = subject.run(replace(full, visible=visible)).weights
+        if not bool(weights.isfinite().all()) and bool(whole.isfinite().all()):
+            return Line(test, FAULT, "weights are NaN or infinite: a number is beyond ±65504", words)
+    return Line(test, OK, "no NaN")
+
+
+def _why_not_half(error: Exception) -> str:
+    """The reason. It is a limit: many textbooks hide a key with -1e9, which is right in single precision."""
+    text = str(error)
+    if "overflow" in text:
+        return (
+            "the number that hides a key is beyond half precision, which ends at −65504: use float('-inf') or "
+            "torch.finfo(scores.dtype).min"
+        )
+    if "dtype" in text or "same type" in text or "expected" in text:
+        return f"a tensor that the module makes itself has another precision: {in_words(error)}"
+    return f"it raises {in_words(error)}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from attnviz.own.checks import difference_of, numbers, smallest
+from attnviz.own.checks import difference_of, numbers, shares, smallest
 from attnviz.own.forms import Inputs, Outcome, Subject
 from attnviz.own.recognise import padded
 from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
@@ -25,6 +25,11 @@ _HIDES = re.compile(
     re.I,
 )
 KEEP, HIDE = "keep", "hide"
+_PYTORCH = re.compile(r"^(src_|tgt_|memory_)?key_padding_mask$|^attn_mask$|^encoder_padding_mask$")
+_TIMES = re.compile(
+    r"mask\w*(\.\w+\(\))?\s*\*\s*-?\s*(1e|float|torch\.finfo|10\s*\*\*|inf\b|\d{4})", re.I
+)  # as in Keras
+_NO_SHARES = "weights are no shares of the keys: mend that first"
 
 
 def meant(subject: Subject, stated: str | None = None) -> tuple[str, str]:
@@ -38,18 +43,27 @@ def meant(subject: Subject, stated: str | None = None) -> tuple[str, str]:
     if _KEEPS.search(text) and not _HIDES.search(text):
         return KEEP, "its docstring or comment says"
     name = subject.form.mask.parameter.lower()
-    if "pad" in name or name == "attn_mask":
+    if _PYTORCH.search(name):
         return HIDE, f"{subject.form.mask.parameter} means, as in PyTorch,"
+    if "pad" in name:  # 1 hides in some textbooks and keeps in others
+        return HIDE if subject.form.mask.hides else KEEP, ""
+    if _TIMES.search(_code(subject)):
+        return HIDE, "its code, which multiplies it by a large negative number, says"
     return KEEP, "most textbooks mean"
 
 
-def _source(subject: Subject) -> str:
+def _code(subject: Subject) -> str:
     """The text of the class or function. "" where Python cannot find it."""
     try:
-        text = inspect.getsource(type(subject.target) if subject.module else subject.target)
+        return inspect.getsource(type(subject.target) if subject.module else subject.target)
     except (OSError, TypeError):
         return ""
-    commented = [line[line.index("#") :] for line in text.splitlines() if "#" in line]
+
+
+def _source(subject: Subject) -> str:
+    """Its comments and docstrings; a comment on code of a mask begins with `mask`."""
+    text = _code(subject)
+    commented = [f"{'mask ' * ('mask' in line)}{line[line.index('#') :]}" for line in text.splitlines() if "#" in line]
     documented = re.findall(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'', text, re.S)
     return "\n".join([*commented, *(f'"{line}' for pair in documented for part in pair for line in part.splitlines())])
 
@@ -59,6 +73,8 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
     test = "hidden keys get 0"
     if subject.form.mask is None:
         return Line(test, UNTESTED, "it takes no mask: in a batch, padding gets weight like any key")
+    if shares(subject).verdict == FAULT:
+        return Line(test, UNTESTED, _NO_SHARES)
 
     def examine(inputs: Inputs) -> str | None:
         keys = inputs.keys.shape[1]
@@ -115,7 +131,7 @@ def _weak(subject: Subject, after: Outcome, gone: Tensor, visible: Tensor) -> st
     if after.scores is not None:
         score = float(after.scores[gone].max())
         if score == 0:
-            return "the mask multiplies the scores: a hidden key has the score 0, not −∞, and still gets weight"
+            return "the mask multiplies the scores, or fills them with 0: a hidden key needs −∞, and still gets weight"
         return f"a hidden key still gets weight {most:.2g}: its score became {score:.3g}, and must be −∞ or far below"
     return f"a hidden key still gets weight {most:.2g}"
 
@@ -125,6 +141,8 @@ def padding(subject: Subject) -> Line:
     test = "nothing leaks from padding"
     if subject.form.mask is None:
         return Line(test, UNTESTED, "it takes no mask")
+    if shares(subject).verdict == FAULT:
+        return Line(test, UNTESTED, _NO_SHARES)
 
     def examine(inputs: Inputs) -> str | None:
         batch, keys = inputs.keys.shape[:2]

@@ -6,8 +6,9 @@ of what comes back can be told apart.
 
 import copy
 import inspect
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import permutations, product
 
 import torch
@@ -19,6 +20,7 @@ from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, VALUES, Form, M
 from attnviz.own.source import in_words
 from attnviz.python_file import ANYTHING
 
+_MISSES = re.compile(r"mask|pad|len|NoneType", re.I)  # in what a call without a mask raises
 _PRIMES = (3, 4, 5, 7, 11, 13, 17, 19, 23, 29, 31)  # numbers of sentences, queries and keys; none may be a width
 _MOST = 10  # widths that are tried
 _YES = ("return_attention", "return_weights", "return_attn", "output_attentions", "return_attention_weights")
@@ -34,6 +36,8 @@ _LAYOUTS = (
     ("TBD", "BSD", False),
     ("LBD", "BSD", False),
     ("LBD", "SBD", False),
+    (forms.STATES, "BSD", False),
+    (forms.STATES, "SBD", False),
     ("TD", "SD", True),
     ("D", "SD", False),
 )
@@ -43,12 +47,15 @@ _MASK_AXES = ("BS", "B1S", "BTS", "B11S", "B1TS", "SB", "TS", "S")
 
 @dataclass
 class Trials:
-    """What was tried: the best subject so far, and what came of the first trials."""
+    """What was tried: the best subject so far, and what came of the first trials. close : forms that only lack a mask.
+    pools : what came back are weights without a query."""
 
     best: Subject | None = None
     rank: tuple = ()
     returned: str = ""
     failed: str = ""
+    pools: bool = False
+    close: list[Form] = field(default_factory=list)
 
     def done(self, roles: dict) -> bool:
         """Does the best fit so well that no further trial is needed? A module may project its context."""
@@ -63,15 +70,44 @@ def recognise(target: Callable, title: str = "") -> Subject:
     masks = [name for name, p in parameters.items() if forms.role_of(name) in (MASK, LENGTHS)]
     needed = [name for name in masks if parameters[name].default is inspect.Parameter.empty]
     for roles in _assignments(parameters):
+        if trials.best is not None and {forms.PAIR, forms.TRIPLE} & {*roles.values()}:
+            break  # it takes one tensor, so no list
         _sweep(target, title, roles, {**_extras(parameters), **dict.fromkeys(needed)}, trials)
-    if trials.best is None and needed:  # it cannot do without a mask
-        for roles, mask in product(_assignments(parameters), _mask_forms(needed)):
-            _sweep(target, title, roles, {**_extras(parameters), **dict.fromkeys(needed)}, trials, mask)
+    if trials.best is None and masks:  # perhaps it cannot do without a mask
+        for mask, form in product(_mask_forms(masks), trials.close):
+            if trials.done(form.roles):
+                break
+            _try(target, title, replace(form, mask=mask, needs_mask=True), trials)
     if trials.best is None:
-        raise NotRecognised(
-            f"{title or _name(target)} is not recognised as attention: {_reason(trials).rstrip('.')}.\n{forms.FORMS}"
-        )
-    return _with_mask(trials.best, masks)
+        reason = f"{_reason(trials).rstrip('.')}.{_within(target)}"
+        raise NotRecognised(f"{title or _name(target)} is not recognised as attention: {reason}\n{forms.FORMS}")
+    return _per_head(_with_mask(trials.best, masks))
+
+
+def _per_head(subject: Subject) -> Subject:
+    """Of a module that returns the mean of its heads' weights: with those of every head, seen at a softmax."""
+    inputs = subject.inputs(1 if subject.form.alone else 3, 2 if subject.form.many else 1, 4)
+    outcome = subject.run(inputs)
+    for index, softmax in enumerate(outcome.softmaxes if subject.form.many else ()):
+        heads = softmax.weights
+        if outcome.weights.shape[1] > 1 or heads.ndim not in (3, 4) or heads.shape[-2:] != outcome.weights.shape[-2:]:
+            continue
+        axes = ("NTS", "BHTS")[heads.ndim - 3] if not subject.form.alone else "HTS"
+        if len(axes) != heads.ndim or heads.shape[-3] < 2 or len(heads) % len(outcome.weights):
+            continue
+        mean = forms.as_weights(heads, axes, len(outcome.weights)).mean(dim=1, keepdim=True)
+        if mean.shape == outcome.weights.shape and torch.allclose(mean, outcome.weights, atol=1e-6):
+            if len(heads) > len(mean) or heads.ndim == 4:
+                return _with(subject, weights=Place(f"softmax {index}", axes))
+    return subject
+
+
+def _within(target: Callable) -> str:
+    """Which part of a module may be the attention, in a sentence; "" where none is called so."""
+    parts = target.named_modules() if isinstance(target, nn.Module) else ()
+    names = [(name, type(part).__name__) for name, part in parts if name]
+    inner = [f"{kind} (self.{name})" for name, kind in names if re.search("att", f"{name.split('.')[-1]} {kind}", re.I)]
+    return f" It holds {inner[0]}: test that class by itself." if inner else ""
 
 
 def _name(target: Callable) -> str:
@@ -79,6 +115,8 @@ def _name(target: Callable) -> str:
 
 
 def _reason(trials: Trials) -> str:
+    if trials.pools:
+        return f"{trials.returned}: weights of keys without a query, as pooling has them"
     if trials.returned:
         return f"{trials.returned}, and none of it has an axis for the keys, as weights have"
     return trials.failed or "its parameters name no queries and no keys"
@@ -105,7 +143,7 @@ def _assignments(parameters: dict) -> Iterator[dict[str, str]]:
     more = [name for name in parameters if name not in needed and roles[name] in (QUERY, KEYS, VALUES)]
     for names in (needed + more, needed) if more else (needed,):
         if len(names) == 1:
-            yield {names[0]: INPUT}
+            yield from ({names[0]: role} for role in (INPUT, forms.PAIR, forms.TRIPLE))
         elif len(names) in (2, 3):
             yield from _orders(names, roles)
 
@@ -121,12 +159,24 @@ def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
         yield from (dict(zip(names, order)) for order in permutations(wanted))  # two names say the same
 
 
+def unregistered(module: nn.Module) -> list[tuple[str, nn.Module | Tensor]]:
+    """Layers and parameters in a plain list, tuple or dict, which PyTorch does not see: their attribute, and each."""
+    parts = []
+    for name, value in ((name, value) for part in module.modules() for name, value in vars(part).items()):
+        held = list(value.values()) if isinstance(value, dict) else value
+        if not name.startswith("_") and isinstance(held, list | tuple):
+            parts += [(name, part) for part in held if isinstance(part, nn.Module | nn.Parameter)]
+    return parts
+
+
 def widths(target: Callable) -> list[int]:
     """Widths that inputs of a module may have, read off its parameters and its whole-number attributes."""
     if not isinstance(target, nn.Module):
         return []
     of_layers = [part.in_features for part in target.modules() if hasattr(part, "in_features")]
     shapes = [n for p in target.parameters() if not isinstance(p, UninitializedParameter) for n in p.shape]
+    for _, part in unregistered(target):
+        shapes += [n for p in (part.parameters() if isinstance(part, nn.Module) else [part]) for n in p.shape]
     whole = [n for part in target.modules() for n in vars(part).values() if type(n) is int and 4 < n <= 4096]
     sizes = list(dict.fromkeys(n for n in (*of_layers, *shapes) if n > 1))
     differences = [a - b for a in sizes for b in (*sizes, *whole) if a > b]  # of a matrix that reads two things, joined
@@ -144,12 +194,12 @@ def _width_choices(target: Callable, roles: dict) -> Iterator[tuple[int, int, in
     pairs = [*free, *product(sizes, sizes)] if _lazy(target) else [*product(sizes, sizes), *free]
     for query, keys in pairs:
         values = (keys,)
-        if VALUES in roles.values():
+        if {VALUES, forms.TRIPLE} & {*roles.values()}:
             values = dict.fromkeys((forms.FREE if forms.FREE not in (query, keys) else 14, *sizes, keys))
         yield from ((query, keys, n) for n in values)
 
 
-def _sweep(target, title, roles: dict, extras: dict, trials: Trials, mask: MaskForm | None = None) -> None:
+def _sweep(target, title, roles: dict, extras: dict, trials: Trials) -> None:
     """Try every layout and width with these roles, until one fits in all respects."""
     itself = INPUT in roles.values()
     for query, keys, many in _SELF_LAYOUTS if itself else _LAYOUTS:
@@ -158,8 +208,7 @@ def _sweep(target, title, roles: dict, extras: dict, trials: Trials, mask: MaskF
         for sizes in _width_choices(target, roles):
             if trials.done(roles):
                 return
-            form = Form(roles, query, keys, many, sizes, mask=mask, needs_mask=mask is not None, extras=extras)
-            _try(target, title, form, trials)
+            _try(target, title, Form(roles, query, keys, many, sizes, extras=extras), trials)
 
 
 def _lazy(target: Callable) -> bool:
@@ -174,12 +223,13 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
     batch = 1 if form.alone else batch
     inputs = subject.inputs(batch, queries, keys)
     try:
-        left, _ = subject.call(subject.given(inputs))
+        left, softmaxes = subject.call(subject.given(inputs))
     except ANYTHING as error:  # a person's code may raise anything
+        trials.close += [form] * bool(_MISSES.search(str(error)))
         trials.failed = trials.failed or f"called with {_shapes(subject, inputs)} it raised {in_words(error)}"
         return
     sizes = {"B": batch, "T": queries, "S": keys}
-    for places in _places(form, left, sizes):
+    for places in _places(form, left, softmaxes, sizes):
         candidate = Subject(subject.target, replace(form, **places), title)
         try:
             rank = _rank(candidate, inputs, sum(name.startswith("result") for name in left))
@@ -190,30 +240,48 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
     if trials.best is None and not trials.returned:
         shapes = ", ".join(str(tuple(t.shape)) for name, t in left.items() if name.startswith("result")) or "no tensor"
         trials.returned = f"called with {_shapes(subject, inputs)} it returned {shapes}"
+        pooled = [
+            tensor for tensor in left.values() if form.itself and tensor.shape in ((batch, keys), (batch, keys, 1))
+        ]
+        trials.pools = any(torch.allclose(t.flatten(1).sum(1), t.new_ones(batch), atol=1e-4) for t in pooled)
 
 
 def _shapes(subject: Subject, inputs) -> str:
     given = subject.given(inputs)
-    return ", ".join(f"{name} {tuple(t.shape)}" for name, t in given.items() if isinstance(t, torch.Tensor))
+    lists = {name: t if isinstance(t, list | tuple) else [t] for name, t in given.items()}
+    tensors = {name: [str(tuple(t.shape)) for t in parts if isinstance(t, Tensor)] for name, parts in lists.items()}
+    return ", ".join(f"{name} {' and '.join(shapes)}" for name, shapes in tensors.items() if shapes)
 
 
-def _places(form: Form, left: dict, sizes: dict) -> Iterator[dict[str, Place | None]]:
+def _places(form: Form, left: dict, softmaxes: list, sizes: dict) -> Iterator[dict[str, Place | None]]:
     """Where weights and context may be among what a call left: the likely first."""
     kind = "alone" if form.alone else "batch"
+    scores = {f"softmax {index}": softmax.scores for index, softmax in enumerate(softmaxes)}
+    places = []
     for axes in forms.WEIGHTS[kind]:
         if (form.many and "T" not in axes) or (form.itself and axes in ("BST", "BHST", "ST")):
             continue  # without an axis for the queries; queries and keys could be mistaken for each other
-        for name, tensor in left.items():
-            if not forms.fits(tensor.shape, axes, sizes):
-                continue
-            contexts = [
-                Place(other, kind_axes)
-                for other, value in left.items()
-                for kind_axes in forms.CONTEXTS[kind]
-                if other != name and other.startswith("result") and forms.fits(value.shape, kind_axes, sizes)
-                if not (form.many and "T" not in kind_axes)
-            ]
+        if axes[0] == "S" and form.keys == "BSD":
+            continue  # so they lie only where the keys do: else the softmax runs over another axis than it seems
+        fitting = [name for name, tensor in left.items() if forms.fits(tensor.shape, axes, sizes)]
+        places += [(axes, name) for name in fitting if not _is_score(left[name], scores.values())]
+    if returned := [place for place in places if place[1].startswith("result")]:
+        places = returned  # also where they are wrong: these are the weights that the caller sees
+    for axes, name in places:
+        contexts = [
+            Place(other, kind_axes)
+            for other, value in left.items()
+            for kind_axes in forms.CONTEXTS[kind]
+            if other != name and other.startswith("result") and forms.fits(value.shape, kind_axes, sizes)
+            if not (form.many and "T" not in kind_axes)
+        ]
+        if contexts or name.startswith("result"):  # else nothing that it returns has been understood
             yield {"weights": Place(name, axes), "context": contexts[0] if contexts else None}
+
+
+def _is_score(tensor: Tensor, scores) -> bool:
+    """Is a tensor what goes into a softmax? Then it is not what comes out."""
+    return any(score is not None and score.shape == tensor.shape and torch.equal(score, tensor) for score in scores)
 
 
 def _rank(subject: Subject, inputs, results: int) -> tuple:
@@ -234,8 +302,11 @@ def _rank(subject: Subject, inputs, results: int) -> tuple:
     return shares, independent, _context(outcome, inputs, results), _returned(subject.form.weights.name)
 
 
-def _returned(name: str) -> int:
-    """2 for a tensor that the call returned, 1 for one that the module keeps, 0 for one seen at a softmax."""
+def _returned(name: str) -> float:
+    """2 for a tensor that the call returned, 1 for one that the module keeps, 0 for one seen at a softmax, a half for
+    those of several heads."""
+    if name == forms.HEADS:
+        return 0.5
     return 2 if name.startswith("result") else 1 if name.startswith("self.") else 0
 
 

@@ -20,12 +20,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Report:
-    """Every test of one module. name : how it was made. form : how it is called. formula : which one it computes."""
+    """Every test of one module. name : how it was made. form : how it is called. formula : which one it computes.
+    trained : what it does in the trained model of this formula."""
 
     name: str
     form: str
     lines: tuple[Line, ...]
     formula: str = ""
+    trained: str = ""
 
     @property
     def ok(self) -> bool:
@@ -42,13 +44,21 @@ class Report:
         counts = {verdict: sum(line.verdict == verdict for line in self.lines) for verdict in _COLORS}
         return ", ".join(f"{count} {_plural(verdict, count)}" for verdict, count in counts.items() if count)
 
+    def _facts(self) -> list[str]:
+        """How the module is called, what it computes, and what it does in a trained model, a line each."""
+        facts = {"recognised as": self.form, "formula:": self.formula, "in a trained model:": self.trained}
+        return [f"{name} {words}" for name, words in facts.items() if words]
+
     def to_dict(self) -> dict:
         """For JSON."""
         lines = [asdict(line) for line in self.lines]
-        return {"name": self.name, "ok": self.ok, "form": self.form, "formula": self.formula, "tests": lines}
+        return {"name": self.name, "ok": self.ok, "form": self.form, "formula": self.formula} | {
+            "trained": self.trained,
+            "tests": lines,
+        }
 
     def __str__(self) -> str:
-        head = [self.name, f"recognised as {self.form}", *([f"formula: {self.formula}"] if self.formula else []), ""]
+        head = [self.name, *self._facts(), ""]
         wide = max((len(line.test) for line in self.lines), default=0)
         body = []
         for line in self.lines:
@@ -66,8 +76,7 @@ class Report:
             for line in self.lines
         )
         head = "<tr><th>verdict</th><th>test</th><th>reason</th><th>smallest example</th></tr>"
-        lines = [f"recognised as {self.form}", *([f"formula: {self.formula}"] if self.formula else [])]
-        said = "".join(f"<div>{html.escape(line)}</div>" for line in lines)
+        said = "".join(f"<div>{html.escape(line)}</div>" for line in self._facts())
         return f"<div><b>{html.escape(self.name)}</b>{said}<table>{head}{rows}</table></div>"
 
 

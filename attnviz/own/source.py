@@ -8,7 +8,8 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -44,7 +45,7 @@ CHECKED = Sizes(8, 12, 10, 16)  # all differ, so that a check can tell them apar
 # The first pattern that fits the name of a parameter says which size it is.
 _SIZES = (
     (r"dropout|^p$|drop_?(rate|prob)|pdrop", "dropout"),
-    (r"n_?_?heads?$|^heads?$|num_?heads?|^h$|head_?(num|count)", "heads"),
+    (r"n_?_?heads?$|^heads?$|num_?heads?|^h$|head_?(num|count)|(kv|value|query|key)_heads?$", "heads"),
     (r"^d_?k$|^d_?v$|head_?(dim|size|width)", "head"),
     (
         r"max_?(seq_?)?len|block_?size|context_?(len|size)|seq_?len|^max_?(length|positions)|num_(keys|tokens)",
@@ -55,6 +56,14 @@ _SIZES = (
     (r"val(ue)?s?_?(dim|size|width)?$|^v_?(dim|size|width)", "value"),
     (r"hid|emb|model|dim|size|width|units?|feat|channels|^d$|^d_?in|^d_?out|^n_?state|^c$|state", "width"),
 )
+# What no size says, and what a module is built with where it has no default.
+_USUAL = (
+    (r"^device$", "cpu"),
+    (r"dtype", torch.float32),
+    (r"bias|batch_?first|use_scale", True),
+    (r"causal|masked|verbose|debug|flash|rope|concat_?bn|add_zero", False),
+    (r"layer_?(idx|id|num|index)?$|n_?layers?$|num_?layers?$", 1),
+)
 _METHODS = re.compile(r"method|score|kind|mode|type|attn|attention|align")  # a word that chooses the formula
 METHODS = ("general", "dot", "concat", "additive", "scaled_dot")
 _CONFIGS = re.compile(r"config|cfg|^args$|hparams|options")
@@ -62,10 +71,31 @@ _CONFIGS = re.compile(r"config|cfg|^args$|hparams|options")
 
 @dataclass(frozen=True)
 class Built:
-    """A module or function, and the words that say how it was made, such as `Attn(hidden_size=16)`."""
+    """A module or function, and the words that say how it was made, such as `Attn(hidden_size=16)`. again : builds its
+    class in other Sizes, None of a function."""
 
     target: Callable
     title: str
+    again: Callable[..., "Built"] | None = None
+
+
+def built(module: Callable) -> Built:
+    """A class in sizes for a check; a module or a function as it is. ValueError for anything else.
+
+    A module can be built again where its class has a size for every argument; words and switches that it keeps under
+    their names, such as `self.method`, stay.
+    """
+    if isinstance(module, Built):
+        return module
+    if isinstance(module, type):
+        return build(module)
+    if not callable(module):
+        raise ValueError(f"module must be an nn.Module or a function; got {type(module).__name__}")
+    if not isinstance(module, nn.Module):
+        return Built(module, "")
+    own = {parameter.name: getattr(module, parameter.name, None) for parameter in _parameters(type(module))}
+    settings = {name: value for name, value in own.items() if isinstance(value, str | bool)}
+    return Built(module, "", partial(build, type(module), settings))
 
 
 def load(place: str, settings: Mapping[str, object] | None = None, sizes: Sizes = CHECKED) -> Built:
@@ -109,12 +139,15 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:20]) if names else "no class and no function"
 
 
-def build(kind: type, settings: Mapping[str, object] | None = None, sizes: Sizes = CHECKED) -> Built:
+def build(
+    kind: type, settings: Mapping[str, object] | None = None, sizes: Sizes = CHECKED, biases: bool = False
+) -> Built:
     """An object of a class. A parameter gets the value of `settings`, or the size that its name says, or its default.
+    biases : switch those on that are off by default.
 
     ValueError for a parameter that is neither, and when the class raises.
     """
-    settings, chosen = dict(settings or {}), {}
+    settings, chosen, again = dict(settings or {}), {}, partial(build, kind, settings)
     parameters = _parameters(kind)
     if unknown := settings.keys() - {parameter.name for parameter in parameters}:
         names = ", ".join(parameter.name for parameter in parameters) or "none"
@@ -133,9 +166,17 @@ def build(kind: type, settings: Mapping[str, object] | None = None, sizes: Sizes
         raise ValueError(f"{kind.__name__} needs {', '.join(unnamed)}, and the name tells no size: give {example}")
     optional = [p.name for p in parameters if p.name not in needed and _is_share(p.default)]
     dropout = [name for name in optional if _size_name(name) == "dropout"]
-    chosen |= dict.fromkeys(dropout, sizes.dropout) | settings  # so that a dropout that stays on is seen
+    if sizes is not CHECKED:  # for a network whose widths are given, also what has a default
+        others = [p for p in parameters if p.name not in needed and type(p.default) is int and _size_name(p.name)]
+        chosen |= {p.name: getattr(sizes, _size_name(p.name)) for p in others}
+    chosen |= dict.fromkeys(dropout, sizes.dropout)  # so that a dropout that stays on is seen
+    chosen |= {
+        p.name: True for p in parameters if biases and p.default is False and re.search("^(?!add).*bias", p.name)
+    }
+    chosen |= settings
     chosen = {parameter.name: chosen[parameter.name] for parameter in parameters if parameter.name in chosen}
-    return _made(kind, chosen, [name for name in chosen if chosen[name] == METHODS[0] and name not in settings])
+    methods = [name for name in chosen if chosen[name] == METHODS[0] and name not in settings]
+    return replace(_made(kind, chosen, methods), again=again)
 
 
 def _parameters(kind: type) -> list[inspect.Parameter]:
@@ -160,7 +201,9 @@ def _value(name: str, sizes: Sizes):
     if _CONFIGS.search(name.lower()):
         return Config(sizes)
     size = _size_name(name)
-    return None if size is None else getattr(sizes, size)
+    if size is not None:
+        return getattr(sizes, size)
+    return next((value for pattern, value in _USUAL if re.search(pattern, name.lower())), None)
 
 
 class Config:

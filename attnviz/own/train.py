@@ -1,11 +1,12 @@
-"""A module trained for a fixed time on *reverse*, beside shipped mechanisms trained the same way in the same time.
+"""A module trained for a fixed time on a toy task, beside shipped mechanisms trained the same way in the same time.
 
-The right alignment of *reverse* is known: the anti-diagonal. Sequences are short and networks narrow, so that a minute
-on one core shows whether a mechanism learns it. The models take turns, so that whenever a person stops, all have had
-the same processor time.
+The right alignment of a toy task is known: each letter is copied from one in the sequence. Sequences are short and
+networks narrow, so that a minute on one core shows whether a mechanism learns it. The models take turns, so that
+whenever a person stops, all have had the same processor time.
 """
 
 import math
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from attnviz.evaluation import translation
 from attnviz.mechanisms import Mechanism
 from attnviz.models import checkpoints, machine
 from attnviz.models.names import CARD, TOKENIZER
+from attnviz.models.translator import Translator
 from attnviz.own.source import in_words
 from attnviz.own.wrap import NAME
 from attnviz.progress import bar as progress_bar
@@ -27,7 +29,7 @@ from attnviz.training import initial
 from attnviz.training.recipes import TrainingConfig
 from attnviz.training.trainer import Diverged, Trainer
 
-TASK, FILE = "reverse", f"{NAME}.py"
+TOYS, FILE = ("reverse", "copy", "sort"), f"{NAME}.py"
 BESIDE = ("bahdanau", "luong-general")
 SECONDS = 90.0  # of all models together
 _LETTERS = range(3, 11)  # of a sequence
@@ -94,23 +96,27 @@ class _Learner:
         return took
 
 
-def train_beside(yours: Mechanism, folder: Path, seconds: float = SECONDS) -> tuple[list[Score], bool]:
-    """Train a mechanism on *reverse* beside those of BESIDE, and save all in a folder of checkpoints -> scores on the
-    test, and whether Ctrl-C ended it early.
+def train_beside(
+    yours: Mechanism, folder: Path, seconds: float = SECONDS, task: str = TOYS[0]
+) -> tuple[list[Score], bool]:
+    """Train a mechanism on a task of TOYS beside those of BESIDE, and save all in a folder of checkpoints -> scores on
+    the test, and whether Ctrl-C ended it early.
 
     seconds : of processor time, which the models share equally. What was trained until Ctrl-C is kept. ValueError.
     """
     if not 0 < seconds < math.inf:
         raise ValueError(f"seconds must be positive and finite; got {seconds}")
     machine.use_threads(machine.THREADS)
-    corpus = _short(corpora.load(TASK, None))
-    text = initial.choose_tokenizer(folder / TASK / TOKENIZER, corpus, 100)
-    options = yours.training_on[TASK]["options"]
+    corpus = _short(corpora.load(task, None))
+    for other in TOYS:  # those of an earlier module
+        shutil.rmtree(folder / other, ignore_errors=True)
+    text = initial.choose_tokenizer(folder / task / TOKENIZER, corpus, 100)
+    options = yours.training_on[TOYS[0]]["options"]
     learners = [_Learner(name, dict(options), text, corpus.train) for name in (yours.name, *BESIDE)]
-    stopped = _take_turns(learners, seconds)
-    initial.save_tokenizer(folder / TASK / TOKENIZER, text)
+    stopped = _take_turns(learners, seconds, task)
+    initial.save_tokenizer(folder / task / TOKENIZER, text)
     test = corpus.tests["test"][:_TESTED]
-    return [_score(learner, folder, test) for learner in learners], stopped
+    return [_score(learner, folder, test, task) for learner in learners], stopped
 
 
 def _short(corpus: corpora.Corpus) -> corpora.Corpus:
@@ -121,10 +127,10 @@ def _short(corpus: corpora.Corpus) -> corpora.Corpus:
     return replace(corpus, train=short(corpus.train), val=short(corpus.val), tests=tests)
 
 
-def _take_turns(learners: list[_Learner], seconds: float) -> bool:
+def _take_turns(learners: list[_Learner], seconds: float, task: str) -> bool:
     """Train until the time is over -> did Ctrl-C end it early?"""
     form = "{desc} {percentage:3.0f}% {bar} {n:.0f} of {total:.0f} s{postfix}"
-    with progress_bar(total=seconds, desc=TASK, bar_format=form) as bar:
+    with progress_bar(total=seconds, desc=task, bar_format=form) as bar:
         try:
             while learning := [learner for learner in learners if not learner.problem]:
                 learner = min(learning, key=lambda learner: learner.seconds)
@@ -139,16 +145,16 @@ def _take_turns(learners: list[_Learner], seconds: float) -> bool:
     return False
 
 
-def _score(learner: _Learner, folder: Path, test: Pairs) -> Score:
+def _score(learner: _Learner, folder: Path, test: Pairs, task: str) -> Score:
     """Save a model with its card, and measure it as it was saved."""
-    trainer, name = learner.trainer, f"{TASK}/{learner.name}"
+    trainer, name = learner.trainer, f"{task}/{learner.name}"
     checkpoints.save_model(folder / name, trainer.model_config, trainer.optimizer.average)
     model = loading.load_checkpoint(name, folder)
     measured = translation.score(model, *zip(*test))
     checkpoints.write_json(
         folder / name / CARD,
         {
-            "pair": TASK,
+            "pair": task,
             "mechanism": learner.name,
             "seed": trainer.config.seed,
             "options": dict(trainer.config.options),
@@ -156,7 +162,7 @@ def _score(learner: _Learner, folder: Path, test: Pairs) -> Score:
             "scores": {"test": measured},
         },
     )
-    share = measured["antidiagonal"]
+    share = measured["antidiagonal"] if task == TOYS[0] else _on_its_letter(model, test)
     return Score(
         learner.name,
         mechanisms.find(learner.name).title,
@@ -169,15 +175,28 @@ def _score(learner: _Learner, folder: Path, test: Pairs) -> Score:
     )
 
 
-def write_file(folder: Path, place: str, settings: Mapping[str, object], order: str) -> Path:
-    """The file in a folder of checkpoints that brings the mechanism `yours` to the page and to every command."""
+def _on_its_letter(model: Translator, test: Pairs) -> float | None:
+    """The share (%) of the letters written whose largest weight is on such a letter; None where none was written."""
+    right = []
+    for trace in model.traces([source for source, _ in test]):
+        looks = trace.map("cross").weights[0].argmax(axis=-1)
+        right += [trace.source[key].text == token.text for key, token in zip(looks, trace.target) if not token.special]
+    return 100 * sum(right) / len(right) if right else None
+
+
+def write_file(
+    folder: Path, place: str, settings: Mapping[str, object], order: str, trained: tuple[str, str] | None = None
+) -> Path:
+    """The file in a folder of checkpoints that brings the mechanism `yours` to the page and to every command. trained :
+    the mechanism in whose trained model it is too, and the notes of `trained.network`."""
     path, colon, name = place.rpartition(":")
     absolute = f"{Path(path).resolve()}:{name}" if colon and path.endswith(".py") else str(Path(place).resolve())
     file = folder / FILE
+    more = f"of_trained({absolute!r}, {dict(settings)!r}, {trained[0]!r}, {trained[1]!r})\n" if trained else ""
     file.write_text(
         '"""Written by `python -m attnviz try`. ATTNVIZ_MECHANISMS names this file; it runs the one below."""\n\n'
-        "from attnviz.own.wrap import of_file\n\n"
-        f"YOURS = of_file({absolute!r}, {dict(settings)!r}, {order!r})\n",
+        "from attnviz.own.wrap import of_file, of_trained\n\n"
+        f"YOURS = of_file({absolute!r}, {dict(settings)!r}, {order!r})\n{more}",
         encoding="utf-8",
     )
     return file

@@ -1,6 +1,7 @@
 """The attention of any PyTorch model, collected during a forward pass and without a change to the model.
 
-A module is attention when it is `nn.MultiheadAttention` or its class's name says so (`SelfAttention`, `Attn`).
+A module is attention when it is `nn.MultiheadAttention` or its class's name says so (`SelfAttention`, `Attn`). In a
+model without one, every module in which a softmax is taken may be.
 """
 
 import re
@@ -15,13 +16,16 @@ from attnviz.own.capture import Capture
 from attnviz.trace import Trace
 from attnviz.trace.arrays import from_arrays
 
+_WHOLE = "model"  # the name of the model itself among its modules
 _ATTENTION = re.compile(r"att(entio)?n", re.I)
 
 
 class Watched:
-    """What a model attended to. weights : name of the module -> the weights of each of its calls, as it made them."""
+    """What a model attended to. weights : name of the module -> the weights of each of its calls, as it made them.
+    sure : every module that is watched is attention."""
 
-    def __init__(self, model: nn.Module):
+    def __init__(self, model: nn.Module, sure: bool = True):
+        self.sure = sure
         self.weights: dict[str, list[Tensor]] = {}
         numbers = [(name.lower(), value) for part in model.modules() for name, value in vars(part).items()]
         self._heads = {1, *(value for name, value in numbers if "head" in name and type(value) is int)}
@@ -35,31 +39,42 @@ class Watched:
         if not self.weights:
             raise ValueError("no attention was seen: run the model within `with own.watch(model) as seen:`")
         kinds: dict[str, list] = {}
+        problems = []
         for module, calls in self.weights.items():
-            kind, weights = _fitted(module, calls, len(tokens), len(target), self._heads)
-            kinds.setdefault(kind, []).append(weights)
+            try:
+                kind, weights = _fitted(module, calls, len(tokens), len(target), self._heads)
+            except ValueError as error:
+                problems.append(error)
+                if self.sure and not self._holds_another(module):
+                    raise
+            else:
+                kinds.setdefault(kind, []).append(weights)
+        if not kinds:
+            raise problems[0]
         return from_arrays(kinds, tokens, target, name=name)
+
+    def _holds_another(self, module: str) -> bool:
+        """Is there an attention within this one? Then its own softmax may be that of the output, as in AttnDecoder."""
+        return any(other != module and (module == _WHOLE or other.startswith(f"{module}.")) for other in self.weights)
 
 
 @contextmanager
 def watch(model: nn.Module) -> Iterator[Watched]:
     """Within the block, collect the weights of every attention of a model, also where it returns none.
 
-        with own.watch(model) as seen:
-            model(source, target)
-        seen.trace(["a", "dog"], ["un", "chien"])
+    with own.watch(model) as seen:
+        model(source, target)
+    seen.trace(["a", "dog"], ["un", "chien"])
 
-    ValueError when the model has no module that is attention.
     """
     if not isinstance(model, nn.Module):
         raise ValueError(f"model must be an nn.Module; got {type(model).__name__}")
     modules = {name: part for name, part in model.named_modules() if _ATTENTION.search(type(part).__name__)}
-    if not modules:
-        raise ValueError(f"{type(model).__name__} has no module whose class is called attention")
-    seen, capture = Watched(model), Capture()
+    seen, capture = Watched(model, bool(modules)), Capture()
+    modules = modules or dict(model.named_modules())
     with ExitStack() as hooks, capture:
         for name, part in modules.items():
-            for handle in _hooks(name or "model", part, capture, seen):
+            for handle in _hooks(name or _WHOLE, part, capture, seen):
                 hooks.callback(handle.remove)
         yield seen
 
@@ -75,8 +90,10 @@ def _hooks(name: str, part: nn.Module, capture: Capture, seen: Watched) -> tuple
         made = [softmax.weights for softmax in capture.softmaxes[started.pop() :]]
         del capture.softmaxes[len(capture.softmaxes) - len(made) :]  # a module around this one has none of them
         left = forms.left_by(result, module, [])
-        made = made or [tensor for tensor in left.values() if _are_shares(tensor)][:1]
-        seen.weights.setdefault(name, []).extend(tensor.detach() for tensor in made[-1:])
+        if seen.sure:
+            made = made or [tensor for tensor in left.values() if _are_shares(tensor)][:1]
+        if made or seen.sure:
+            seen.weights.setdefault(name, []).extend(tensor.detach() for tensor in made[-1:])
 
     return part.register_forward_pre_hook(before), part.register_forward_hook(after)
 

@@ -2,10 +2,13 @@
 
 import copy
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from attnviz import mechanisms
 from attnviz.attention import Attention
@@ -15,10 +18,18 @@ from attnviz.own.recognise import recognise
 from attnviz.own.source import Sizes, load
 
 NAME = "yours"
+_TRAINED = "attnviz.own.trained:network"  # imported when it is built: it needs the models, and they the mechanisms
+SCORES = "Its scores are those that go into its softmax."
+NO_SCORES = "It shows no scores of one head, so the logarithms of its weights stand in their place."
 _ORDERS = {"previous": "before", "current": "after"}
 _FREE = 128  # width of a decoder whose attention takes any
 # Of a class that is built for a decoder: keys twice as wide as the query, or else as wide.
 _OF_A_DECODER = (Sizes(64, 128, 128, 64, dropout=0.0), Sizes(64, 64, 64, 64, dropout=0.0))
+
+
+def widened(x: Tensor, width: int) -> Tensor:
+    """x (..., D) with zeros up to a width; as it is where it is not narrower."""
+    return F.pad(x, (0, width - x.shape[-1])) if x.shape[-1] < width else x
 
 
 class Yours(Attention):
@@ -36,8 +47,12 @@ class Yours(Attention):
         self.widths = subject.form.widths[:2] if self.module else None
 
     def score(self, query: Tensor, prepared: Tensor) -> Tensor:
-        """The logarithms of the weights: softmax gives the weights back, whatever the module computes within."""
-        return self._weights(query, prepared, None).clamp_min(1e-30).log()
+        """What goes into the softmax of the module, seen there. Of several heads, or where there is no softmax of
+        PyTorch, the logarithms of the weights: their softmax is the weights."""
+        outcome = self.subject.run(self._inputs(query, prepared, None))
+        if outcome.scores is not None and outcome.scores.shape[1] == 1:
+            return outcome.scores[:, 0]
+        return outcome.weights.mean(dim=1).clamp_min(1e-30).log()
 
     def read(self, query, prepared, values, mask=None, reweigh=None):
         weights = self._weights(query, prepared, mask)
@@ -47,16 +62,20 @@ class Yours(Attention):
 
     def _weights(self, query: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
         """query (B, T, Dq), keys (B, S, Dk), mask (B, 1, S) -> weights (B, T, S), the mean of its heads."""
-        form = self.subject.form
-        own = keys.new_zeros(*keys.shape[:2], form.widths[2]) if form.separate else keys
-        takes = form.mask is not None and "B" in form.mask.axes
-        visible = mask[:, 0] if mask is not None and takes else None
-        inputs = Inputs(query, keys, own, visible)
+        inputs = self._inputs(query, keys, mask)
         weights = (self.subject.weights if self.training else self._evaluated)(inputs).mean(dim=1)
-        if mask is not None and not takes:
+        if mask is not None and inputs.visible is None:
             weights = weights * mask
             weights = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-30)
         return weights
+
+    def _inputs(self, query: Tensor, keys: Tensor, mask: Tensor | None) -> Inputs:
+        """As of `_weights` -> what the module gets."""
+        form = self.subject.form
+        query, keys = widened(query, form.widths[0]), widened(keys, form.widths[1])
+        own = keys.new_zeros(*keys.shape[:2], form.widths[2]) if form.separate else keys
+        takes = form.mask is not None and "B" in form.mask.axes
+        return Inputs(query, keys, own, mask[:, 0] if mask is not None and takes else None)
 
     def _evaluated(self, inputs: Inputs) -> Tensor:
         """The weights without dropout, also that which a module leaves on in evaluation."""
@@ -89,7 +108,7 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
     mechanism = Mechanism(
         name,
         f"Yours · {subject.title}",
-        words=f"An attention of your own, {subject.title}.",
+        words=f"An attention of your own, {subject.title}. {SCORES if _shows_scores(subject) else NO_SCORES}",
         asks=_ORDERS[order],
         score=partial(_score, subject),
         summed=keys == query,
@@ -99,13 +118,18 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
     return mechanisms.add(mechanism)
 
 
+def _shows_scores(subject: Subject) -> bool:
+    """Does a softmax of PyTorch show the scores of its one head?"""
+    with torch.no_grad():
+        scores = subject.run(subject.inputs(1, 1, 3)).scores
+    return scores is not None and scores.shape[1] == 1
+
+
 def of_file(place: str, settings: Mapping[str, object] | None = None, order: str = "current") -> Mechanism:
     """The module that `FILE.py:Class` names as the mechanism `yours`, in sizes that a decoder can take.
 
     ValueError where the file does not run, or where no sizes fit; then settings may.
     """
-    import torch._prims.rng_prims  # noqa: F401, the process of the models leaves it out, and torch.Generator needs it
-
     problems = []
     for sizes in _OF_A_DECODER:
         built = load(place, settings, sizes)
@@ -118,3 +142,32 @@ def of_file(place: str, settings: Mapping[str, object] | None = None, order: str
 
 def _score(subject: Subject, dropout: float = 0.0) -> Attention:
     return Yours(subject, dropout)
+
+
+def of_trained(place: str, settings: Mapping[str, object], like: str, notes: str) -> Mechanism:
+    """The trained model of a mechanism `like`, with the module that `FILE.py:Class` names in it, as the mechanism
+    `yours-trained`: its checkpoint is traced and drawn like those that ship. notes : of `trained.network`."""
+    ours = mechanisms.find(like)
+    return mechanisms.add(
+        Mechanism(
+            f"{NAME}-trained",
+            f"Yours, trained · {Path(place.rpartition(':')[2]).stem}",
+            formula=ours.formula,
+            paper=ours.paper,
+            words=f"Your attention in the trained model {ours.title}, with its matrices{notes and '; '}{notes}.",
+            kinds=ours.kinds,
+            multi_head=ours.multi_head,
+            asks=ours.asks,
+            network=partial(_network, place, tuple(settings.items())),
+        )
+    )
+
+
+def _network(place: str, settings: tuple, vocabulary: int) -> nn.Module:
+    """The network of `of_trained`, built once. In a thread: who loads a checkpoint has modes of torch switched on, for
+    shapes alone or without random numbers, and a thread has none."""
+    from attnviz.networks.registry import named
+
+    with ThreadPoolExecutor(1) as alone:
+        _, network, _ = alone.submit(named(_TRAINED), place, settings).result()
+    return copy.deepcopy(network).to(torch.get_default_device())

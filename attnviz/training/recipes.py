@@ -101,7 +101,7 @@ def training_config(pair: str, mechanism: str, options: dict | None = None, **ch
     available = registry.options(mechanism)
     of_task = task.recipe_changes.get("options", {})
     of_task = task.recipe_changes | {"options": {name: of_task[name] for name in of_task if name in available}}
-    own = mechanisms.find(mechanism).training_on.get(pair, {})
+    own = mechanisms.find(mechanism).training_on.get(task.trained_like or pair, {})
     joined = {"options": {}}
     for change in ({"options": base.options}, of_task, own, changes, {"options": options or {}}):
         joined = {**joined, **change, "options": {**joined["options"], **change.get("options", {})}}

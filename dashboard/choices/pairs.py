@@ -12,7 +12,7 @@ from pathlib import Path
 from attnviz import gold, storage
 from attnviz.data import tasks
 from attnviz.data.tasks import TASKS, Task
-from attnviz.mechanisms import was_added
+from attnviz.mechanisms import ALL, was_added
 from attnviz.models import checkpoint_files
 from attnviz.models.names import CARD
 from dashboard.choices.options import LIMIT
@@ -76,10 +76,15 @@ def ordered(names: Sequence[str]) -> list[str]:
 
 def first(mechanisms: Sequence[str]) -> list[str]:
     """The mechanisms that are shown before anything is chosen: two that ship and one of a person's own, where there is
-    one, else three that ship."""
+    one, else three that ship. The first is that of the formula of a person's own, where one ships."""
     shown = [name for name in FIRST if name in mechanisms] or list(mechanisms[:3])
     own = [name for name in mechanisms if was_added(name)][:1]
-    return list(dict.fromkeys([*shown[:2], *own])) if own else shown
+    if not own:
+        return shown
+    formula = ALL[own[0]].formula
+    same = [name for name in mechanisms if formula and ALL[name].formula == formula][:2]
+    ships = [name for name in dict.fromkeys([*same, *shown]) if name not in own]
+    return [*ships[:2], *own]
 
 
 linked = functools.cache(gold.shipped)  # pair -> its sentences with links set by hand

@@ -141,7 +141,7 @@ def _open(column: Column, step: int, key: int, chosen: tuple[float, str]) -> Ope
     try:
         open_steps = caches.step(column, step)
     except ValueError as error:
-        return Opened(column, None, 0, *chosen, sentence(str(error)))
+        return Opened(column, None, 0, *chosen, sentence(str(error)), step)
     return Opened(column, open_steps, int(open_steps.weights.argmax()) if key == LARGEST else key, *chosen)
 
 

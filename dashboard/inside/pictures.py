@@ -96,7 +96,8 @@ def _mean_weights(shown: Opened, dark: bool) -> Cell:
     if shown.mean is None:
         return _nothing(shown, dark)
     figure = step_bars(shown.column.grid(shown.column.trace), shown.mean, dark=dark)
-    words = f"weights, mean of heads{', at temperature 1' if shown.temperature != 1 else ''}"
+    words = f"weights{', mean of heads' if shown.column.head is None else ''}"
+    words += ", at temperature 1" if shown.temperature != 1 else ""
     return _heading(shown, words), named(figure, f"mean weights {shown.column.title}", dark)
 
 
@@ -210,7 +211,8 @@ def _mean_frame(shown: Opened) -> pd.DataFrame | None:
         return None
     grid = shown.column.grid(shown.column.trace)
     numbers = {"visible": grid.visible[shown.mean], "score": np.nan, "weight": grid.weights[shown.mean]}
-    return _rows(shown.column.model, (shown.mean, grid.layer, pd.NA), grid.keys, numbers)
+    head = pd.NA if shown.column.head is None else shown.column.head
+    return _rows(shown.column.model, (shown.mean, grid.layer, head), grid.keys, numbers)
 
 
 def _rows(model: str, place: tuple, keys: Sequence[Token], numbers: dict) -> pd.DataFrame:
@@ -227,7 +229,7 @@ def _mean_table(shown: Opened) -> str:
         (f"{place} {labels.plain(token.text)}", [f"{weight:.4f}"])
         for place, (token, weight) in enumerate(zip(grid.keys, grid.weights[shown.mean].tolist()), start=1)
     ]
-    caption = f"{shown.column.title}: weights of this step, mean of heads"
+    caption = f"{shown.column.title}: weights of this step{', mean of heads' if shown.column.head is None else ''}"
     return tables.table(caption, ["weight"], rows, (languages.source, "en"))
 
 

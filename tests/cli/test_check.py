@@ -1,7 +1,9 @@
 """`python -m attnviz check`: a report, JSON and an exit status that marks homework."""
 
 import json
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from attnviz.__main__ import main
@@ -40,6 +42,20 @@ def test_a_folder_of_hand_ins(hand_ins, capsys):
     assert main(["check", f"{hand_ins}/*.py:attend"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0].rsplit("/", 1)[1] for line in lines] == ["a.py", "b.py", "c.py"]
+
+
+def test_hand_ins_become_a_table(hand_ins, capsys):
+    """A formula of a spreadsheet in what a student's file raises stays text."""
+    (hand_ins / "d.py").write_text("raise ValueError('=1+1')\n".replace("ValueError", "type('=E', (Exception,), {})"))
+    assert main(["check", f"{hand_ins}/*.py:attend", "--csv", f"{hand_ins}/marks.csv"]) == 1
+    table = pd.read_csv(hand_ins / "marks.csv", keep_default_na=False)
+    assert [Path(module).name for module in table["module"]] == [f"{name}.py:attend" for name in "abcd"]
+    assert table["faults"].tolist() == ["0", "1", "", ""] and table["ok"].tolist() == [True, False, False, False]
+    assert table["weights sum to 1 over keys"][1].startswith("fault: weights sum to 1 over the queries")
+    assert (
+        "nothing_of_this_name" in table["not tested"][2]
+        and not table.astype(str).map(lambda x: x[:1] == "=").any().any()
+    )
 
 
 def test_what_cannot_be_tested_is_one_line_on_standard_error(hand_ins, capsys):

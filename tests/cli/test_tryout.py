@@ -22,6 +22,7 @@ class Attention(nn.Module):
         super().__init__()
         self.attn = nn.Linear(enc_hid_dim * 2 + dec_hid_dim, dec_hid_dim)
         self.v = nn.Linear(dec_hid_dim, 1, bias=False)
+        self.noise = torch.Generator()  # which needs a part of torch that the process of the models leaves out
     def forward(self, hidden, encoder_outputs):
         hidden = hidden.unsqueeze(1).expand(-1, encoder_outputs.shape[1], -1)
         energy = torch.tanh(self.attn(torch.cat((hidden, encoder_outputs), dim=2)))
@@ -39,8 +40,9 @@ def few(monkeypatch):
 def mine(tmp_path):
     (tmp_path / "mine.py").write_text(ADDITIVE)
     yield f"{tmp_path}/mine.py:Attention"
-    mechanisms.MECHANISMS.pop("yours", None)
-    mechanisms.ALL.pop("yours", None)
+    for name in ("yours", "yours-trained"):
+        mechanisms.MECHANISMS.pop(name, None)
+        mechanisms.ALL.pop(name, None)
 
 
 def test_a_module_is_trained_beside_others_and_its_folder_opens_in_a_new_process(mine, tmp_path, capsys):
@@ -52,12 +54,20 @@ def test_a_module_is_trained_beside_others_and_its_folder_opens_in_a_new_process
     assert text.startswith("Attention(enc_hid_dim=12, dec_hid_dim=8)\nrecognised as")
     environment = {"ATTNVIZ_MECHANISMS": f"{out}/yours.py:YOURS", "ATTNVIZ_CHECKPOINTS": str(out)}
     assert all(f"{name}={value}" in text for name, value in environment.items())
-    program = "import attnviz; print(attnviz.available(), attnviz.load('reverse/yours').trace('a b c').source)"
+    assert "in a trained model: en-fr/luong-concat on 3 sentences: the same translations" in text
+    program = (
+        "from attnviz.service.process import import_torch; import_torch(); import attnviz; "
+        "print(attnviz.available(), attnviz.load('reverse/yours').trace('a b c').source, "
+        "attnviz.load('en-fr/yours-trained').trace('A dog runs.').translation)"
+    )
     shown = subprocess.run(
         [sys.executable, "-c", program], env=os.environ | environment, capture_output=True, text=True, check=True
     )
     assert "'reverse/bahdanau', 'reverse/luong-general', 'reverse/yours'" in shown.stdout and "'c'" in shown.stdout
-    assert main(["try", mine, "--seconds", "0.01", "--out", str(out)]) == 0  # an earlier try is replaced
+    assert attnviz.load("en-fr/luong-concat").trace("A dog runs.").translation in shown.stdout
+    # an earlier try is replaced
+    assert main(["try", mine, "--seconds", "0.01", "--out", str(out), "--task", "sort"]) == 0
+    assert attnviz.available(out) == ["en-fr/yours-trained", "sort/bahdanau", "sort/luong-general", "sort/yours"]
 
 
 def test_the_models_learn_and_have_the_same_time(tmp_path):

@@ -12,9 +12,10 @@ import pytest
 import synthetic
 from grids import contrast, frame, luminance
 
-from attnviz import figures, heads, rollout
+from attnviz import figures, heads, mechanisms, rollout
 from attnviz.alignment import Cells
 from attnviz.figures import Chart, theme
+from attnviz.mechanisms import Mechanism
 
 
 @pytest.fixture
@@ -63,6 +64,20 @@ def test_every_figure_carries_its_description_and_theme(made):
 
 
 # --- colours
+
+
+def test_a_mechanism_of_ones_own_has_the_same_look_alone_and_beside_others():
+    """So its bars have the colour of its lines."""
+    title = "Own · BahdanauAttention(hidden_size=64)"  # has the name of another in it
+    mechanisms.add(Mechanism("own-dot", title, asks="after", score="attnviz.attention:Dot"))
+    mechanisms.add(Mechanism("own-dots", "Own · dots", asks="after", score="attnviz.attention:Dot"))
+    try:
+        alone = {name: theme.lines([name])[name] for name in ("own-dot", "own-dots", "bahdanau")}
+        assert theme.lines(["bahdanau", "own-dots", "own-dot"]) == alone and len(set(alone.values())) == 3
+        assert theme.lines(["Bahdanau · additive", title])[title] == theme.lines([title])[title] == alone["own-dot"]
+    finally:
+        mechanisms.remove("own-dot")
+        mechanisms.remove("own-dots")
 
 
 @pytest.mark.parametrize("colors", [theme.LIGHT, theme.DARK])

@@ -197,4 +197,198 @@ class SelfAttentionV1(nn.Module):
         return attn_weights @ values
 
 
+class GlobalAttention(nn.Module):
+    """The attentional vector comes back in place of the context, as in OpenNMT."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.linear_in = nn.Linear(dim, dim, bias=False)
+        self.linear_out = nn.Linear(dim * 2, dim, bias=False)
+
+    def forward(self, source, memory_bank, memory_lengths=None):
+        align = torch.bmm(self.linear_in(source).unsqueeze(1), memory_bank.transpose(1, 2))
+        if memory_lengths is not None:
+            mask = torch.arange(memory_bank.size(1))[None] < memory_lengths[:, None]
+            align = align.masked_fill(~mask.unsqueeze(1), -float("inf"))
+        align = F.softmax(align, -1)
+        context = torch.bmm(align, memory_bank).squeeze(1)
+        return torch.tanh(self.linear_out(torch.cat([context, source], 1))), align.squeeze(1)
+
+
+class PaddedAttention(nn.Module):
+    """Sequence-first, with a mask of padding that lies likewise, as in fairseq."""
+
+    def __init__(self, input_embed_dim, source_embed_dim):
+        super().__init__()
+        self.input_proj = nn.Linear(input_embed_dim, source_embed_dim, bias=False)
+
+    def forward(self, input, source_hids, encoder_padding_mask):
+        scores = (source_hids * self.input_proj(input).unsqueeze(0)).sum(dim=2)
+        if encoder_padding_mask is not None:
+            scores = scores.masked_fill(encoder_padding_mask, float("-inf"))
+        scores = F.softmax(scores, dim=0)
+        return (scores.unsqueeze(2) * source_hids).sum(dim=0), scores
+
+
+class ProjectedKeys(nn.Module):
+    """Keys come projected, and a mask is needed although it has a default, as in Joey NMT."""
+
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.key_layer = nn.Linear(2 * hidden_size, hidden_size, bias=False)
+        self.query_layer = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.energy_layer = nn.Linear(hidden_size, 1, bias=False)
+
+    def forward(self, query=None, proj_key=None, value=None, mask=None):
+        assert mask is not None, "mask is required"
+        scores = self.energy_layer(torch.tanh(self.query_layer(query) + proj_key)).squeeze(2).unsqueeze(1)
+        alphas = F.softmax(scores.masked_fill(mask == 0, -float("inf")), dim=-1)
+        return torch.bmm(alphas, value), alphas
+
+
+class ListOfTwo(nn.Module):
+    """[query, value] in one argument, as a layer of Keras has it."""
+
+    def forward(self, inputs, mask=None):
+        query, value = inputs
+        scores = torch.matmul(query, value.transpose(-1, -2))
+        if mask is not None:
+            scores = scores - 1e9 * (1 - mask.float().unsqueeze(1))
+        weights = torch.softmax(scores, dim=-1)
+        return torch.matmul(weights, value), weights
+
+
+class ListOfThree(nn.Module):
+    """[query, value, key], and no matrices: the additive layer of Keras."""
+
+    def __init__(self, units):
+        super().__init__()
+        self.scale = nn.Parameter(torch.randn(units))
+
+    def forward(self, inputs):
+        query, value, key = inputs
+        weights = torch.softmax((self.scale * torch.tanh(query.unsqueeze(2) + key.unsqueeze(1))).sum(-1), -1)
+        return weights @ value, weights
+
+
+class LSTMStates(nn.Module):
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.W = nn.Linear(hidden_size, hidden_size, bias=False)
+
+    def forward(self, state, encoder_outputs):
+        hidden, cell = state
+        weights = torch.softmax(torch.bmm(self.W(encoder_outputs), hidden[-1].unsqueeze(2)).squeeze(2), dim=1)
+        return torch.bmm(weights.unsqueeze(1), encoder_outputs).squeeze(1), weights
+
+
+class Residual(nn.Module):
+    """A block: PyTorch's attention, whose weights are the mean of the heads, and what it read added to it."""
+
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(embed_dim, num_heads, batch_first=True)
+
+    def forward(self, x, key_padding_mask=None):
+        y, weights = self.attention(x, x, x, key_padding_mask=key_padding_mask)
+        return x + y, weights
+
+
+class GroupedQueries(nn.Module):
+    def __init__(self, dim, n_heads, n_kv_heads):
+        super().__init__()
+        self.heads, self.groups, self.width = n_heads, n_kv_heads, dim // n_heads
+        self.wq, self.wo = nn.Linear(dim, dim, bias=False), nn.Linear(dim, dim, bias=False)
+        self.wk, self.wv = (nn.Linear(dim, n_kv_heads * self.width, bias=False) for _ in range(2))
+
+    def forward(self, x):
+        q = self.wq(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        k, v = (w(x).unflatten(-1, (self.groups, -1)).transpose(1, 2) for w in (self.wk, self.wv))
+        k, v = (y.repeat_interleave(self.heads // self.groups, 1) for y in (k, v))
+        return self.wo(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+
+
+class KerasMask(nn.Module):
+    """1 hides a key, as in the guides of TensorFlow: only the code says it."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.wq, self.wk = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+
+    def forward(self, v, k, q, mask):
+        logits = self.wq(q) @ self.wk(k).transpose(1, 2) / math.sqrt(q.shape[-1])
+        if mask is not None:
+            logits = logits + mask * -1e9
+        weights = F.softmax(logits, -1)
+        return weights @ v, weights
+
+
+class PointerAttention(nn.Module):
+    """1 keeps a key in this mask of padding, which is multiplied after the softmax, before a second division."""
+
+    def __init__(self, hidden_dim):
+        super().__init__()
+        self.W_h, self.W_s = nn.Linear(hidden_dim, hidden_dim, bias=False), nn.Linear(hidden_dim, hidden_dim)
+        self.v = nn.Linear(hidden_dim, 1, bias=False)
+
+    def forward(self, s_t_hat, encoder_outputs, enc_padding_mask):
+        scores = self.v(torch.tanh(self.W_h(encoder_outputs) + self.W_s(s_t_hat).unsqueeze(1))).squeeze(2)
+        shares = F.softmax(scores, dim=1) * enc_padding_mask
+        return shares / shares.sum(1, keepdim=True)
+
+
+class CachedAttention(nn.Module):
+    """Cross-attention with a cache among its arguments, as in the transformers library."""
+
+    def __init__(self, config):
+        super().__init__()
+        width = config.hidden_size
+        self.heads = config.num_attention_heads
+        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, hidden_states, key_value_states=None, past_key_value=None, output_attentions=False):
+        others = hidden_states if key_value_states is None else key_value_states
+        pairs = ((self.q_proj, hidden_states), (self.k_proj, others), (self.v_proj, others))
+        q, k, v = (project(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for project, x in pairs)
+        weights = (q @ k.transpose(2, 3) * q.shape[-1] ** -0.5).softmax(-1)
+        return self.out_proj((weights @ v).transpose(1, 2).flatten(2)), weights, past_key_value
+
+
+class OneHead(nn.Module):
+    def __init__(self, head_size, n_embd):
+        super().__init__()
+        self.key, self.query, self.value = (nn.Linear(n_embd, head_size, bias=False) for _ in range(3))
+
+    def forward(self, x):
+        weights = F.softmax(self.query(x) @ self.key(x).transpose(-2, -1) * self.key.out_features**-0.5, dim=-1)
+        return weights @ self.value(x)
+
+
+class ListOfHeads(nn.Module):
+    """Heads one after the other, each with a softmax of its own."""
+
+    def __init__(self, num_heads, head_size, n_embd):
+        super().__init__()
+        self.heads = nn.ModuleList([OneHead(head_size, n_embd) for _ in range(num_heads)])
+        self.proj = nn.Linear(num_heads * head_size, n_embd)
+
+    def forward(self, x):
+        return self.proj(torch.cat([head(x) for head in self.heads], dim=-1))
+
+
+class OnADevice(nn.Module):
+    """With a device among its arguments, and a root that is a tensor of its own precision."""
+
+    def __init__(self, hid_dim, device):
+        super().__init__()
+        self.query, self.key = nn.Linear(hid_dim, hid_dim), nn.Linear(hid_dim, hid_dim)
+        self.scale = torch.sqrt(torch.FloatTensor([hid_dim])).to(device)
+
+    def forward(self, query, key, mask=None):
+        energy = self.query(query) @ self.key(key).transpose(1, 2) / self.scale
+        if mask is not None:
+            energy = energy.masked_fill(mask.unsqueeze(1) == 0, -1e10)
+        return torch.softmax(energy, dim=-1)
+
+
 MultiheadAttention = nn.MultiheadAttention

@@ -197,6 +197,77 @@ class Printing(Right):
         return super().scores(query, keys)
 
 
+class SequenceFirst(nn.Module):
+    """The scores (S, B) go through a softmax over the sentences, and are turned after it."""
+
+    def __init__(self, hidden_size=16):
+        super().__init__()
+        self.attn = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, hidden, encoder_outputs):  # (1, B, D), (S, B, D)
+        return F.softmax(torch.sum(hidden * self.attn(encoder_outputs), dim=2), dim=1).t().unsqueeze(1)
+
+
+class ScaledAfter(Right):
+    def scores(self, query, keys):
+        return self.project(query) @ self.project(keys).transpose(1, 2)
+
+    def shares(self, scores):
+        return torch.softmax(scores, dim=-1) / 4
+
+
+class Unscaled(nn.Module):
+    """Two heads of self-attention. Subclasses hide keys."""
+
+    def __init__(self, d_model=16):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(d_model, d_model) for _ in range(3))
+
+    def split(self, x):
+        return x.unflatten(-1, (2, -1)).transpose(1, 2)
+
+    def shares(self, scores):
+        return torch.softmax(scores, dim=-1)
+
+    def forward(self, x):
+        q, k, v = self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
+        weights = self.shares(q @ k.transpose(2, 3))
+        return (weights @ v).transpose(1, 2).flatten(2), weights
+
+
+class Causal(Unscaled):
+    def shares(self, scores):
+        hidden = torch.ones_like(scores).triu().bool()
+        return torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+
+
+class UpperTriangle(Unscaled):
+    def shares(self, scores):
+        hidden = torch.ones_like(scores).tril(-1).bool()
+        return torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1)
+
+
+class ZeroedAfter(Unscaled):
+    def shares(self, scores):
+        return torch.softmax(scores, dim=-1).tril()
+
+
+class PlainList(Right):
+    def __init__(self, width=16):
+        super().__init__(width)
+        self.layers = [nn.Linear(width, width), nn.Linear(width, width)]
+
+    def scores(self, query, keys):
+        first, second = self.layers
+        return first(query) @ second(keys).transpose(1, 2) / 4 + super().scores(query, keys)
+
+
+class ScaledDotProduct(nn.Module):
+    def forward(self, q, k, v):
+        weights = torch.softmax(q @ k.transpose(1, 2), dim=-1)
+        return weights @ v, weights
+
+
 class InfiniteMask(Right):
     def hide(self, scores, mask):
         return scores if mask is None else scores.masked_fill(mask.unsqueeze(1) == 0, -math.inf)
@@ -216,7 +287,6 @@ FAULTS = [
     (Viewed, "sentences of a batch", "view or reshape in place of transpose"),
     (HeadsByView, "permuted keys", "view or reshape in place of transpose"),
     (AlwaysDrops, "no dropout", "dropout stays on after eval()"),
-    (TooLargeForHalf, "half precision", "beyond half precision"),
     (InPlace, "no input is changed", "query is changed in place"),
     (Unused, "every parameter", "forgotten.weight gets no gradient: it is never used"),
     (Detached, "every parameter", "project.weight gets no gradient: it is used, but its gradient is cut"),
@@ -226,6 +296,14 @@ FAULTS = [
     (LengthOneAxis, "weights sum to 1", "softmax runs over an axis of length 1"),
     (JoinedByView, "context is", "heads joined by view or reshape"),
     (Squeezed, "one sentence", "squeeze() without dim"),
+    (SequenceFirst, "weights sum to 1", "sum to 1 over the sentences of the batch"),
+    (ScaledAfter, "weights sum to 1", "multiplied by 0.25 after the softmax"),
+    (Unscaled, "scores are scaled", "not divided by √d"),
+    (PlainList, "every parameter", "self.layers holds layers that PyTorch does not see"),
+    (Causal, "weights sum to 1", "the first row is NaN: the causal mask hides a token from itself"),
+    (UpperTriangle, "permuted keys", "the causal mask is upside down"),
+    (ZeroedAfter, "weights sum to 1", "set to 0 after the softmax"),
+    (ScaledDotProduct, "scores are scaled", "its name says scaled"),
 ]
 
 
@@ -242,10 +320,28 @@ def test_the_module_without_a_fault_passes_every_test():
     assert {line.test: line.reason for line in report.lines if line.verdict != "ok"} == {}
 
 
-def test_a_row_without_a_visible_key_is_a_limit_and_no_fault():
-    report = own.check(InfiniteMask())
-    assert report.ok
-    assert [line.reason[:3] for line in report.lines if line.verdict == "limit"] == ["NaN"]
+@pytest.mark.parametrize(
+    "module, test, reason",
+    [
+        (InfiniteMask, "every key hidden", "NaN: the softmax of −∞ alone"),
+        (TooLargeForHalf, "half precision", "the number that hides a key is beyond half precision"),
+    ],
+)
+def test_what_is_right_in_ordinary_use_is_a_limit_and_no_fault(module, test, reason):
+    report = own.check(module())
+    (limit,) = [line for line in report.lines if line.verdict == "limit"]
+    assert report.ok and limit.test == test and limit.reason.startswith(reason)
+
+
+def test_a_test_that_waits_for_another_says_so():
+    """A mask cannot hide a key of weights that are no shares, and NaN hides all else."""
+    verdicts = {line.test: (line.verdict, line.reason) for line in own.check(OverQueries()).lines}
+    assert verdicts["hidden keys get 0"] == ("not tested", "weights are no shares of the keys: mend that first")
+    verdicts = {line.test: (line.verdict, line.reason) for line in own.check(Causal()).lines}
+    assert verdicts["no dropout in evaluation"] == (
+        "not tested",
+        "some weights are NaN without a mask: mend that first",
+    )
 
 
 def test_what_a_module_prints_is_not_shown(capsys):

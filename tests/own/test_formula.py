@@ -4,7 +4,17 @@ import math
 
 import pytest
 import torch
-from listings import Attention, Attn, BahdanauAttention, DotProductAttention, MultiHead, SelfAttentionV1
+from listings import (
+    Attention,
+    Attn,
+    BahdanauAttention,
+    DotProductAttention,
+    ListOfHeads,
+    ListOfThree,
+    MultiHead,
+    ProjectedKeys,
+    SelfAttentionV1,
+)
 from torch import nn
 from torch.nn import functional as F
 
@@ -28,6 +38,9 @@ FORMULAS = [
     (MultiHead(16, 2, 0.0), "multi-head", "multi-head, 2 heads: queries by `W_q.weight`, keys by `W_k.weight`"),
     (nn.MultiheadAttention(16, 4), "multi-head", "4 heads: queries by third 1 of `in_proj_weight`"),
     (SelfAttentionV1(16, 16), "scaled-dot", "multi-head, one head: queries by `W_query`ᵀ, keys by `W_key`ᵀ"),
+    (ListOfThree(16), "additive", "W = 1, U = 1, v = `scale`"),
+    (ListOfHeads(2, 8, 16), "multi-head", "2 heads: queries by `heads.*.query.weight`, keys by `heads.*.key.weight`"),
+    (ProjectedKeys(16), "additive", "W = `query_layer.weight`, U = 1"),
     (attention.General(8, 12), "general", "W = `key.weight`"),
     (attention.Additive(8, 12, 10), "additive", "W = `query.weight`, U = `key.weight`, v = `energy.weight`"),
     (attention.Concat(8, 12, 10), "concat", "W = `joint.weight`"),

@@ -56,9 +56,43 @@ def test_a_decoder_that_attends_once_a_step():
     assert not model.attention._forward_hooks and not model.attention._forward_pre_hooks
 
 
+class AttnDecoder(Seq2Seq):
+    """Its class is called attention too, and its softmax is that of the words."""
+
+    def forward(self, source, steps):
+        return torch.softmax(super().forward(source, steps), dim=-1)
+
+
+class Unnamed(nn.Module):
+    """Attention in a class of another name."""
+
+    def __init__(self):
+        super().__init__()
+        self.key, self.softmax = nn.Linear(8, 8), nn.Softmax(dim=-1)
+
+    def forward(self, source, query):
+        return self.softmax(query @ self.key(source).transpose(1, 2)) @ source
+
+
+def test_an_attention_within_a_module_of_that_name_and_one_of_another_name():
+    model = AttnDecoder()
+    with own.watch(model) as seen:
+        model(torch.randn(1, 3, 8), 4)
+    assert [m.weights.shape for m in seen.trace(TOKENS, TARGET).maps] == [(1, 4, 3)]
+    model = nn.Sequential(Unnamed())
+    source, query = torch.randn(1, 3, 8), torch.randn(1, 4, 8)
+    with own.watch(model) as seen:
+        model[0](source, query)
+    expected = torch.softmax(query @ model[0].key(source).transpose(1, 2), dim=-1)
+    assert torch.allclose(torch.tensor(seen.trace(TOKENS, TARGET).map("cross").weights), expected)
+
+
 def test_what_does_not_fit_is_said():
-    with pytest.raises(ValueError, match="Linear has no module whose class is called attention"):
-        own.watch(nn.Linear(2, 2)).__enter__()
+    linear = nn.Linear(2, 2)
+    with own.watch(linear) as seen:
+        linear(torch.randn(1, 2))
+    with pytest.raises(ValueError, match="no attention was seen"):
+        seen.trace(TOKENS)
     model = Seq2Seq()
     with own.watch(model) as seen:
         pass

@@ -3,11 +3,25 @@
 import pytest
 import torch
 from listings import Attention, Attn, BahdanauAttention, SelfAttentionV1
+from torch import nn
 
 from attnviz import mechanisms, own
 from attnviz.attention import Additive, General
 from attnviz.mechanisms import Config
 from attnviz.networks.registry import build
+from attnviz.own.wrap import NO_SCORES, SCORES
+
+
+class Fused(nn.Module):
+    """Two heads in PyTorch's fused kernel."""
+
+    def __init__(self):
+        super().__init__()
+        self.mha = nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def forward(self, query, keys, values):
+        return self.mha(query, keys, values)
+
 
 SIZES = {"width": 16, "embedding_width": 8}
 
@@ -53,6 +67,22 @@ def test_a_sequence_first_module_is_called_as_it_was_written(wrapped):
     network = build(Config(wrapped(Attn("general", 16)).name, 12, SIZES))
     _, weights = network(torch.tensor([[5, 6, 7]]), torch.tensor([[1, 5]]))
     assert weights.shape == (1, 2, 3)
+
+
+@pytest.mark.parametrize("module, words", [(BahdanauAttention(16), SCORES), (Fused(), NO_SCORES)])
+def test_the_scores_of_a_step_are_those_of_its_softmax_or_it_is_said_that_they_are_not(wrapped, module, words):
+    mechanism = wrapped(module)
+    attention = build(Config(mechanism.name, 12, SIZES)).eval().attention
+    query, keys = torch.randn(1, 1, 16), torch.randn(1, 4, 16)
+    _, weights = attention.read(query, attention.prepare(keys), keys)
+    scores = attention.score(query, attention.prepare(keys))
+    assert mechanism.words.endswith(words) and torch.allclose(torch.softmax(scores, dim=-1), weights, atol=1e-6)
+    if words == SCORES:
+        own = attention.module
+        expected = own.Va(torch.tanh(own.Wa(query) + own.Ua(keys)))[..., 0]
+        assert torch.allclose(scores[0], expected, atol=1e-6)
+    else:
+        assert torch.allclose(scores, weights.log(), atol=1e-6)
 
 
 def test_its_shapes_alone_can_be_built_as_for_the_check_of_a_checkpoint(wrapped):

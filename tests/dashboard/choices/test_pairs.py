@@ -16,5 +16,9 @@ def test_a_mechanism_of_ones_own_is_shown_beside_two_that_ship():
     try:
         assert pairs.first(offered) == ["bahdanau", "luong-general", "mine"]
         assert pairs.first(["mine", "transformer"]) == ["transformer", "mine"]
+        assert pairs.first(["mine"]) == ["mine"]
+        formula = mechanisms.find("luong-dot").formula
+        mechanisms.add(mechanisms.Mechanism("mine", "Mine", formula, asks="after", score="attnviz.attention:Dot"))
+        assert pairs.first([*offered, "luong-dot"]) == ["luong-dot", "bahdanau", "mine"]
     finally:
         mechanisms.remove("mine")

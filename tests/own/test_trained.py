@@ -1,0 +1,123 @@
+"""A module in the trained model of its formula looks where ours looks, and writes what ours writes."""
+
+import html
+import json
+
+import listings
+import numpy as np
+import pytest
+import torch
+from listings import (
+    Attention,
+    Attn,
+    BahdanauAttention,
+    CausalSelfAttention,
+    DotProductAttention,
+    LSTMStates,
+    ProjectedKeys,
+    SelfAttentionV1,
+)
+from torch import nn
+
+import attnviz
+from attnviz import inside, intervene, mechanisms, own, stats
+from attnviz.__main__ import main
+from attnviz.export import html_page
+from attnviz.own import trained
+
+LISTINGS = listings.__file__
+TEXT = ["A black dog is running."]
+NO_BIASES = "it has no biases, so those of the trained model are 0 in both"
+MODULES = [
+    (BahdanauAttention, "en-fr/bahdanau", "built 512 wide, with zeros beside the trained numbers"),
+    (Attn("dot", 16), "en-fr/luong-dot", ""),
+    (Attn("concat", 16), "en-fr/luong-concat", "built 512 wide"),
+    (Attention, "en-fr/luong-concat", ""),
+    (LSTMStates, "en-fr/luong-general", "built 512 wide"),
+    (DotProductAttention(0.0), "en-fr/scaled-dot", ""),
+    (nn.MultiheadAttention, "en-fr/transformer", "in 11 attentions of its layers"),
+    (CausalSelfAttention, "en-fr/transformer", f"in 3 attentions of its layers; {NO_BIASES}"),
+    (SelfAttentionV1, "en-fr/transformer", "it has one head, and is the first of each; its weights alone"),
+]
+
+
+@pytest.mark.parametrize("module, model, words", MODULES, ids=lambda value: getattr(value, "__name__", None))
+def test_a_module_with_the_trained_matrices_is_the_trained_attention(module, model, words):
+    result = own.in_trained(module, TEXT)
+    assert result.model == model and words in result.words and "the same translations" in result.words
+    assert result.difference < 1e-5 and result.ours[0].translation == result.yours[0].translation
+    assert [m.weights.shape for m in result.ours[0].maps] == [m.weights.shape for m in result.yours[0].maps]
+
+
+class ScaledOutput(nn.MultiheadAttention):
+    """Its weights are right, its context is not."""
+
+    def forward(self, query, key, value, **options):
+        context, weights = super().forward(query, key, value, **options)
+        return 2 * context, weights
+
+
+def test_another_value_or_output_shows(monkeypatch):
+    """With the trained matrices of values and output, a context of twice the size changes every layer after it."""
+    right = own.in_trained(nn.MultiheadAttention, TEXT)
+    taken = trained._with_module
+
+    def wrong(made, subject, formula, network):
+        network, notes = taken(made, subject, formula, network)
+        network.encoder[0].attention.module.__class__ = ScaledOutput
+        return network, notes
+
+    monkeypatch.setattr(trained, "_with_module", wrong)
+    assert own.in_trained(nn.MultiheadAttention, TEXT).difference > 0.1 > 1e-5 > right.difference
+
+
+class DividedByWidth(nn.Module):
+    def forward(self, query, keys):
+        return torch.softmax(query @ keys.transpose(1, 2) / query.shape[-1], dim=-1)
+
+
+@pytest.mark.parametrize(
+    "module, reason",
+    [
+        (DividedByWidth(), "no trained model has its formula"),
+        (ProjectedKeys, "built for queries of width 256 and keys of width 512: its formula has no U"),
+    ],
+)
+def test_what_cannot_be_is_said(module, reason):
+    with pytest.raises(ValueError, match=reason):
+        own.in_trained(module, TEXT)
+    assert reason in own.check(module, in_trained=True).trained
+
+
+def test_a_check_says_it(tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text("def dot(query, keys):\n    return (query @ keys.transpose(1, 2)).softmax(-1)\n")
+    words = "en-fr/luong-dot on 3 sentences: the same translations, largest difference of a weight"
+    assert main(["check", f"{file}:dot"]) == 0
+    assert f"in a trained model: {words}" in capsys.readouterr().out
+    assert main(["check", f"{file}:dot", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["trained"].startswith(words)
+
+
+@pytest.mark.parametrize("listing", ["AdditiveAttention", "MultiheadAttention"])
+def test_what_is_done_with_a_trained_model_is_done_with_it(listing, tmp_path):
+    """Its trace, statistics, step, change of attention and page are those of the model whose matrices it has."""
+    try:
+        like, notes = trained.save(tmp_path, f"{LISTINGS}:{listing}", {})
+        ours, yours = attnviz.load(f"en-fr/{like}"), attnviz.load("en-fr/yours-trained", tmp_path)
+        traces = [model.trace(TEXT[0]) for model in (ours, yours)]
+        assert traces[0].translation == traces[1].translation and mechanisms.find("yours-trained").words.endswith(".")
+        first, second = (stats.summary(trace).select_dtypes("number").to_numpy() for trace in traces)
+        np.testing.assert_allclose(first, second, atol=1e-4)
+        changed = [intervene.run(model, TEXT[0], intervene.Uniform()) for model in (ours, yours)]
+        assert changed[0].free.translation == changed[1].free.translation != traces[0].translation
+        np.testing.assert_allclose(changed[0].total_variation, changed[1].total_variation, atol=1e-4)
+        assert html.escape(traces[1].translation) in html_page.page(traces[1]).decode()
+        if like == "bahdanau":
+            scores = [inside.step(model, trace, 1).scores for model, trace in zip((ours, yours), traces)]
+            np.testing.assert_allclose(*scores, atol=1e-4)
+        else:
+            with pytest.raises(ValueError, match="a module of your own shows its weights alone"):
+                inside.step(yours, traces[1], 1)
+    finally:
+        mechanisms.remove("yours-trained")
