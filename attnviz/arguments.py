@@ -4,6 +4,7 @@
 what NumPy can read as an array is one.
 """
 
+import difflib
 import functools
 import inspect
 import numbers
@@ -120,6 +121,17 @@ def check_columns(frame: Any, columns: Sequence[str], name: str) -> None:
     missing = [column for column in columns if column not in getattr(frame, "columns", frame)]
     if missing:
         raise ValueError(f"the {name} must have the columns {listed(columns)}; {listed(missing)} missing")
+
+
+def guess(name: str, names: Iterable[str] | Mapping[str, str]) -> str:
+    """`; did you mean X` where `name` is nearly one of the names, else nothing. Capitals count as small letters.
+
+    names : or what is meant by each name.
+    """
+    meant = names if isinstance(names, Mapping) else {entry: entry for entry in names}
+    lower = {entry.lower(): whole for entry, whole in meant.items()}
+    similar = difflib.get_close_matches(name.lower()[:SHOWN], lower, n=1, cutoff=0.8)
+    return f"; did you mean {lower[similar[0]]}" if similar else ""
 
 
 def is_list(value: Any) -> bool:

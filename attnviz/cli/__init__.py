@@ -6,9 +6,11 @@ quick.
 
 import argparse
 import os
+import re
 from collections.abc import Sequence
 
 from attnviz import __version__
+from attnviz.arguments import cut, guess
 from attnviz.cli import (
     align,
     calibrate,
@@ -55,6 +57,8 @@ class Parser(argparse.ArgumentParser):
     words: Sequence[str] = ()
 
     def error(self, message: str):
+        if refused := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
+            message += guess(refused[1], re.findall(r"[\w-]+", refused[2]))
         self.exit(2, f"{self.prog}: {one_line(message, self.words)}; see {self.prog} --help\n")
 
 
@@ -74,7 +78,6 @@ def one_line(message: str, words: Sequence[str] = ()) -> str:
     """A message without line breaks, in which the words of the command line have at most QUOTED characters each.
 
     A word that names something that exists stays whole: the reader has to find it."""
-    from attnviz.arguments import cut
     from attnviz.trace.visible import escaped  # here: an error is rare, and the imports take their time
 
     for word in sorted(words, key=len, reverse=True):

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from attnviz.data.tasks import TASKS
 from attnviz.models import checkpoint_files
 from attnviz.models.names import CONFIG, is_hugging_face
+from attnviz.storage import folders
 
 MODEL_HELP = "a name from `models`, such as en-fr/bahdanau"
 TRAINED = Path("trained")  # where commands train when the folder of this project must stay as it is
@@ -161,7 +161,7 @@ def with_standard_input(args: Namespace) -> Iterator[None]:
     if len(names) > 1:
         options = " and ".join(f"--{name.replace('_', '-')}" for name in names)
         raise ValueError(f"standard input can be read once; got - for {options}")
-    with tempfile.TemporaryDirectory(prefix="attnviz-") as folder:
+    with folders.TemporaryFolder() as folder:  # locked: a server that starts removes what killed processes have left
         copy = Path(folder) / "standard-input"
         with copy.open("wb") as file:
             shutil.copyfileobj(standard_input(), file)

@@ -13,6 +13,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from attnviz import mechanisms, storage
+from attnviz.arguments import guess
 from attnviz.cli import arguments
 from attnviz.data import corpora, readers, tasks
 from attnviz.data.readers import Pairs
@@ -64,7 +65,7 @@ def _check_options(mechanism: str, options: dict) -> None:
     if unknown := [name for name in options if name not in allowed]:
         raise ValueError(
             f"{unknown[0]} is neither an option of {mechanism} ({', '.join(allowed)}) nor a training setting "
-            f"({', '.join(_SETTINGS)})"
+            f"({', '.join(_SETTINGS)}){guess(unknown[0], [*allowed, *_SETTINGS])}"
         )
 
 

@@ -119,7 +119,7 @@ def signs(
         new=tuple(known_words.new(trace)),
         words=len(training_words.words(trace)),
         read=len(trace.source),
-        unknown=tuple(dict.fromkeys(token.text for token in trace.source if token.unknown)),
+        unknown=tuple(dict.fromkeys(visible(token.text) for token in trace.source if token.unknown)),
         made=tuple(word for word in written if word.pieces >= MANY_PIECES and not _NO_SPACES.search(word.text)),
         written=len(written),
         broken=tuple(word for word in _BROKEN.findall(trace.translation) if word not in trace.text),

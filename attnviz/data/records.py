@@ -62,8 +62,9 @@ def read(path: Path) -> Iterator[Record | Unreadable]:
         yield from _of_lines(file, path.name, str(path))
 
 
-def unpack(content: bytes, name: str, most: int) -> Iterator[Record | Unreadable]:
+def unpack(content: bytes, name: str, most: int, shown: str = "") -> Iterator[Record | Unreadable]:
     """The records of a file that somebody sent. name : of the file, which says its format. Parquet is not read so.
+    shown : its name in errors, if not this one.
 
     ValueError as of `read`, and when it holds more than `most` bytes, unpacked.
     """
@@ -71,7 +72,7 @@ def unpack(content: bytes, name: str, most: int) -> Iterator[Record | Unreadable
         raise ValueError(f"{name} must be lines of text, TSV or JSONL; Parquet files are for the command line")
     file = io.BytesIO(content)
     with _unpacked(file, name) as lines:
-        yield from _of_lines(lines, name, name, most)
+        yield from _of_lines(lines, name, shown or name, most)
 
 
 def _of_lines(file: IO[bytes], name: str, shown: str, most: float = math.inf) -> Iterator[Record | Unreadable]:

@@ -26,7 +26,7 @@ from attnviz.export import fonts, heading
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import FONT, Theme, palette
 from attnviz.trace import Trace
-from attnviz.trace.visible import escaped
+from attnviz.trace.visible import escaped, prints_nothing, visible
 
 _BESIDE = '<script src="plotly.min.js"></script>'  # in the same folder of a zip
 _DOCUMENT = """<!doctype html>
@@ -126,14 +126,15 @@ def frame_csv(frame: pd.DataFrame) -> bytes:
     A text that a spreadsheet would run as a formula (it begins with = + - @, tab or return; tokens do) gets one `'` in
     front. So does what follows `;`, a tab or a line end inside a text, as spreadsheets of many countries divide cells
     there. Blanks and quotes before these signs count as nothing, so dropping one `'` at such a place always gives the
-    text back.
+    text back. A token that prints nothing has the sign of the pictures, such as `␣`, in the columns of tokens.
     """
     safe = frame.copy(deep=False)
     safe.columns = [_guard(name) for name in frame.columns]
     for position, dtype in enumerate(frame.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
             column = frame.iloc[:, position].astype(object)
-            quoted = {value: _guard(value) for value in column.unique()}
+            token = str(frame.columns[position]).endswith("token")
+            quoted = {value: _guard(_signed(value) if token else value) for value in column.unique()}
             safe.isetitem(position, column.map(quoted))
     return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig", "replace")
 
@@ -261,6 +262,10 @@ def _heading(figure: go.Figure, name: str, description: str) -> dict:
 
 def _guard(value):
     return _FORMULA.sub("'", value) if isinstance(value, str) else value
+
+
+def _signed(token):
+    return visible(token) if isinstance(token, str) and prints_nothing(token) else token
 
 
 def _free(taken: Mapping[str, bytes], folder: str, name: str, ending: str) -> str:

@@ -6,12 +6,15 @@ import numpy as np
 
 from attnviz.arguments import checked
 from attnviz.figures import labels
+from attnviz.figures.axes import COLUMN, Keys, all_labels, key_axis
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build, layout, note, palette
 from attnviz.syntax import RELATIONS, ROOT, Parse
+from attnviz.trace import Token
 
 POINTS = 24  # of a curve
-_LEVEL, _WORDS, _ABOVE = 26, 34, 22  # px: a word further away, the row of words, the label of the highest arc
+_LEVEL, _WORDS, _ABOVE = 26, 72, 22  # px: a word further away, the words below, the label of the highest arc
+_LETTER, _LINE = 6.5, 15  # px of the label of an arc
 _HIGHEST = 6  # levels; longer arcs are flatter
 
 
@@ -34,11 +37,15 @@ def dependency_arcs(parse: Parse, looks: np.ndarray, name: str = "this head", *,
     ]
     highest = max((_level(word, governor) for word, governor, *_ in arcs), default=1)
     description = _description(parse, arcs, name)
-    frame = layout(dark, int(highest * _LEVEL + _WORDS + _ABOVE), (8, 8, 4, 4), None, description)
-    frame["xaxis"] = dict(range=[-0.5, count - 0.5], visible=False, fixedrange=True)
-    frame["yaxis"] = dict(range=[-_WORDS / _LEVEL, highest + _ABOVE / _LEVEL], visible=False, fixedrange=True)
+    tokens = Keys(Token(parse.word(place), *span, word=place) for place, span in enumerate(parse.words))
+    left, right, xaxis = key_axis(tokens, "bottom")
+    frame = layout(dark, int(highest * _LEVEL + _WORDS + _ABOVE), (left, right, 4, _WORDS), None, description)
+    frame["xaxis"] = xaxis
+    frame["yaxis"] = dict(range=[0, highest + _ABOVE / _LEVEL], visible=False, fixedrange=True)
     frame["shapes"] = [_shape(arc, dark) for arc in arcs]
-    frame["annotations"] = [_label(arc, dark) for arc in arcs if _named(arc)]
+    frame["annotations"] = [_label(arc, dark) for arc in _apart(arcs, (COLUMN - left - right) / count)]
+    frame["hovermode"] = "x"
+    frame["meta"] |= all_labels(tokens, xaxis)
     return build([_words(parse, looks, dark)], frame)
 
 
@@ -47,9 +54,25 @@ def _level(word: int, governor: int) -> float:
     return min(abs(word - governor), _HIGHEST) ** 0.8
 
 
-def _named(arc: tuple) -> bool:
-    """Is it written on the arc which relation it is?"""
-    return arc[2].split(":")[0] in RELATIONS
+def _title(relation: str) -> str:
+    """What the label of an arc says; nothing of a relation that is not measured."""
+    kind = RELATIONS.get(relation.split(":")[0])
+    return kind.title.lower() if kind else ""
+
+
+def _apart(arcs: list[tuple], width: float) -> list[tuple]:
+    """The arcs whose labels are written: those that meet no other label, the arcs that a head looks along first.
+    width : px of a word in the narrowest column."""
+    shown: list[tuple] = []
+    places: list[tuple] = []  # left, right and height of each label in px
+    for arc in sorted(filter(lambda arc: _title(arc[2]), arcs), key=lambda arc: not (arc[3] or arc[4])):
+        word, governor, relation, *_ = arc
+        middle, half = width * (word + governor) / 2, _LETTER * len(_title(relation)) / 2
+        left, right, height = middle - half, middle + half, _LEVEL * _level(word, governor)
+        if not any(left < b and a < right and abs(height - other) < _LINE for a, b, other in places):
+            shown.append(arc)
+            places.append((left, right, height))
+    return shown
 
 
 def _shape(arc: tuple, dark: bool) -> dict:
@@ -74,28 +97,26 @@ def _shape(arc: tuple, dark: bool) -> dict:
 
 def _label(arc: tuple, dark: bool) -> dict:
     word, governor, relation, *_ = arc
-    title = RELATIONS[relation.split(":")[0]].title.lower()
     over = dict(x=(word + governor) / 2, y=_level(word, governor), yanchor="bottom", yshift=1)
-    return note(title, dark, bgcolor=palette(dark).page, **over)
+    return note(_title(relation), dark, bgcolor=palette(dark).page, **over)
 
 
 def _words(parse: Parse, looks: np.ndarray, dark: bool) -> dict:
-    """The words, and where each looks."""
-    texts = [parse.word(place) for place in range(len(parse.words))]
-    targets = [f"looks most at ‘{texts[place]}’ ({place + 1})" if place >= 0 else "looks at no word" for place in looks]
+    """A dot over each word, which says what the word is to which other, and where it looks."""
+    texts = [f"‘{parse.word(place)}’ ({place + 1})" for place in range(len(parse.words))]
+    of = [
+        f", {_title(relation)} of {texts[governor]}," if governor != ROOT and _title(relation) else ""
+        for governor, relation in zip(parse.governors, parse.relations)
+    ]
+    targets = [f"looks most at {texts[place]}" if place >= 0 else "looks at no word" for place in looks]
     return dict(
         type="scatter",
-        mode="text",
+        mode="markers",
         x=list(range(len(texts))),
-        y=[-0.1] * len(texts),
-        text=[labels.escape(text) for text in texts],
-        textposition="bottom center",
-        textfont=dict(size=12, color=palette(dark).text),
+        y=[0] * len(texts),
+        marker=dict(size=4, color=palette(dark).muted),
         hoverinfo="text",
-        hovertext=[
-            labels.escape(f"‘{text}’ ({place + 1}) {target}")
-            for place, (text, target) in enumerate(zip(texts, targets))
-        ],
+        hovertext=[labels.escape(f"{text}{role} {target}") for text, role, target in zip(texts, of, targets)],
         cliponaxis=False,
     )
 

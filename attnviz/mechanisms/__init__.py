@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz import python_file
+from attnviz.arguments import guess
 
 SETTING, GROUP = "ATTNVIZ_MECHANISMS", "attnviz.mechanisms"
 ASKS = ("", "before", "after", "layer", "always")
@@ -141,7 +142,7 @@ def find(name: str) -> Mechanism:
     """The mechanism of this name. ValueError for an unknown one."""
     if name not in ALL:
         problems = "".join(f" ({problem})" for problem in _problems)
-        raise ValueError(f"unknown mechanism {name!r:.80}; choose one of {', '.join(ALL)}{problems}")
+        raise ValueError(f"unknown mechanism {name!r:.80}; choose one of {', '.join(ALL)}{problems}{guess(name, ALL)}")
     return ALL[name]
 
 

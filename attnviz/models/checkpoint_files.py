@@ -8,7 +8,6 @@ checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, opti
                               /before/          these three of the finished model that a restart replaced
 """
 
-import difflib
 import json
 import os
 from collections.abc import Sequence
@@ -65,8 +64,8 @@ def available(root: str | Path | None = None) -> list[str]:
 def missing(name: str, root: Path | None = None) -> CheckpointError:
     """The error for a name that no checkpoint has: where it was searched, what is there, and what to do."""
     existing, folders = names(root), roots() if root is None else (Path(root),)
-    similar = difflib.get_close_matches(name, existing, n=1, cutoff=0.8)
-    guess = f"; did you mean {similar[0]}" if similar else ""
+    mechanisms = {Path(entry).name: entry for entry in reversed(existing)}
+    guess = arguments.guess(name, existing) or arguments.guess(name, mechanisms)
     return CheckpointError(
         f"no checkpoint {name!r:.80} in {', '.join(map(short, folders))}{guess}; available: "
         f"{_listed(existing)}; another folder is given as root, or in {SETTING}"

@@ -43,7 +43,7 @@ def too_large(error: BaseException) -> str:
     for it are of their allocators."""
     if not isinstance(error, MemoryError | OverflowError) and not _TOO_LARGE.search(str(error)):
         return ""
-    return f"a size is too large for the memory: {memory_in_words()}"
+    return f"it needs more memory than there is; {memory_in_words()}"
 
 
 def check_trainable(config: Config) -> None:

@@ -38,10 +38,12 @@ LONGEST_MARK = 4  # bytes
 # What each column of a TSV file may be called in a first line that names them.
 _COLUMNS = {
     "id": "id number",
-    "source": "source src sentence text english en",
-    "target": "target tgt translation reference label french fr german de japanese ja",
+    "source": "source src sentence text input original english eng en",
+    "target": "target tgt translation translated output reference label french fr fra german de deu japanese ja jpn",
 }
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_ENGLISH = ("english", "eng", "en")  # a short word beside it is the code of another language
+_FILLERS = {"sentence", "text"}  # of `source_text` and `English sentence`
 _ORDERS = (["source"], ["source", "target"], ["id", "source", "target"])
 
 
@@ -131,8 +133,10 @@ def decode(content: bytes, name: str | Path) -> str:
 
 def is_header(line: str, name: str | Path) -> bool:
     """Does the first line of a TSV file name its columns? ValueError if it names them in an order that is not read."""
-    fields = [field.strip().casefold() for field in line.split("\t")]
+    fields = [_column(field) for field in line.split("\t")]
     roles = [next((role for role, names in _COLUMNS.items() if field in names.split()), None) for field in fields]
+    if len(fields) == 2 and fields[0] in _ENGLISH and re.fullmatch("[a-z]{2,3}", fields[1]):
+        roles[1] = roles[1] or "target"
     if None in roles or (len(fields) == 1 and not re.fullmatch("source|sentence", fields[0])):
         return False
     if roles not in _ORDERS:
@@ -141,6 +145,14 @@ def is_header(line: str, name: str | Path) -> bool:
             f"{', '.join(fields)}"
         )
     return True
+
+
+def _column(field: str) -> str:
+    """The name of a column without what may stand around it: `"Source_text"` and `# source` are `source`, `fr-FR` is
+    `fr`. What has the marks of a sentence stays as it is."""
+    plain = re.sub(r"^#\s*|[\s\"']+$|^[\s\"']+", "", field).casefold()
+    words = re.split(r"[ _-]+", re.sub(r"^([a-z]{2})[-_][a-z]{2}$", r"\1", plain))
+    return " ".join([word for word in words if word not in _FILLERS] or words[:1])
 
 
 def parse_json(text: str | bytes):

@@ -31,13 +31,18 @@ def visible(text: str) -> str:
     """The text of a token with every character visible; not escaped."""
     if not text:
         return SPACE
-    if all(character.isspace() or _is_blank(character) for character in text):
+    if prints_nothing(text):
         return "".join(_SPACES.get(c, SPACE) if c.isspace() else f"U+{ord(c):04X}" for c in text)
     shown = "".join(map(_visible, text))
     if unicodedata.category(shown[0]).startswith("M"):
         shown = f"◌{shown}"
     right_to_left = any(unicodedata.bidirectional(character) in ("R", "AL") for character in shown)
     return f"{_ISOLATE}{shown}{_POP}" if right_to_left else shown  # keeps the number after it in its place
+
+
+def prints_nothing(text: str) -> bool:
+    """Has it nothing but blanks and characters without a sign of their own? Then `visible` shows signs for them."""
+    return all(character.isspace() or _is_blank(character) for character in text)
 
 
 def escaped(text: str) -> str:

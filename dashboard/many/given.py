@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -60,7 +60,8 @@ def of_text(text: str) -> Given:
     if not text.strip():
         raise Waiting("There are no sentences yet. Paste some, one per line.")
     content = "\n".join(text.splitlines()).encode("utf-8", "replace")
-    return gathered("the pasted sentences", records.unpack(content, "pasted.tsv", len(content)))
+    name = "the pasted sentences"
+    return _checked(name, lambda: records.unpack(content, ".tsv", len(content), "the text"), name.capitalize())
 
 
 def of_content(content: bytes, name: str) -> Given:
@@ -82,14 +83,15 @@ def of_path(typed: str) -> Given:
     return _checked(path.name, lambda: records.read(path))
 
 
-def _checked(name: str, read) -> Given:
+def _checked(name: str, read: Callable[[], Iterable[Record | Unreadable]], subject: str = "This file") -> Given:
+    """subject : of a refusal."""
     try:
         return gathered(name, read())
     except (ValueError, OSError) as error:
         if isinstance(error, SceneError):
             raise
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise SceneError(f"This file cannot be read: {reason}.") from None
+        raise SceneError(f"{subject} cannot be read: {reason}.") from None
 
 
 def gathered(name: str, given: Iterable[Record | Unreadable]) -> Given:

@@ -10,7 +10,7 @@ from attnviz.mechanisms import MECHANISMS
 from attnviz.reading import sentence
 from attnviz.select import Grid
 from attnviz.trace import Trace
-from attnviz.trace.visible import escaped
+from attnviz.trace.visible import escaped, visible
 from dashboard.choices import pairs
 from dashboard.choices.options import KINDS, TYPED, head_title, place_title, target_title, title
 
@@ -108,8 +108,8 @@ def unread(trace: Trace) -> str:
 
 
 def quoted(texts: Iterable[str]) -> str:
-    """Each text once, in quotes, escaped."""
-    return ", ".join(f"‘{escape(text)}’" for text in dict.fromkeys(texts))
+    """Each token or character once, as pictures show it, in quotes, escaped."""
+    return ", ".join(f"‘{escape(visible(text))}’" for text in dict.fromkeys(texts))
 
 
 def page_links(titles: Mapping[str, str], here: str) -> str:

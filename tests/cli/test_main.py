@@ -2,9 +2,11 @@
 
 import pytest
 import tiny
+import torch
 
 from attnviz.__main__ import main
 from attnviz.cli import COMMANDS
+from attnviz.models import machine
 
 AVAILABLE = f"available: {', '.join(sorted(f'en-fr/{mechanism}' for mechanism in tiny.WIDTHS))}"
 AVAILABLE += "; another folder is given as root, or in ATTNVIZ_CHECKPOINTS"
@@ -109,8 +111,39 @@ def test_interrupted(monkeypatch, capsys, command, message):
 
 def test_torch_errors_are_one_line(monkeypatch, capsys):
     def explode(args):
-        raise RuntimeError("out of memory:\n  tried to allocate 9 GB")
+        raise RuntimeError("the expanded size (3) must match\n  the existing size (4)")
 
     monkeypatch.setattr(COMMANDS["models"], "run", explode)
     assert main(["models"]) == 2
-    assert capsys.readouterr().err == "python -m attnviz models: out of memory: tried to allocate 9 GB\n"
+    assert (
+        capsys.readouterr().err == "python -m attnviz models: the expanded size (3) must match the existing size (4)\n"
+    )
+
+
+def test_errors_of_an_allocator_say_what_the_machine_has(monkeypatch, capsys):
+    def explode(args):
+        torch.empty(10**7, 10**7)
+
+    monkeypatch.setattr(COMMANDS["models"], "run", explode)
+    assert main(["models"]) == 2
+    shown = f"it needs more memory than there is; {machine.memory_in_words()}"
+    assert capsys.readouterr().err == f"python -m attnviz models: {shown}\n"
+
+
+@pytest.mark.parametrize(
+    "command, meant",
+    [
+        (("modles",), "models"),
+        (("study", "lenght"), "length"),
+        (("train", "--pair", "en-fr", "--mechanism", "Trasformer", "--data", "x"), "transformer"),
+        (("train", "--pair", "en-fr", "--mechanism", "bahdanau", "--set", "widht=8"), "width"),
+        ((*TRACE, "--model", "Bahdanua"), "en-fr/bahdanau"),
+    ],
+)
+def test_what_is_nearly_a_name_is_guessed(command, meant, root, capsys, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
+    try:
+        status = main(list(command))
+    except SystemExit as stop:
+        status = stop.code
+    assert status == 2 and f"; did you mean {meant}" in capsys.readouterr().err

@@ -2,14 +2,20 @@
 
 import io
 import json
+import os
 import re
 import sys
+import tempfile
+from argparse import Namespace
+from pathlib import Path
 
 import pytest
 import tiny
 
 import attnviz
 from attnviz.__main__ import main
+from attnviz.cli.arguments import with_standard_input
+from attnviz.storage import folders
 
 MODEL = ("--model", "en-fr/bahdanau")
 PAIRS = tiny.sentences(6, 1)
@@ -46,6 +52,17 @@ def test_a_side_to_evaluate(side, cli, give, tmp_path):
     give(sides[side])
     status, out, _ = cli("evaluate", *MODEL, *options)
     assert status == 0 and re.search(r"^sentences +6$", out, re.MULTILINE)
+
+
+def test_a_server_that_starts_meanwhile_leaves_the_copy(give, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    give("The dog runs.\n")
+    args = Namespace(input="-")
+    with with_standard_input(args):
+        os.utime(Path(args.input).parent, (1, 1))  # of a run that takes hours
+        folders.remove_left.__wrapped__(tmp_path)
+        assert Path(args.input).read_text() == "The dog runs.\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_standard_input_is_read_once(cli, give):

@@ -47,6 +47,13 @@ def test_the_reasons_name_a_piece_without_characters():
     assert signs(trace(["a"], ["", "b"], (-2.0, -1.0)), TrainingWords({}, 1)).least == "␣"
 
 
+def test_the_reasons_show_an_unknown_character_that_prints_nothing():
+    blank = replace(tokens(["\u2800"])[0], unknown=True)
+    assert signs(replace(trace(["\u2800"], ["b"], (-1.0,)), source=(blank,)), TrainingWords({}, 1)).unknown == (
+        "U+2800",
+    )
+
+
 def test_what_a_loop_repeats_is_spaced_as_in_the_translation():
     words = ["Er"] + [" in", " der", " Nähe"] * 8
     placed = [replace(token, text=token.text.strip(), start=token.start + 1) for token in tokens(words)[1:]]

@@ -224,7 +224,16 @@ def test_another_encoding_is_refused_by_name_by_every_reader(content, reason, na
             gold.read(path)
 
 
-@pytest.mark.parametrize("header", ["source", "Source\tTarget", "id\tsentence\ttranslation", "\ufeffen\tfr"])
+HEADERS = ("en\tnl", "eng\tfra", '"English"\t"French"', "# source_text\tTarget_Text", "en-US\tfr-FR", "input\toutput")
+
+
+@pytest.mark.parametrize("line", ["No\tNon", "He\tIl", "Text me.\tSMS", "Source?\tTarget?", "English.\tfr", "text"])
+def test_a_first_line_of_words_is_a_sentence(line, tmp_path):
+    (path := tmp_path / "in.tsv").write_text(line)
+    assert [record.source for record in read(path)] == [line.split("\t")[0]]
+
+
+@pytest.mark.parametrize("header", ["source", "Source\tTarget", "id\tsentence\ttranslation", "\ufeffen\tfr", *HEADERS])
 def test_a_first_line_that_names_the_columns_is_no_sentence(header, tmp_path):
     columns = {1: ["A dog."], 2: ["A dog.", "Un chien."], 3: ["7", "A dog.", "Un chien."]}
     rows = [columns[len(header.split("\t"))]] * 2

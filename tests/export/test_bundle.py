@@ -16,6 +16,7 @@ from nasty import NASTY, drawn, trace
 
 from attnviz.export import bundle
 from attnviz.trace import Trace
+from attnviz.trace.visible import visible
 
 # --- names and config
 
@@ -118,6 +119,13 @@ def test_no_cell_is_a_formula_wherever_a_spreadsheet_divides_it(texts):
         for row in csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=divider):
             assert not any(re.match(r"\s*[=+\-@]", cell) for cell in row)
     assert [unguarded(cell) for cell in read(data)[1]] == list(dict.fromkeys(texts))
+
+
+def test_a_token_that_prints_nothing_has_its_sign_of_the_pictures_in_a_csv_too():
+    tokens = ["", " ", "\n", "\u200d", "\u2800", "a\u200db"]
+    rows = read(bundle.frame_csv(pd.DataFrame({"argmax_token": tokens, "translation": tokens})))[1:]
+    assert [row[0] for row in rows] == [visible(token) for token in tokens[:-1]] + tokens[-1:]
+    assert [row[1] for row in rows] == tokens
 
 
 def test_csv_leaves_the_frame_alone():

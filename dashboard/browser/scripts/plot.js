@@ -14,12 +14,16 @@ const waiting = [];
 let before = Promise.resolve();
 function turn(plot) {
   before = before.then(() => new Promise((next) => setTimeout(next))).then(() => {
+    if (!waiting.length) return; // all were drawn for paper
     const top = waiting.reduce((a, b) => (isAbove(b.plot, a.plot) ? b : a));
     waiting.splice(waiting.indexOf(top), 1);
     top.begin();
   });
   return new Promise((begin) => waiting.push({ plot, begin }));
 }
+
+// Paper does not wait for them.
+addEventListener("beforeprint", () => waiting.splice(0).forEach(({ begin }) => begin()));
 
 function isAbove(plot, other) {
   return Boolean(plot.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING);

@@ -90,6 +90,24 @@ def test_the_page_of_heads_prints_whole(view):
         assert table.count("layer5,head4") >= len(COLUMNS) // 10  # a row of each part
 
 
+HELD = """(() => {
+  const later = window.setTimeout;
+  window.setTimeout = (...given) => (given.length === 1 && /new Promise/.test(new Error().stack) ? 0 : later(...given));
+})()"""
+DRAWN = "() => [...document.querySelectorAll('.plot:not([hidden])')].map((plot) => Boolean(plot._fullLayout))"
+
+
+def test_charts_that_wait_for_their_turn_are_drawn_before_the_page_is_printed(dashboard):
+    page = dashboard.page
+    page.add_init_script(HELD)  # their turn never comes
+    page.goto(f"{dashboard.address}/?show=Bahdanau", timeout=60_000)
+    page.wait_for_function("document.querySelectorAll('.plot:not([hidden])').length > 2", timeout=60_000)
+    dashboard.rest()
+    assert not any(page.evaluate(DRAWN))
+    page.pdf()
+    assert all(page.evaluate(DRAWN))
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_prints_whole_on_any_paper(dashboard, name):
     address, last, headings = PAGES[name]

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.choices.options import sentence_numbers
 from dashboard.many import downloads, given, sentences
+from dashboard.shell.problems import SceneError
 from dashboard.pages import PAGES
 
 NUMBERS = sentence_numbers()
@@ -158,6 +159,14 @@ def test_a_name_that_is_no_file(path):
 def test_no_translation_is_not_the_translation_none():
     without, with_one = given.of_text("The dog runs.\n"), given.of_text("The dog runs.\tNone\n")
     assert without.digest != with_one.digest
+
+
+@pytest.mark.parametrize(
+    "text, reason", [("target\tsource\nUn chien.\tA dog.", "first line says"), ("a\0b", "a NUL byte")]
+)
+def test_a_pasted_text_that_cannot_be_read_is_refused_in_a_sentence(text, reason):
+    with pytest.raises(SceneError, match=f"^The pasted sentences cannot be read: the text must .*{reason}"):
+        given.of_text(text)
 
 
 def test_a_public_server_reads_no_files(monkeypatch, tmp_path):

@@ -1,9 +1,9 @@
-"""The link from the step on the first page."""
+"""The link from the step on the first page, and tokens in quotes."""
 
 from urllib.parse import parse_qs, urlsplit
 
 from dashboard.compare.scene import CompareChoices
-from dashboard.markup.text import step_link
+from dashboard.markup.text import quoted, step_link
 
 
 def link(step: int, *mechanisms: str, **others) -> str:
@@ -31,3 +31,7 @@ def test_the_mean_of_heads_is_the_mean_there_too_and_recurrent_models_have_no_he
 
 def test_without_attention_there_is_no_step_to_open():
     assert link(0, "fixed-context") == "<p></p>"
+
+
+def test_a_token_in_quotes_is_shown_as_in_a_picture():
+    assert quoted(["a<b", "", "\u2800", "a<b"]) == "‘a&lt;b’, ‘␣’, ‘U+2800’"
