@@ -142,7 +142,8 @@ def find(name: str) -> Mechanism:
     """The mechanism of this name. ValueError for an unknown one."""
     if name not in ALL:
         problems = "".join(f" ({problem})" for problem in _problems)
-        raise ValueError(f"unknown mechanism {name!r:.80}; choose one of {', '.join(ALL)}{problems}{guess(name, ALL)}")
+        wanted = f"choose one of {', '.join(ALL)}{problems}{guess(name, [*ALL])}"
+        raise ValueError(f"unknown mechanism {name!r:.80}; {wanted}")
     return ALL[name]
 
 
