@@ -15,8 +15,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.choices.options import sentence_numbers
 from dashboard.many import downloads, given, sentences
-from dashboard.shell.problems import SceneError
 from dashboard.pages import PAGES
+from dashboard.shell.problems import SceneError
 
 NUMBERS = sentence_numbers()
 SCRIPT = """import streamlit as st
