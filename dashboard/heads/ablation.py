@@ -2,10 +2,10 @@
 
 import math
 import time
+from collections.abc import Callable
 
 import pandas as pd
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
 from attnviz import ablation, figures, heads, select
 from attnviz.ablation import Effect, Importance
@@ -192,7 +192,8 @@ def show_importance(current: HeadsScene, dark: bool) -> None:
     measured stays when it is stopped, and the next run goes on from there.
 
     A slice at a time: a run of a fragment is not interrupted by a press on one of its own buttons, which waits for its
-    end.
+    end. A run of more than this part of the page measures all that is wanted: run again at once, its controls would
+    lose what they are to show, because Streamlit sends it once.
     """
     st.subheader("How much each head matters", divider="gray")
     source = current.choices.source
@@ -216,7 +217,9 @@ def show_importance(current: HeadsScene, dark: bool) -> None:
     being_measured, wanted = st.session_state.get(_MEASURING, (None, 0))
     wanted = max(len(measured), wanted if being_measured == subject else 0)
     address.also(_WRITTEN, lambda held: _words(wanted, len(every)) if was_asked else None)
-    measuring = len(measured) < wanted
+    if len(measured) < wanted and not address.runs_alone():
+        _measure_all(current, measured, wanted)
+    measuring = len(measured) < wanted and address.runs_alone()
     _measure_controls(subject, len(measured), len(every), measuring)
     if measured:
         _importance_results(current, measured, dark)
@@ -258,22 +261,40 @@ def _measure(subject: tuple[str, str, str], wanted: int) -> None:
 
 def _go_on(current: HeadsScene, measured: list[Importance], wanted: int) -> None:
     """Measure some more heads, then show them."""
+    end = time.monotonic() + _SLICE
+    if _add(current, measured, wanted, lambda: time.monotonic() > end):
+        st.rerun(scope="fragment")
+
+
+def _measure_all(current: HeadsScene, measured: list[Importance], wanted: int) -> None:
+    steps = turns.Steps("Switching heads off", wanted - len(measured), "stop-measuring", _stop)
+
+    def count() -> bool:
+        steps()
+        return False
+
+    _add(current, measured, wanted, count)
+    steps.end()
+
+
+def _stop() -> None:
+    st.session_state[_MEASURING] = None, 0
+
+
+def _add(current: HeadsScene, measured: list[Importance], wanted: int, ends: Callable[[], bool]) -> bool:
+    """Measure heads until `ends` says so, which is asked after each -> could they be measured?"""
     left = current.all_heads[len(measured) : wanted]
     try:
         with turns.long_turn():
-            end = time.monotonic() + _SLICE
             for head in caches.importance(current.choices.source.name, current.input, current.target, left):
                 measured.append(head)
-                if time.monotonic() > end:
+                if ends():
                     break
     except ValueError as error:
-        st.session_state[_MEASURING] = None, 0
+        _stop()
         refuse(error)
-        return
-    try:
-        st.rerun(scope="fragment")
-    except StreamlitAPIException:  # the whole page was run
-        st.rerun()
+        return False
+    return True
 
 
 def _importance_results(current: HeadsScene, measured: list[Importance], dark: bool) -> None:

@@ -137,13 +137,8 @@ def _session_choice(current: HeadsScene) -> tuple[int, int | None, int | None] |
 
 def _head_controls(current: HeadsScene) -> tuple[int, int | None]:
     """The layer and head on show; None for the mean of heads."""
-    session = st.session_state  # what it holds needs no default: Streamlit warns of two
-    address.defaults(layer=current.layers[-1], head=0)
-    default = None if session.get("layer") in current.layers else current.layers[-1]
-    layer = widgets.layer(current.layers, default, wrap=True)
-    count = current.head_count(layer)
-    default = None if session.get("head") in widgets.head_options(count) else 0
-    return layer, widgets.head(count, default, wrap=True)
+    layer = widgets.layer(current.layers, current.layers[-1], wrap=True)
+    return layer, widgets.head(current.head_count(layer), 0, wrap=True)
 
 
 def _row(grid: Grid) -> int | None:

@@ -47,8 +47,8 @@ from dashboard.session import catalogue
 
 # in the session
 _PAGE, _WRITTEN = "page of the address", "address was written"
-_ALSO, _DEFAULTS = "also in the address", "defaults in the address"
-_DRAWN, _STAYING = "drawn at the address", "staying in the address"
+_ALSO = "also in the address"
+_DRAWN, _STAYING, _GONE = "drawn at the address", "staying in the address", "without a control in the address"
 _AT, _LEFT, _REFUSED = "page", "kept", "not drawn"
 # the same question on all pages, as the sentence is; and where it begins
 _TAKEN_ALONG = {"units": "pieces", "special": True, "tables": False}
@@ -72,7 +72,7 @@ def begin() -> None:
         return
     state = context.session_state
     if not context.fragment_ids_this_run:
-        st.session_state.update({_ALSO: {}, _DEFAULTS: {}, _STAYING: {}})
+        st.session_state.update({_ALSO: {}, _STAYING: {}})
     with state.query_params() as params:
         if context.is_history_navigation:
             for key in [key for key in params._bindings_by_param if key in st.session_state]:
@@ -88,12 +88,6 @@ def also(key: str, written: Callable[[dict], str | None], of_picture: bool = Fal
     """Until the page is run anew the address has this parameter too. written : from the others; None for none.
     of_picture : it says what the page draws, and is not of a part of the page alone (see `stay`)."""
     st.session_state.setdefault(_ALSO, {})[key] = written, of_picture
-
-
-def defaults(**values: Any) -> None:
-    """Until the page is run anew these controls are left out of the address where they hold these values: what a page
-    without any says is put into the session, and not into the control, from its second run on."""
-    st.session_state.setdefault(_DEFAULTS, {}).update(values)
 
 
 def drawn() -> None:
@@ -122,9 +116,11 @@ def settle() -> None:
         return
     with context.session_state.query_params() as params:
         added = st.session_state.get(_ALSO, {})
-        held = {key: words for key, words in _held(context, params).items() if key not in added}
+        left = st.session_state.get(_GONE, set()) - params._bindings_by_param.keys() | added.keys()
+        held = {key: words for key, words in _held(context, params).items() if key not in left}
         held |= {key: words for key, (written, _) in added.items() if (words := written(held))}
-        held |= st.session_state.get(_STAYING, {})
+        held |= (staying := st.session_state.get(_STAYING, {}))
+        st.session_state[_GONE] = _untie(context, params, staying)
         held = {key: words for key, words in held.items() if words is not None}
         moved = st.session_state.get(_PAGE) != context.page_script_hash
         differs = held != _plain(_parse_query_string(context.query_string))
@@ -135,23 +131,37 @@ def settle() -> None:
     st.session_state[_PAGE], st.session_state[_WRITTEN] = context.page_script_hash, differs
 
 
+def _untie(context, params, staying: Mapping) -> set[str]:
+    """Untie what the address goes on saying of controls that are not there now -> that. Streamlit would take it out of
+    the address, after all that is done here."""
+    gone = staying.keys() - {key for key, _ in _on_page(context, params)}
+    for binding in [params._bindings_by_param[key] for key in gone & params._bindings_by_param.keys()]:
+        params.unbind_widget(binding.widget_id)
+    return gone
+
+
 def fragment(function: Callable) -> Callable:
     """`st.fragment` whose own runs keep the address too."""
 
     @st.fragment
     @functools.wraps(function)
     def run(*arguments, **named) -> None:
-        context = get_script_run_ctx()
-        here = context and ThreadState.get().fragment_id
-        is_root = bool(here) and here in (context.fragment_ids_this_run or ())
+        alone = runs_alone()
         with catalogue.run():
-            if is_root:
+            if alone:
                 begin()
             function(*arguments, **named)
-            if is_root:
+            if alone:
                 settle()
 
     return run
+
+
+def runs_alone() -> bool:
+    """Is the part of the page that calls this all that is run now?"""
+    context = get_script_run_ctx()
+    here = context and ThreadState.get().fragment_id
+    return bool(here) and here in (context.fragment_ids_this_run or ())
 
 
 def _held(context, params) -> dict[str, str | list[str]]:
@@ -172,10 +182,10 @@ def _of_picture(context, params) -> dict[str, str | list[str]]:
 def _controls(context, params) -> dict[str, str | list[str]]:
     """The values of the controls on the page that are not their defaults. A control that the page no longer has, or has
     not yet, is left out."""
-    state, held, defaults = context.session_state._state, {}, st.session_state.get(_DEFAULTS, {})
+    state, held = context.session_state._state, {}
     for key, control in _on_page(context, params):
         value = state[key]
-        if value != defaults.get(key, control.deserializer(None)):
+        if value != control.deserializer(None):
             held[key] = _written(control.serializer(value), control.value_type)
     return held
 

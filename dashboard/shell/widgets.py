@@ -231,8 +231,8 @@ def tables() -> bool:
     )
 
 
-def layer(layers, default: int | None, **look) -> int:
-    """The layer, counted from 1 on the page and from 0 here. default : None leaves what the session holds."""
+def layer(layers, default: int, **look) -> int:
+    """The layer, counted from 1 on the page and from 0 here."""
     return st.segmented_control(
         "Layer",
         layers,
@@ -245,11 +245,8 @@ def layer(layers, default: int | None, **look) -> int:
     )
 
 
-def head(count: int, default: int | None, **look) -> int | None:
-    """One of `count` heads; None for the mean of heads.
-
-    default : an option of `head_options`; None leaves what the session holds.
-    """
+def head(count: int, default: int, **look) -> int | None:
+    """One of `count` heads; None for the mean of heads. default : an option of `head_options`."""
     return head_of(
         st.segmented_control(
             "Head",

@@ -66,6 +66,8 @@ def test_what_was_stopped_goes_on_from_there_and_a_link_opens_it_as_it_was():
     app = run(measured="5")
     changes = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
     assert "(5 of 12 heads measured so far)" in page(app) and app.query_params["measured"] == "5"
+    # A browser that draws only the last of several runs still marks the layer and the head.
+    assert all(app.button_group(key=key).proto.default for key in ("layer", "head"))
     first = list(changes)
     app.button(key="measure").click().run()
     assert changes[:5] == first and [importance.head for importance in changes] == heads_scene(app).all_heads

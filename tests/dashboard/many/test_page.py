@@ -213,6 +213,16 @@ def test_no_sentences_leave_the_last_result(lines):
     assert app.query_params["lines"] == LINES  # of the result
 
 
+def test_the_address_keeps_what_a_result_was_made_with_when_its_control_has_gone():
+    """Streamlit takes it out when all else is done."""
+    app = run(forced="true")
+    app.button_group(key="from").set_value("named").run()
+    assert "Bahdanau: 12 of 12" in page(app) and app.query_params["forced"] == "true"
+    app.button_group(key="from").set_value("pasted").run()
+    app.text_area(key="lines").set_value("The dog runs.").run()
+    assert "Bahdanau: 1 of 1" in page(app) and "forced" not in app.query_params
+
+
 def test_stop_goes_when_a_run_that_a_link_has_begun_is_finished(monkeypatch):
     monkeypatch.setattr("dashboard.many.running.QUICK", 4)
     app = run(lines=LINES.replace("The", "This"))  # which no other test has measured

@@ -29,9 +29,6 @@ def script() -> None:
     st.pills("names", ["a", "b"], selection_mode="multi", default=["a"], key="names", bind="query-params")
     if not st.session_state.get("without"):
         st.text_input("text", "none", key="text", bind="query-params")
-    usual = 2 if st.session_state["length"] == 9 else 1
-    address.defaults(kind=usual)
-    st.selectbox("kind", range(20), None if "kind" in st.session_state else usual, key="kind", bind="query-params")
     st.button("set", key="set", on_click=lambda: st.session_state.update(step=2, length=5))
     address.settle()
 
@@ -61,13 +58,6 @@ def test_nothing_chosen_is_said_and_a_control_that_has_gone_is_not(app):
     assert query(app) == {"text": "x", "names": "", "last": "text, names"}
     app.session_state["without"] = True
     assert query(app.run()) == {"names": "", "last": "names"}
-
-
-def test_a_default_that_the_page_works_out_is_left_out(app):
-    app.run()
-    assert query(app.run()) == {}
-    app.slider(key="length").set_value(9).run()
-    assert query(app) == {"length": "9", "kind": "1", "last": "length, kind"}
 
 
 def test_what_a_callback_sets_wins_over_the_address_where_a_control_is_new(app):

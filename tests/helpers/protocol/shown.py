@@ -5,7 +5,8 @@ Two pages show the same where these are equal, whatever their addresses are."""
 from playwright.sync_api import Page
 
 # The words are those on the screen. The offer of the tour is made to new visitors only, and what a button says for a
-# moment is no part of the view. The numbers of a picture are one digest of all that Plotly holds of it.
+# moment, or a picture beside the pointer, is no part of the view. The numbers of a picture are one digest of all that
+# Plotly holds of it.
 _SHOWN = r"""() => {
   const seen = (selector) => [...document.querySelectorAll(selector)].filter((part) => part.offsetParent);
   const words = (part, selector) => [...part.querySelectorAll(selector)].map(({ innerText }) => innerText);
@@ -23,6 +24,7 @@ _SHOWN = r"""() => {
     if (inputs.length || chosen.length || written.length) controls[key] = [inputs, chosen, written];
   }
   const passing = words(document, ".st-key-tour_offer, .tip, .save"), main = seen("[data-testid=stMain]")[0];
+  const pointed = [...document.querySelectorAll(".hoverlayer text")].map(({ textContent }) => textContent.trim());
   const text = passing.reduce((all, part) => all.replace(part, ""), main?.innerText ?? "");
   const charts = seen(".plot").filter((chart) => !chart.hidden && chart._fullData);
   return {
@@ -30,7 +32,7 @@ _SHOWN = r"""() => {
     sentence: document.querySelector(".st-key-text :is(input, textarea)")?.value ?? null, controls,
     translations: seen(".said").map(({ innerText }) => innerText),
     charts: charts.map(({ meta, _fullData }) => [meta?.label, digest(JSON.stringify(_fullData.map(data), plain))]),
-    words: text.split(/\s*\n\s*/).filter((line) => line && line !== "Copy link" && line !== "Link copied"),
+    words: text.split(/\s*\n\s*/).filter((line) => line && !["Copy link", "Link copied", ...pointed].includes(line)),
   };
 }"""
 
