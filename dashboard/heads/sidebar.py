@@ -142,7 +142,7 @@ def _saved() -> Source:
 def _reading() -> uploads.Reading:
     """What a person says of arrays; the names are those of `attnviz.from_arrays`, which errors use."""
     tokens = st.text_input(
-        "Tokens",
+        "Tokens of the arrays",
         key="array_tokens",
         placeholder="as in the file",
         help='Of the source, with spaces between them, or a JSON list: ["New York", "is"]. Empty: those of the file.',
