@@ -1,7 +1,9 @@
 """The scale of a model's confidence, fitted on validation, and how well it tells poor translations from good ones."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +16,10 @@ WORST = 0.1  # the share of validation that `worst_tenth` looks at
 BEST = 0.05  # the share of the better half that may be called unusual
 SURE = 0.01  # the share of the better half that may be called outside
 UNREAD = 0.004  # the share of the better half that may be called unusual for a word that no row reads
-UNSAID = 0.01  # the share of the better half that may be called unusual for words left out or made up
 FLAGGED = 0.6  # the share of the worst tenth that should be called unusual or outside
+# The share of the better half that may be called unusual for words left out or made up: the largest with which FLAGGED
+# is reached, because what they use of BEST the risk cannot; where none reaches it, the first.
+UNSAID = (0.01, 0.0075, 0.005)
 FOLDS, BINS = 10, 10
 PENALTY = 1.0  # on squared weights of standardised features
 
@@ -59,11 +63,11 @@ def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) ->
     poor = quality <= np.quantile(quality, POOR)
     risks = _cross_validated(features, poor, np.random.default_rng(seed))
     best, worst = quality >= np.median(quality), quality <= np.quantile(quality, WORST)
-    unread, unsaid = _least_read(signs, best), _most_surprising(signs, best)
-    ruled_outside = np.array([outside_by_rule(each) for each in signs])
-    ruled = ruled_outside | np.array([unusual_by_rule(each, unread, unsaid) for each in signs])
-    unusual, outside = _threshold(risks, ruled, best, BEST), _threshold(risks, ruled_outside, best, SURE)
-    flagged = ruled | (risks > unusual)
+    unread = _least_read(signs, best)
+    surprises = _surprises(signs, unread)
+    tried = [_flag(surprises, risks, best, share) for share in UNSAID]
+    unsaid, unusual, flagged = next((each for each in tried if each.flagged[worst].mean() >= FLAGGED), tried[0])
+    outside = _threshold(risks, np.array([outside_by_rule(each) for each in signs]), best, SURE)
     weights, intercept = fit(features, poor)
     usual = float(np.median(-features[:, names.index("mean")]))
     return Calibration(
@@ -83,10 +87,27 @@ def _least_read(signs: Sequence[Signs], best: np.ndarray) -> float:
     return unread if unread < 1 else 0.0
 
 
-def _most_surprising(signs: Sequence[Signs], best: np.ndarray) -> float:
-    """The surprise (nats) above which UNSAID of the better half lies, what a rule finds otherwise left out."""
-    surprises = np.array([0.0 if unusual_by_rule(each, 0.0, 0.0) else each.surprise for each in signs])
-    return float(np.quantile(surprises[best], 1 - UNSAID, method="higher"))
+class _Flags(NamedTuple):
+    """unsaid, unusual : as of a Scale. flagged : (N,) bool, is a sentence called unusual or outside?"""
+
+    unsaid: float
+    unusual: float
+    flagged: np.ndarray
+
+
+def _surprises(signs: Sequence[Signs], unread: float) -> np.ndarray:
+    """The surprise (nats) of each sentence, infinite where a rule finds something else: (N,)."""
+    return np.array(
+        [math.inf if outside_by_rule(each) or unusual_by_rule(each, unread, 0.0) else each.surprise for each in signs]
+    )
+
+
+def _flag(surprises: np.ndarray, risks: np.ndarray, best: np.ndarray, share: float) -> _Flags:
+    """What is flagged where that share of the better half may be called unusual for its surprise."""
+    unsaid = float(np.quantile(np.where(np.isinf(surprises), 0.0, surprises)[best], 1 - share, method="higher"))
+    ruled = np.isinf(surprises) | ((unsaid > 0) & (surprises > unsaid))
+    unusual = _threshold(risks, ruled, best, BEST)
+    return _Flags(unsaid, unusual, ruled | (risks > unusual))
 
 
 def _threshold(risks: np.ndarray, ruled: np.ndarray, best: np.ndarray, share: float) -> float:

@@ -148,11 +148,12 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
     ]
     if (more := len(signs.new) - SHOWN) > 0:
         reasons.append(f"{more} more {'word is' if more == 1 else 'words are'} in no training sentence either.")
+    reasons += [f"“{word}” stands in the translation as in the source: untranslated." for word in signs.copied[:SHOWN]]
     reasons += [
         f"“{text}” in the translation is in no training sentence of that language."
         for text, _ in signs.invented[:SHOWN]
     ]
-    invented = {text for text, _ in signs.invented}
+    invented = {*signs.copied, *(text for text, _ in signs.invented)}
     reasons += [
         f"“{word.text}” in the translation was put together from {word.pieces} pieces."
         for word in signs.made[:SHOWN]

@@ -54,6 +54,7 @@ class Signs:
     the source a row of the map reads (alignment.coverage); () without cross-attention. longest : `Trace.longest`.
     unsaid : content words of the source of which the target has no usual translation (lexicon.py).
     rarity : of each content word of the source, ln(1 + number of training sentences that have it).
+    copied : common words of the source that the target has untranslated.
     """
 
     log_probs: tuple[float, ...]
@@ -79,11 +80,13 @@ class Signs:
     longest: int = 0
     rarity: tuple[float, ...] = ()
     unsaid: tuple[Unsaid, ...] = ()
+    copied: tuple[str, ...] = ()
 
     @property
     def surprise(self) -> float:
-        """How unlikely a right translation is to lack so many words and to have so many that are made up (nats)."""
-        return sum(word.surprise for word in self.unsaid) + INVENTED * len(self.invented)
+        """How unlikely a right translation is to lack so many words, and to have so many that are made up or copied
+        (nats)."""
+        return sum(word.surprise for word in self.unsaid) + INVENTED * (len(self.invented) + len(self.copied))
 
     def untranslated(self, least: float) -> tuple[str, ...]:
         """The content words of the source that no row reads as much as `least` (0 to 1)."""
@@ -154,6 +157,7 @@ def _between(
         lost_names=_lost_names(trace, known_words) if task.copies_names else (),
         repeated=between.repeated(trace.text, trace.translation, task.target),
         invented=_invented(trace, target_words) if target_words else (),
+        copied=_copied(trace, known_words, target_words) if target_words else (),
         covered=alignment.coverage(whole) if whole and task.source in languages() else (),
         longest=trace.longest,
         unsaid=lexicon.unsaid(trace.text, trace.translation, task.source, task.target) if lexicon else (),
@@ -174,8 +178,7 @@ def _invented(trace: Trace | TraceStatistics, target_words: TrainingWords) -> tu
     """Words of the translation that no training sentence has; not those of the source, nor compounds of two words."""
     source, result = trace.text.lower(), []
     for word in training_words.target_words(trace):
-        new = len(word.text) > 1 and word.text.lower() not in source and not target_words.has(word.text)
-        if new and not _NO_SPACES.search(word.text):
+        if _is_new(word, target_words) and word.text.lower() not in source:
             places = [
                 place
                 for place, token in enumerate(trace.target)
@@ -183,6 +186,18 @@ def _invented(trace: Trace | TraceStatistics, target_words: TrainingWords) -> tu
             ]
             result.append((word.text, float(np.mean([trace.log_probs[place] for place in places]))))
     return tuple(result)
+
+
+def _is_new(word: Word, target_words: TrainingWords) -> bool:
+    return len(word.text) > 1 and not target_words.has(word.text) and not _NO_SPACES.search(word.text)
+
+
+def _copied(trace: Trace | TraceStatistics, known_words: TrainingWords, target_words: TrainingWords) -> tuple[str, ...]:
+    """Words of the source in the translation that training has on the side of the source only, in small letters: no
+    names."""
+    common = {word.text for word in training_words.words(trace) if word.text.islower() and known_words.count(word.text)}
+    words = training_words.target_words(trace)
+    return tuple(dict.fromkeys(word.text for word in words if word.text in common and _is_new(word, target_words)))
 
 
 # The numbers that a scale may weigh (scale.py), from the signs of one translation.

@@ -14,7 +14,7 @@ from attnviz.confidence import Judge, Judgement
 from attnviz.data.sentences import notices as read_otherwise
 from attnviz.figures import labels
 from attnviz.figures.wording import row_name
-from attnviz.reading import blurred
+from attnviz.reading import blurred, sharp
 from attnviz.select import Grid
 from attnviz.stats import measure_grid
 from attnviz.trace import Hypothesis, Trace
@@ -131,7 +131,7 @@ def untranslated(column: Column, judge: Judge | None) -> str:
     listed = ", ".join(f"<i>{escape(word)}</i>" for word in dict.fromkeys(words))
     return (
         f'<p class="small placed">No row of {escape(column.title)} reads {listed}: part of the source is probably '
-        f"untranslated. (The largest weight is below {judge.scale.unread:.2f}.)</p>"
+        f"untranslated. (The largest weight is below {math.ceil(100 * judge.scale.unread) / 100:.2f}.)</p>"
     )
 
 
@@ -270,15 +270,15 @@ def percentile(trace: Trace, grid: Grid) -> str:
     return (
         f'<p class="small placed">Sharper than <b>{100 * share:.0f}%</b> of the {measured.sentences:,} test sentences '
         f"of this model: normalised entropy {entropy:.2f}{_how_measured(trace, grid, entropy)}, in the median of the "
-        f"test set {_median(measured):.2f}.{_although_blurred(grid, share)}</p>"
+        f"test set {_median(measured):.2f}.{_although(grid, share)}</p>"
     )
 
 
-def _although_blurred(grid: Grid, share: float) -> str:
-    """Why a map that the line above calls blurred is sharper than most; "" for any other."""
-    if share <= 0.5 or blurred(grid) is None:
-        return ""
-    return " “Blurred” compares the map with uniform attention; this percentage, with other sentences of this model."
+def _although(grid: Grid, share: float) -> str:
+    """Why a map that the line above calls blurred is sharper than most, or one that it calls sharp is not; else ""."""
+    word = "Blurred" if share > 0.5 and blurred(grid) else "Sharp" if share < 0.5 and sharp(grid) else ""
+    against = "compares the map with uniform attention" if word == "Blurred" else "is about this map alone"
+    return word and f" “{word}” {against}; this percentage compares it with other sentences of this model."
 
 
 def _how_measured(trace: Trace, grid: Grid, entropy: float) -> str:

@@ -51,6 +51,19 @@ def test_words_left_out_are_flagged_of_a_small_share_of_the_better_half():
     assert sum(each.surprise > result.scale.unsaid for each in best) in (2, 3, 4) and 0 < result.best_half <= 0.05
 
 
+def test_fewer_words_left_out_are_flagged_where_they_would_leave_nothing_to_the_risk():
+    """Texts that were cut off use 27 of the 30 of the better half that may be flagged."""
+    read, scores = made(1200)
+    order = np.argsort(scores)
+    for place in order[-27:]:
+        read[place] = replace(read[place], complete=False)
+    for number, place in enumerate(order[600:640]):
+        read[place] = replace(read[place], unsaid=(Unsaid("dog", ("chien",), 1 + number / 10),))
+    result = calibrate(read, scores)
+    assert result.worst_tenth > 0.9 and 27 / 600 <= result.best_half <= 0.05
+    assert sum(read[place].surprise > result.scale.unsaid for place in order[600:640]) in (1, 2, 3)
+
+
 def test_fit_by_hand():
     """Two groups with shares of 1/4 and 3/4: with little penalty the log-odds are those of the shares."""
     features, poor = (

@@ -101,6 +101,14 @@ def test_what_the_two_sides_do_not_share():
     assert doubts.rarity == (pytest.approx(math.log(10)), 0, 0) and doubts.covered == ()
 
 
+def test_a_common_word_that_is_copied_counts_as_made_up_but_no_name():
+    source, target = TrainingWords({"the": 9, "clocks": 4, "paris": 2}, 9), TrainingWords({"les": 9}, 9)
+    text = ["The", " clocks", " of", " Paris", " and", " kvass"]  # kvass is new on both sides: it may be its name
+    doubts = signs(trace(text, ["Les", " clocks", " Paris", " kvass"], (-0.1,) * 4), source, (), target)
+    assert doubts.copied == ("clocks",) and doubts.invented == () and doubts.surprise == 2.5
+    assert "“clocks” stands in the translation as in the source: untranslated." in judgement(doubts, SCALE).reasons
+
+
 def test_reasons_name_what_differs():
     seen = replace(SURE, changed=("10", "²", "102"), lost_units=("km",), lost_names=("Nkechi",), repeated="der flagge")
     seen = replace(seen, longest=4, covered=(Covered("repair", 0.01), Covered("dog", 0.9)))

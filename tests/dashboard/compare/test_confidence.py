@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import judged
+import numpy as np
 import pandas as pd
 import pytest
 from client import chart_cells
@@ -118,6 +119,17 @@ def test_words_that_no_row_reads_are_named(root):
     named = "No row of Bahdanau reads <i>b</i>, <i>dog</i>, <i>running</i>"
     assert f"{named}: part of the source is probably untranslated." in words
     assert captions.untranslated(column, judge(0.1)) == "" == captions.untranslated(column, None)
+
+
+def test_no_weight_is_said_to_be_below_0(root):
+    """The thresholds of some models are that small."""
+    made = loading.load(judged.NAME, root).trace("The dog is running.")
+    (attention,) = made.maps
+    on_eos = np.eye(1, attention.weights.shape[2], attention.weights.shape[2] - 1, dtype=np.float32)
+    made = replace(made, maps=(replace(attention, weights=np.broadcast_to(on_eos, attention.weights.shape)),))
+    tiny = replace(judge(0.1), scale=confidence.Scale(0.0, {}, 0.1, 1.0, -0.5, unread=2e-8))
+    words = captions.untranslated(SimpleNamespace(trace=made, title="Luong dot"), tiny)
+    assert "reads <i>dog</i>, <i>running</i>" in words and "below 0.01" in words
 
 
 def test_how_a_text_is_read_stands_above_the_maps(tmp_path, monkeypatch):

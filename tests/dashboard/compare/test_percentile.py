@@ -117,9 +117,10 @@ def test_a_reference_of_other_weights_or_a_damaged_one_is_ignored(models):
         path.write_text(good)
 
 
-def test_blurred_and_sharper_than_most_is_explained():
+def test_a_percentage_that_seems_to_contradict_the_line_above_is_explained():
     grid = scene(shown(show=["Bahdanau"])).columns[0].grid
     uniform = replace(grid, weights=np.full(grid.weights.shape, 1 / grid.weights.shape[1]))
     sharp = replace(grid, weights=np.eye(*grid.weights.shape)[np.zeros(len(grid.weights), dtype=int)])
-    assert "compares the map with uniform attention" in captions._although_blurred(uniform, 0.97)
-    assert captions._although_blurred(uniform, 0.4) == captions._although_blurred(sharp, 0.97) == ""
+    assert "“Blurred” compares the map with uniform attention" in captions._although(uniform, 0.97)
+    assert "“Sharp” is about this map alone" in captions._although(sharp, 0.26)
+    assert captions._although(uniform, 0.4) == captions._although(sharp, 0.97) == ""
