@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from argparse import Namespace
+from typing import Any
 
 from attnviz import mechanisms
 from attnviz.cli import COMMANDS, PROGRAM, RESUMABLE, corpus, one_line, parser
@@ -21,7 +22,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command -> exit status: 0; 1 when a check finds a fault; 2 after an error; 130 when interrupted; 141 when
     nobody reads the output."""
     words = sys.argv[1:] if arguments is None else arguments
-    for stream in (sys.stdout, sys.stderr):
+    streams: tuple[Any, ...] = sys.stdout, sys.stderr
+    for stream in streams:
         if stream is not None:  # it is None where it was closed: then nothing is written
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its code
     args = parser(words).parse_args(words)
@@ -49,8 +51,9 @@ def _show_what_a_terminal_would_obey() -> None:
     if sys.stdout is not None and sys.stdout.isatty():
         from attnviz.trace.visible import escaped
 
-        write = type(sys.stdout).write
-        sys.stdout.write = lambda text: write(sys.stdout, escaped(text))
+        output: Any = sys.stdout
+        write = type(output).write
+        output.write = lambda text: write(output, escaped(text))
 
 
 def _flush() -> None:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from attnviz import mechanisms
 from attnviz.arguments import brief, checked
 from attnviz.heads import Head
-from attnviz.models.huggingface.single_stack import Prediction
+from attnviz.models.huggingface.single_stack import Prediction, SingleStackModel
 from attnviz.models.model import Model, TextError
 from attnviz.networks.projections import Projection
 from attnviz.trace import Trace
@@ -103,8 +103,9 @@ class Effect:
         """Natural log-probability of the output, or of the predicted tokens, with all heads and without some; or
         None."""
         if any(self.predictions):
-            return tuple(sum(prediction.log_prob for prediction in side) for side in self.predictions)
-        return (self.before.log_prob, self.after.log_prob) if self.before.log_probs else None
+            before, after = (sum(prediction.log_prob for prediction in side) for side in self.predictions)
+            return before, after
+        return (sum(self.before.log_probs), sum(self.after.log_probs)) if self.before.log_probs else None
 
     @property
     def change(self) -> float | None:
@@ -121,7 +122,7 @@ def effect(model: Model, off: Sequence[Head], text: str, target: str | None = No
     changed, before = switch_off(model, off), model.trace(text, target)
     if not before.target:
         after = changed.trace(text)
-        return Effect(tuple(off), before, after, after, (model.predictions(text), changed.predictions(text)))
+        return Effect(tuple(off), before, after, after, (_predictions(model, text), _predictions(changed, text)))
     if target is None:
         target = _output(before)
         if target is None:  # a model that writes on: the text is the output
@@ -129,6 +130,10 @@ def effect(model: Model, off: Sequence[Head], text: str, target: str | None = No
             return Effect(tuple(off), before, after, after)
         before = model.trace(text, target)
     return Effect(tuple(off), before, changed.trace(text, target), changed.trace(text))
+
+
+def _predictions(model: Model, text: str) -> tuple[Prediction, ...]:
+    return model.predictions(text) if isinstance(model, SingleStackModel) else ()
 
 
 class Importance(NamedTuple):

@@ -12,10 +12,10 @@ import os
 import sys
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, ClassVar, Union
 
 SHOWN = 80  # characters of a value in an error
 FEW = 4  # entries of a list that `brief` writes out
@@ -62,6 +62,8 @@ def checked(function: Callable) -> Callable:
 class Checked:
     """The base of a dataclass whose fields are checked as arguments are. Its `__post_init__` is to be called."""
 
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
     def __post_init__(self):
         hints = typing.get_type_hints(type(self))
         for field in fields(self):
@@ -71,7 +73,7 @@ class Checked:
 def check(name: str, value: Any, hint: Any) -> None:
     """ValueError unless the value is of the type `hint`."""
     if not _is(value, hint):
-        large = isinstance(value, numbers.Integral) and abs(value) >= LARGEST
+        large = isinstance(value, numbers.Integral) and abs(int(value)) >= LARGEST
         raise ValueError(f"{name} must be {_in_words(hint)}; got {shown(value)}{', which is too large' * large}")
 
 
@@ -148,7 +150,8 @@ def _fits(text: str) -> bool:
 
 
 def _is(value: Any, hint: Any) -> bool:
-    if hint is Any or (type(value) is hint and _is_enough(hint)):  # often, and ten times as fast
+    kind: Any = type(value)
+    if hint is Any or (kind is hint and _is_enough(kind)):  # often, and ten times as fast
         return True
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
@@ -173,7 +176,7 @@ def _is_list(value: Any, origin: Any, inner: tuple) -> bool:
         return False
     if origin in (Sequence, list, tuple) and not hasattr(value, "__getitem__"):  # a set has no order
         return False
-    if not hasattr(value, "__len__"):  # an iterator, of which nothing is known before it is used
+    if not isinstance(value, Sized):  # an iterator, of which nothing is known before it is used
         return origin is Iterable
     if origin is tuple and inner[1:] != (Ellipsis,):
         return len(value) == len(inner) and all(map(_is, value, inner))
@@ -184,9 +187,9 @@ def _is_of(value: Any, kind: Any) -> bool:
     if kind is bool:
         return isinstance(value, bool) or type(value).__name__ == "bool_" or type(value).__module__ == "numpy.bool"
     if kind is int:
-        return isinstance(value, numbers.Integral) and not isinstance(value, bool) and abs(value) < LARGEST
+        return isinstance(value, numbers.Integral) and not isinstance(value, bool) and abs(int(value)) < LARGEST
     if kind is float:
-        too_large = isinstance(value, numbers.Integral) and abs(value) > sys.float_info.max
+        too_large = isinstance(value, numbers.Integral) and abs(int(value)) > sys.float_info.max
         return isinstance(value, numbers.Real) and not isinstance(value, bool) and not too_large
     if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
         return _is_array(value)

@@ -43,6 +43,14 @@ def load_checkpoint(name: str, root: Path | None = None, threads: int | None = N
     return class_of(name, root).load(name, root)
 
 
+def load_translator(name: str, root: Path | None = None) -> Translator:
+    """`load_checkpoint` of a model that translates. Raises checkpoints.CheckpointError, for another model too."""
+    model = load_checkpoint(name, root)
+    if not isinstance(model, Translator):
+        raise checkpoints.CheckpointError(f"{name} must be a model that translates")
+    return model
+
+
 def class_of(name: str, root: Path | None = None) -> type[Trained]:
     """The class that loads the checkpoint `name` below `root`. Raises checkpoints.CheckpointError."""
     if os.path.isfile(Path(name) / CONFIG) and name not in checkpoints.names(root):

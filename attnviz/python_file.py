@@ -19,6 +19,8 @@ def run(path: Path) -> ModuleType:
     if path.suffix != ".py" or not path.is_file():
         raise ValueError(f"there is no Python file {path}; name it as FILE.py:NAME")
     spec = importlib.util.spec_from_file_location(f"attnviz_own_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"there is no Python file {path}; name it as FILE.py:NAME")
     module, folder = importlib.util.module_from_spec(spec), str(path.resolve().parent)
     sys.path.insert(0, folder)
     sys.modules[spec.name] = module  # dataclasses look their module up

@@ -35,11 +35,11 @@ class Grid:
     weights: np.ndarray
     removed: np.ndarray
     visible: np.ndarray
-    sides: tuple[str, str] | None = None
+    sides: tuple[str, str] = ("", "")
     sink: bool = False
 
     def __post_init__(self):
-        object.__setattr__(self, "sides", self.sides or SIDES[self.kind])
+        object.__setattr__(self, "sides", self.sides if self.sides and any(self.sides) else SIDES[self.kind])
         shape = (len(self.queries), len(self.keys))
         for name, wanted in (("weights", shape), ("visible", shape), ("removed", shape[:1])):
             array = np.array(getattr(self, name), dtype=bool if name == "visible" else np.float32)

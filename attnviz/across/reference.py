@@ -7,6 +7,7 @@ in random order. Both are forced to write the trained model's translation, so th
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def from_dict(content) -> Reference:
     """What `to_dict` gave -> the reference. Raises ValueError for anything else."""
     if not isinstance(content, dict):
         raise ValueError(f"a reference must be a JSON object; got {type(content).__name__}")
-    words = {name: content.get(name) for name in ("test", "weights_sha256")}
+    words: dict[str, Any] = {name: content.get(name) for name in ("test", "weights_sha256")}
     if not all(isinstance(word, str) for word in words.values()):
         raise ValueError("test and weights_sha256 of a reference must be strings")
     sentences = content.get("sentences")

@@ -150,4 +150,5 @@ def _means(values: np.ndarray, generator: np.random.Generator, resamples: int) -
 
 def _interval(means: np.ndarray) -> tuple[float, float]:
     outside = (1 - LEVEL) / 2
-    return tuple(float(end) for end in np.quantile(means, [outside, 1 - outside]))
+    low, high = np.quantile(means, [outside, 1 - outside])
+    return float(low), float(high)

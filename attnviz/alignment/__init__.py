@@ -51,7 +51,8 @@ def on_words(trace: Trace, pair: LinkedPair, shift: int = 0) -> dict[HeadOrMean,
             f"got the {trace.level} of {trace.text!r:.80} and {trace.translation!r:.80}"
         )
     layers = {m.layer: _shifted(m.weights, shift) for m in trace.maps if m.kind == "cross"}
-    heads = {(layer, head): weights for layer, stack in layers.items() for head, weights in enumerate(stack)}
+    heads: dict[tuple[int | None, int | None], np.ndarray] = {}
+    heads |= {(layer, head): weights for layer, stack in layers.items() for head, weights in enumerate(stack)}
     if len(heads) > 1:
         heads |= {(layer, None): stack.mean(0) for layer, stack in layers.items()}
         heads[None, None] = np.concatenate(list(layers.values())).mean(0)

@@ -6,6 +6,7 @@ The others begin at the intersection and grow: Koehn et al. 2005, "Edinburgh Sys
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -175,7 +176,9 @@ def report(
     for pair, sides in zip(pairs, both(translator, reverse, pairs, rule, shift, head), strict=True):
         if errors := [side for side in sides if isinstance(side, ValueError)]:
             raise ValueError(f"the pair {pair.source[:60]!r}, {pair.target[:60]!r}: {errors[0]}")
-        results = dict(zip(("forward", "backward"), sides)) | {method: joined(*sides, method) for method in methods}
+        forward, backward = sides
+        results: dict[str, Any] = {"forward": forward, "backward": backward}
+        results |= {method: joined(forward, backward, method) for method in methods}
         for name, result in results.items():
             counted = alignment.count(result.links, pair)
             totals[name] = totals[name] + counted if name in totals else counted

@@ -155,7 +155,7 @@ def _export(args: Namespace, model, reverse, pairs: Sequence, rule: Callable) ->
 
     if reverse:
         both = symmetry.both(model, reverse, pairs, rule, args.shift, args.head)
-        results = (symmetry.joined(*sides, args.method or symmetry.GROW) for sides in both)
+        results = (symmetry.joined(a, b, args.method or symmetry.GROW) for a, b in both)
     else:
         results = symmetry.aligned(model, pairs, rule, args.shift, args.head)
     for pair, result in zip(pairs, results, strict=True):

@@ -9,6 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from attnviz.data.tasks import TASKS
 from attnviz.models import checkpoint_files
@@ -145,7 +146,7 @@ def open_model(args: Namespace, huggingface: bool = False):
     root = given_root(args)
     if args.model not in checkpoint_files.names(root) and not (Path(args.model) / CONFIG).is_file():
         raise checkpoint_files.missing(args.model, root)
-    model = loading.load(args.model, root, args.threads)
+    model: Any = loading.load(args.model, root, args.threads)  # a checkpoint, which has a card
     if state := checkpoint_files.unfinished(model.card):
         print(f"{args.model} is {state}; the same `train` command continues it", file=sys.stderr)
     return model

@@ -56,7 +56,7 @@ def run(args: Namespace) -> None:
     from attnviz.models import machine
 
     out = Path(args.out) if args.out else arguments.TRAINED / "studies"
-    corpus = data and corpora.load("en-fr", data)
+    corpus = None if data is None else corpora.load("en-fr", data)
     config = studies.StudyConfig(root, out, corpus, args.seeds, sentences=args.sentences, data=data)
     machine.use_threads(args.threads or machine.THREADS)
     studies.run(args.name, config)

@@ -9,7 +9,7 @@ from attnviz.mechanisms import ALL
 from attnviz.trace import Trace
 
 
-def table(rows: list[tuple[str, ...]], sides: str) -> str:
+def table(rows: Sequence[tuple[str, ...]], sides: str) -> str:
     """Aligned columns, `<` left or `>` right, by the width that each text takes in a terminal."""
     widths = [max(map(width, column)) for column in zip(*rows)]
     lines = []
@@ -68,7 +68,7 @@ def _label(trace: Trace) -> str:
     tokens = [("token", "share in the label"), *((plain(t.text), f"{w:.2f}") for t, w in zip(trace.source, pooling))]
     rows = [row + more for row, more in zip(tokens, _most_attended(trace, "encoder"))]
     return (
-        f"label: {trace.translation}\nprobability: {math.exp(trace.log_prob):.3f}\n"
+        f"label: {trace.translation}\nprobability: {math.exp(sum(trace.log_probs)):.3f}\n"
         f"attention: encoder, {_which(trace, 'encoder')}\n\n{table(rows, '<><>')}"
     )
 

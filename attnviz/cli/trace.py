@@ -174,7 +174,7 @@ def _picture(model, trace, args: Namespace) -> bytes:
     style = printed.Style(args.size or "page", args.font, args.dark)
     if args.beside is not None:
         pair = _pair(model, trace, args)
-        sheet = _difference(*pair, style) if args.draw == "difference" else _statistics(pair, style)
+        sheet = _difference(pair[0], pair[1], style) if args.draw == "difference" else _statistics(pair, style)
     elif args.draw == "statistics":
         sheet = _statistics([trace], style)
     elif args.draw == "bars":

@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from attnviz import mechanisms, storage
 from attnviz.arguments import guess
@@ -40,7 +41,7 @@ def read_settings(args: Namespace) -> dict:
     _check_folders(args)
     given = {name: getattr(args, name) for name in ("epochs", "batch_tokens", "seed")}
     given = {name: value for name, value in given.items() if value is not None}
-    recipe = recipes.DISTILLATION if args.teacher and tasks.find(args.pair).classifies else {}
+    recipe: dict[str, Any] = recipes.DISTILLATION if args.teacher and tasks.find(args.pair).classifies else {}
     return recipe | settings | given | {"options": recipe.get("options", {}) | options}
 
 

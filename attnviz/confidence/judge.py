@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -159,7 +160,7 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
         for word in signs.made[:SHOWN]
         if word.text not in invented
     ]
-    if signs.other and signs.agreement < DIFFERENT:
+    if signs.other and signs.agreement is not None and signs.agreement < DIFFERENT:
         reasons.append(
             "Translations that models of this pair drew at random differ much from this one, for example "
             f"“{signs.other}”."
@@ -272,7 +273,7 @@ def _words(path: Path, kind: type = TrainingWords):
 
 
 @lru_cache(maxsize=12)
-def _words_at(path: Path, stamp: tuple, kind: type):
+def _words_at(path: Path, stamp: tuple, kind: Any):
     return kind.load(path)
 
 
@@ -296,7 +297,7 @@ def _has(name: str, root: Path, sha256: object) -> bool:
     return (root / name / WEIGHTS).is_file() and checkpoint_files.fingerprint(name, root) == sha256
 
 
-def read_scale(content: object) -> Scale | None:
+def read_scale(content: Any) -> Scale | None:
     """The scale on a card; None if the card has no valid scale."""
     try:
         weights = {str(name): float(weight) for name, weight in content["weights"].items()}

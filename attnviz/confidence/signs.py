@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -201,7 +202,7 @@ def _copied(trace: Trace | TraceStatistics, known_words: TrainingWords, target_w
 
 
 # The numbers that a scale may weigh (scale.py), from the signs of one translation.
-FEATURES: dict[str, Callable[[Signs], float | None]] = {
+FEATURES: dict[str, Callable[[Signs], Any]] = {  # to a number; None of "agreement" where no samples were drawn
     "mean": lambda signs: -float(np.mean(signs.log_probs)),
     "spread": lambda signs: float(np.sqrt(np.mean(np.square(signs.log_probs)))),
     "least": lambda signs: -min(signs.log_probs),

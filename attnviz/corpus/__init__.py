@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -95,7 +96,8 @@ def skipped(folder: Path) -> int:
 def too_long(config: CorpusConfig, folder: Path, threads: int = 1) -> int:
     """The rows of a finished run's sentences.parquet whose text has more pieces than nearly all training texts of the
     model (`Trained.longest`). threads : of torch in this process, as of `run`."""
-    limits = {name: loading.load(name, config.root, threads).longest for name in config.models}
+    models: dict[str, Any] = {name: loading.load(name, config.root, threads) for name in config.models}
+    limits = {name: model.longest for name, model in models.items()}
     file, count = parquet.ParquetFile(folder / "sentences.parquet"), 0
     for batch in file.iter_batches(columns=["model", "source_tokens"]):
         rows = zip(batch.column("model").to_pylist(), batch.column("source_tokens").to_pylist())
@@ -118,7 +120,7 @@ def _backend(workers: int, ray: str | None) -> Backend:
 
 def _numbers(config: CorpusConfig, records: int) -> Iterator[tuple[int, int]]:
     """(index of the model, number of the shard) of all shards, in order."""
-    shards = -(-records // config.shard)
+    shards = -(-records // config.size)
     return ((place, number) for place in range(len(config.models)) for number in range(shards))
 
 
@@ -129,7 +131,7 @@ def _is_done(folder: Path, place: int, number: int) -> bool:
 def _finished(config: CorpusConfig, folder: Path, records: int) -> Iterator[Done]:
     for place, number in _numbers(config, records):
         if _is_done(folder, place, number):
-            yield Done(place, number, min(config.shard, records - number * config.shard), [])
+            yield Done(place, number, min(config.size, records - number * config.size), [])
 
 
 def _shards(config: CorpusConfig, folder: Path, sentences: Sentences, models: dict) -> Iterator[Shard]:
@@ -138,7 +140,7 @@ def _shards(config: CorpusConfig, folder: Path, sentences: Sentences, models: di
     models : their files at the beginning. Raises InputChanged."""
     for place, model in enumerate(config.models):
         manifest.check_models(config, models)
-        for number, records in enumerate(sentences.shards(config.shard)):
+        for number, records in enumerate(sentences.shards(config.size)):
             if not _is_done(folder, place, number):
                 yield Shard(model, place, number, records)
 

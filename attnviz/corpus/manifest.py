@@ -49,6 +49,13 @@ class CorpusConfig(Checked):
     root: str | Path | None = None
     shard: int | None = None
 
+    @property
+    def size(self) -> int:
+        """`shard`. ValueError where it is not yet chosen."""
+        if self.shard is None:
+            raise ValueError("shard must be chosen by the size of the file, see `shard_of`")
+        return self.shard
+
     def __post_init__(self):
         super().__post_init__()
         for name in ("input", "root"):
@@ -138,7 +145,10 @@ def _first_problem(path: Path) -> str:
 
 def model_files(config: CorpusConfig) -> dict[str, dict]:
     """What identifies the files of each model. Raises CheckpointError."""
-    return {name: _files_of(name, checkpoint_files.root_of(name, config.root)) for name in config.models}
+    return {
+        name: _files_of(name, checkpoint_files.root_of(name, None if config.root is None else Path(config.root)))
+        for name in config.models
+    }
 
 
 def check_models(config: CorpusConfig, begun: dict[str, dict]) -> None:

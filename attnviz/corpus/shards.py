@@ -124,7 +124,7 @@ class Worker:
 
     def _write(self, shard: Shard, results: dict[int, TraceStatistics], errors: dict[int, str]) -> None:
         if "weights" in self.config.keep:
-            traces = {number: result.trace for number, result in results.items()}
+            traces = {number: result.trace for number, result in results.items() if result.trace is not None}
             _write_traces(self.folder, shard.model, shard.number, traces)
         if "statistics" in self.config.keep:
             self._save(shard, "statistics", _statistics(shard.model, results))
@@ -173,7 +173,7 @@ def _sentences(shard: Shard, results: dict[int, TraceStatistics], errors: dict[i
         if isinstance(record, Record):
             row |= {"id": record.id, "source": record.source.encode("utf-8", "replace").decode()}
         if result := results.get(record.number):
-            if record.linked:
+            if isinstance(record, Record) and record.linked:
                 row["aer"] = _error_rate(result, record.linked)
             row |= {name: getattr(result, name) for name in ("translation", "forced", "complete", "log_prob")}
             row |= {"source_tokens": len(result.source), "target_tokens": len(result.target)}

@@ -42,7 +42,8 @@ def sentences(source: str | Path, target: str | Path) -> dict[int, LinkedPair]:
         if not all(texts):
             empty = target if texts[0] else source
             raise ValueError(f"sentence {number} must have words in both files; got none in {empty}")
-        pairs[number] = LinkedPair(*texts, *map(_spans, texts), frozenset(), frozenset())
+        own, other = map(_spans, texts)
+        pairs[number] = LinkedPair(*texts, own, other, frozenset(), frozenset())
     if not pairs:
         raise ValueError(f"{source} and {target} must hold at least one sentence; got none")
     return pairs

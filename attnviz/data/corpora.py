@@ -21,13 +21,14 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from attnviz import storage
 from attnviz.data import MOST_PIECES, tasks
 from attnviz.data.batching import pieces
 from attnviz.data.readers import DataFolder, Pairs, find_file, unpack
 from attnviz.data.styles import UNSPACED
-from attnviz.data.task import Download, Splits, Task
+from attnviz.data.task import Download, Everyday, Splits, Task
 from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
 
 EVERYDAY = "everyday"  # the name of their part of validation, and of their test
@@ -129,7 +130,8 @@ def length_filter(corpus: Corpus, tokenizer: SubwordTokenizer) -> tuple[Corpus, 
 
     ValueError when no pair of train, or none of val, fits.
     """
-    splits, left_out = {}, []
+    splits: dict[str, Any] = {}
+    left_out = []
     for name in ("train", "val"):
         pairs = getattr(corpus, name)
         fitting = [all(map(_fits, ids)) for ids in pieces(pairs, tokenizer, corpus.labelled)]
@@ -154,7 +156,7 @@ def _fits(ids: list[int]) -> bool:
     return 1 < len(ids) <= MOST_PIECES  # <eos> is one of them
 
 
-def with_everyday(task: Task, own: Splits, data: Path, repeat: int | None = None) -> Splits:
+def with_everyday(task: Task, own: Splits, data: Path | None, repeat: int | None = None) -> Splits:
     """The task's own sentences with everyday ones of Tatoeba. `own` itself when the data folder has no everyday
     sentences.
 
@@ -162,17 +164,18 @@ def with_everyday(task: Task, own: Splits, data: Path, repeat: int | None = None
 
     Raises FileNotFoundError when a folder lacks a file.
     """
+    if task.everyday is None or data is None:
+        return own
     languages = task.source + task.target
     folder, few = DataFolder(data, f"everyday_{languages}"), DataFolder(data, f"tatoeba_{languages}")
     if folder.path.is_dir():
-        return _with_parts(task, own, folder, task.everyday.repeat if repeat is None else repeat)
+        return _with_parts(task.everyday, own, folder, task.everyday.repeat if repeat is None else repeat)
     if not few.path.is_dir():
         return own
     return own._replace(train=own.train + few.tsv("pairs.tsv"), files=own.files | few.files)
 
 
-def _with_parts(task: Task, own: Splits, folder: DataFolder, repeat: int) -> Splits:
-    everyday = task.everyday
+def _with_parts(everyday: Everyday, own: Splits, folder: DataFolder, repeat: int) -> Splits:
     train, val, test = (folder.tsv(f"{split}.tsv") for split in ("train", "val", "test"))
     if everyday.divided:
         divider = WordDivider([target for _, target in own.train])

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -135,7 +135,7 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
         yield content
 
 
-def _unpacked(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
+def _unpacked(file: IO[bytes], name: str) -> AbstractContextManager[Any]:
     """An open file, or what a gzip file holds: one that its first bytes or its name say is one."""
     packed = file.read(2) == b"\x1f\x8b" or name.lower().endswith(".gz")
     file.seek(0)

@@ -117,7 +117,7 @@ def unigram(tokenizer: Tokenizer, texts: list[str], size: int, alphabet: str = "
     """
     byte_pairs(tokenizer, texts, size, alphabet)
     counts = Counter(number for encoding in tokenizer.encode_batch(texts) for number in encoding.ids)
-    pieces = [tokenizer.id_to_token(number) for number in range(tokenizer.get_vocab_size())]
+    pieces = [tokenizer.id_to_token(number) or "" for number in range(tokenizer.get_vocab_size())]
     shares = [math.log(max(counts[number], 0.1) / counts.total()) for number in range(len(pieces))]
     tokenizer.model = models.Unigram(list(zip(pieces, shares)), SPECIALS.index("<unk>"), False)
 

@@ -4,7 +4,6 @@ of it.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnviz import mechanisms
@@ -69,8 +68,8 @@ class Task:
         language).
 
     Data
-    read : data folder -> Splits; None for a pair of which only the name is known. generated : `read` needs no data
-        folder.
+    read : data folder (None if `generated`) -> Splits; None for a pair of which only the name is known. generated :
+        `read` needs no data folder.
     everyday : how everyday sentences are read beside these, where the data folder holds some; None when they are not.
     downloads : the public files of the data folder, where there are any.
     style : how the texts are written, one of styles.STYLES. labels : of a classification task, by their number in the
@@ -101,7 +100,7 @@ class Task:
     title: str
     output: str
 
-    read: Callable[[Path | None], Splits] | None = None
+    read: Callable[[Any], Splits] | None = None
     generated: bool = False
     everyday: Everyday | None = None
     downloads: tuple[Download, ...] = ()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from attnviz.data.language_pairs import EN_DE, EN_FR, EN_JA
 from attnviz.data.readers import DataFolder, Pairs
@@ -171,7 +172,12 @@ def read_shakespeare(data: Path) -> Splits:
     return Splits([(text[:cut], "scenes")], [(text[cut:], "scenes")], {}, folder.files)
 
 
-_WRITER = {"output": "what comes next", "target": "", "writes": True, "validation_metric": "bits_a_character"}
+_WRITER: dict[str, Any] = {
+    "output": "what comes next",
+    "target": "",
+    "writes": True,
+    "validation_metric": "bits_a_character",
+}
 ENGLISH = Task(
     name="en",
     source="en",
@@ -224,7 +230,9 @@ def find(name: str) -> Task:
 def _named(name: str) -> Task:
     source, _, target = name.partition("-")
     read, written = _language(source), _language(target)
-    words = {"ask": f"Your {read} sentence", "hint": f"Type a sentence in {read} and press Enter"} if read else {}
+    words: dict[str, Any] = (
+        {"ask": f"Your {read} sentence", "hint": f"Type a sentence in {read} and press Enter"} if read else {}
+    )
     output = f"{written} text" if written else f"text in “{target}”"
     return Task(name, source, target, f"{read or source} → {written or target}", output, **words)
 

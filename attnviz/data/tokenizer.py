@@ -204,9 +204,13 @@ class SubwordTokenizer:
             return start, start
         return start, end
 
+    def _spelling(self, number: int) -> str:
+        """A piece as the vocabulary has it; "" for a number that it does not have."""
+        return self.backend.id_to_token(number) or ""
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text that pieces spell; specials are left out."""
-        pieces = (self.backend.id_to_token(i) for i in ids if i >= len(SPECIALS))
+        pieces = (self._spelling(i) for i in ids if i >= len(SPECIALS))
         text = "".join(pieces).replace(SPACE, " ").strip()
         return text if self.marked else _UNPRINTED.sub("", text)
 
@@ -218,7 +222,7 @@ class SubwordTokenizer:
     @cached_property
     def within_words(self) -> tuple[int, ...]:
         """The pieces that stand within a word, in a vocabulary that marks where a word begins; () in another."""
-        pieces = [self.backend.id_to_token(number) for number in range(len(SPECIALS), len(self))]
+        pieces = [self._spelling(number) for number in range(len(SPECIALS), len(self))]
         unmarked = [number for number, piece in enumerate(pieces, len(SPECIALS)) if not piece.startswith(SPACE)]
         return tuple(unmarked) if len(unmarked) < len(pieces) else ()
 
@@ -227,7 +231,7 @@ class SubwordTokenizer:
 
         An unknown piece is one character; other specials are left out.
         """
-        pieces = ("\ufffd" if i == UNK else self.backend.id_to_token(i) for i in ids if i >= UNK)
+        pieces = ("\ufffd" if i == UNK else self._spelling(i) for i in ids if i >= UNK)
         text = "".join(pieces)
         return re.sub(rf"(\A|\n){SPACE}", r"\1", text).replace(SPACE, " ")
 
@@ -247,7 +251,7 @@ class SubwordTokenizer:
         text, tokens = self._spell_after(before, ids)
         (end,) = self._words(text, [max(last.end - 1, 0)])
         shift = (last.word or 0) - end  # marks typed in another way may be other words
-        return text, tuple(t if t.special else replace(t, word=t.word + shift) for t in tokens)
+        return text, tuple(t if t.special else replace(t, word=(t.word or 0) + shift) for t in tokens)
 
     def _spell_after(self, text: str, ids: Sequence[int]) -> tuple[str, list[Token]]:
         """The text with what the ids add to it, and their tokens. A line has no space before its first word."""
@@ -256,7 +260,7 @@ class SubwordTokenizer:
             if number < len(SPECIALS):
                 tokens.append(Token(SPECIALS[number], len(text), len(text), special=True))
                 continue
-            piece = self.backend.id_to_token(number)
+            piece = self._spelling(number)
             piece = piece.replace(SPACE, " ") if text and text[-1] != "\n" else piece.lstrip(SPACE)
             start = len(text) + (len(piece) - len(piece.lstrip(" ")) if piece.strip() else 0)
             text += piece
@@ -319,7 +323,7 @@ class SubwordTokenizer:
     def piece(self, number: int) -> str:
         """A piece as a reader sees it."""
         if number not in self._shown:
-            text = self.backend.id_to_token(number).replace(SPACE, " ")
+            text = self._spelling(number).replace(SPACE, " ")
             self._shown[number] = text.strip() or visible.visible(text)
         return self._shown[number]
 

@@ -15,6 +15,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from attnviz import storage
 from attnviz.data import regex_rules, styles
@@ -264,7 +265,7 @@ def _pattern(step: dict) -> bool:
         raise TokenizerError(f"its regular expression {text[:80]!r} is not known to be safe: {error}") from None
 
 
-def _longest_mapping(charsmap: object) -> int:
+def _longest_mapping(charsmap: Any) -> int:
     """The size in bytes of the longest replacement of a character in a compiled table of sentencepiece.
 
     The table is the size of its index (four bytes, little-endian), the index, and the texts, each with a zero byte

@@ -12,7 +12,7 @@ import statistics
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +54,8 @@ def _evaluate_translator(translator: Translator, corpus: corpora.Corpus, progres
     ms_per_sentence : median over 100 sentences of validation, one at a time, greedy.
     """
     training_sources = {source for source, _ in corpus.train}
-    scores = {"val": translation.score(translator, *zip(*corpus.val), progress=progress)}
+    sources, references = zip(*corpus.val)
+    scores = {"val": translation.score(translator, sources, references, progress=progress)}
     for split, pairs in corpus.tests.items():
         for beam, suffix in ((1, ""), (BEAM, f"_beam_{BEAM}")):
             scores[split + suffix] = _score_test(translator, pairs, training_sources, beam, progress)
@@ -148,7 +149,11 @@ def _median_ms(function, sentences: Sequence[str]) -> float:
     return round(statistics.median(times), 2)
 
 
-_EVALUATE = {Translator: _evaluate_translator, Classifier: _evaluate_classifier, Writer: _evaluate_writer}
+_EVALUATE: dict[type[Trained], Callable[..., dict]] = {
+    Translator: _evaluate_translator,
+    Classifier: _evaluate_classifier,
+    Writer: _evaluate_writer,
+}
 
 
 @dataclass(frozen=True)
@@ -219,7 +224,8 @@ def copied(translator: Translator) -> dict:
     cases, result = read_cases(), {}
     for beam in (1, BEAM):
         traces = translator.traces((case.text for case in cases), beam=beam, keep=("statistics",))
-        counts = count_copied(cases, [trace.translation for trace in traces], translator.task.copies_names)
+        outputs = [trace.translation for trace in traces if not isinstance(trace, TextError)]
+        counts = count_copied(cases, outputs, translator.task.copies_names)
         result[f"beam_{beam}"] = {
             "names": counts.names,
             "names_right": counts.names_right,

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD, SubwordTokenizer
 from attnviz.models.writer import Writer
+from attnviz.networks.decoder_only import DecoderOnly
 
 BITS = "bits_a_character"  # chooses the best epoch of a model that writes: the lower, the better
 BATCH = 4096  # tokens read at once
@@ -56,7 +56,7 @@ def windows(ids: Sequence[int], longest: int, stride: int) -> Iterator[Window]:
 
 @torch.inference_mode()
 def surprise(
-    model: nn.Module, tokenizer: SubwordTokenizer, texts: Sequence[str], stride: int | None = None
+    model: DecoderOnly, tokenizer: SubwordTokenizer, texts: Sequence[str], stride: int | None = None
 ) -> Surprise:
     """How much texts surprise a network in evaluation mode.
 
@@ -70,7 +70,8 @@ def surprise(
     while waiting:
         count = max(1, BATCH // len(waiting[-1][1]))
         batch, waiting = waiting[-count:], waiting[:-count]
-        source, target = (pad([window[side] for window in batch]).to(device) for side in (0, 1))
+        source = pad([read for read, _, _ in batch]).to(device)
+        target = pad([predicted for _, predicted, _ in batch]).to(device)
         for row, (_, _, counted) in zip(target, batch):
             row[:counted] = PAD
         logits = model.logits(model.readouts(source)).float()

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnviz.data import MOST_PIECES, batching
 from attnviz.data.tokenizer import EOS, PAD, SubwordTokenizer
 from attnviz.evaluation import metrics
 from attnviz.models.model import TextError
 from attnviz.models.translator import BEAMS, Translator
-from attnviz.networks import decode
+from attnviz.networks import Network, decode
 from attnviz.networks.decode import Unrolled
 from attnviz.progress import bar as progress_bar
 
@@ -112,11 +112,12 @@ class AntiDiagonal:
         }
 
 
-ATTENTION_METRICS = {"antidiagonal": AntiDiagonal}  # those that a task may name in the table of tasks
+# Those that a task may name in the table of tasks.
+ATTENTION_METRICS: dict[str, type[AttentionMetric]] = {"antidiagonal": AntiDiagonal}
 
 
 def translate(
-    model: nn.Module, tokenizer: SubwordTokenizer, sentences: list[str], device: str | torch.device
+    model: Network, tokenizer: SubwordTokenizer, sentences: list[str], device: str | torch.device
 ) -> list[str]:
     """Greedy translations, in batches of similar length."""
     result = [""] * len(sentences)
@@ -171,8 +172,9 @@ def translations(
     started = time.perf_counter()
     ids = translator.tokenizer.batch_ids(list(sources))
     nonempty, seconds = _nonempty(ids), time.perf_counter() - started
-    of_task = (ATTENTION_METRICS[key] for key in translator.task.attention_metrics)
-    attention_metrics = [metric() for metric in (MeanEntropy, *of_task, *also)]
+    of_task = [ATTENTION_METRICS[key] for key in translator.task.attention_metrics]
+    kinds: list[type[AttentionMetric]] = [MeanEntropy, *of_task, *also]
+    attention_metrics = [metric() for metric in kinds]
     result, tokenizer = [""] * len(ids), translator.tokenizer.spaced()
     with progress_bar(total=len(nonempty), desc=translator.name, unit="sentence", disable=not progress) as bar:
         started = time.perf_counter()
@@ -210,12 +212,12 @@ def _nonempty(ids: list[list[int]]) -> list[int]:
     return nonempty
 
 
-def _decoded(model: nn.Module, ids: list[list[int]], indices: list[int], beam: int) -> Decoded:
+def _decoded(model: Network, ids: list[list[int]], indices: list[int], beam: int) -> Decoded:
     device = next(model.parameters()).device
     return _greedy(model, ids, indices, device) if beam == 1 else _beam(model, ids, indices, device, beam)
 
 
-def _greedy(model: nn.Module, ids: list[list[int]], indices: Sequence[int], device: str | torch.device) -> Decoded:
+def _greedy(model: Network, ids: list[list[int]], indices: Sequence[int], device: str | torch.device) -> Decoded:
     if not indices:
         return
     for places in batching.batches([len(ids[i]) for i in indices], BATCH, random.Random(0)):
@@ -227,7 +229,7 @@ def _greedy(model: nn.Module, ids: list[list[int]], indices: Sequence[int], devi
 
 
 def _beam(
-    model: nn.Module, ids: list[list[int]], indices: Sequence[int], device: str | torch.device, width: int
+    model: Network, ids: list[list[int]], indices: Sequence[int], device: str | torch.device, width: int
 ) -> Decoded:
     for i in indices:
         source = torch.tensor([ids[i]], device=device)

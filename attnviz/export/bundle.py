@@ -206,7 +206,7 @@ def _index_figures(names: Sequence[str]) -> str:
     figures = "\n".join(
         _index_figure(stem, [name for name in names if name.rpartition(".")[0] == stem]) for stem in stems
     )
-    return stems and f'<h2>Figures</h2>\n<div class="figures">\n{figures}\n</div>'
+    return f'<h2>Figures</h2>\n<div class="figures">\n{figures}\n</div>' if stems else ""
 
 
 def _index_figure(stem: str, files: Sequence[str]) -> str:

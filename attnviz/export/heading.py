@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -73,7 +74,7 @@ def of_trace(name: str, trace) -> list[str]:
 
 
 def of_statistics(
-    traces: Mapping[str, object], what: str = "Attention by step", references: Mapping = MappingProxyType({})
+    traces: Mapping[str, Any], what: str = "Attention by step", references: Mapping = MappingProxyType({})
 ) -> list[str]:
     """Of statistics of several traces of one sentence, each by its name in the picture. what : they are.
 

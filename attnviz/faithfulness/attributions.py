@@ -29,7 +29,8 @@ class Integrated(NamedTuple):
     values: np.ndarray
     delta: np.ndarray
 
-    __repr__ = brief
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 @checked

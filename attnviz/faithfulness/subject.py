@@ -6,6 +6,7 @@ Letters: N inputs, T target tokens (1 for a label), S source tokens, E embedding
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -66,7 +67,7 @@ class Subject:
         last: dict[int, int] = {}
         for row, step in zip(rows, steps, strict=True):
             last[row] = max(step, last.get(row, 0))
-        order = sorted(last, key=last.get)
+        order = sorted(last, key=last.__getitem__)
         place = {row: number for number, row in enumerate(order)}
         places = torch.tensor([place[row] for row in rows])
         chosen, result = torch.tensor(steps), torch.empty(len(places), dtype=self.vectors.dtype)
@@ -99,7 +100,12 @@ class Subject:
         raise TypeError(f"{type(self).__name__} must say what its model makes of a source")
 
     @staticmethod
-    def effects_together(subjects: Sequence["Subject"], change: Change, rows: int = 1) -> Iterator[StepEffect]:
+    def produced(model: Any, sources: Sequence[Sequence[int]], traces: Sequence[Trace]) -> list[tuple[int, ...]]:
+        """The target of each source."""
+        raise TypeError("a subject must say what its model produces")
+
+    @staticmethod
+    def effects_together(subjects: Sequence[Any], change: Change, rows: int = 1) -> Iterator[StepEffect]:
         """Attention changed at each step alone, as `intervene.effects_together`; the pooling, where there is one step.
         The subjects are of one model, their sources of one length."""
         raise TypeError("a subject must say how its attention is changed")
@@ -113,6 +119,8 @@ class Subject:
 
 class Translated(Subject):
     """A translation."""
+
+    model: Translator
 
     @staticmethod
     def produced(model: Translator, sources: Sequence[Sequence[int]], traces: Sequence[Trace]) -> list[tuple[int, ...]]:
@@ -143,6 +151,8 @@ class Translated(Subject):
 
 class Labelled(Subject):
     """A label."""
+
+    model: Classifier
 
     @staticmethod
     def produced(model: Classifier, sources: Sequence[Sequence[int]], traces: Sequence[Trace]) -> list[tuple[int, ...]]:
@@ -180,12 +190,13 @@ def subjects(model: Translator | Classifier, texts: Sequence[str]) -> list[Subje
     sources = [model.read(trace.text).ids for trace in sound]
     outputs = zip(sound, sources, _kind(model).produced(model, sources, sound))
     made = {id(trace): (source, produced) for trace, source, produced in outputs}
-    return [_subject_or_error(model, trace, *made.get(id(trace), ())) for trace in traces]
+    return [_subject_or_error(model, trace, made.get(id(trace))) for trace in traces]
 
 
-def _subject_or_error(model, trace: Trace | TextError, *ids) -> Subject | TextError:
+def _subject_or_error(model: Translator | Classifier, trace: Any, ids: tuple | None) -> Subject | TextError:
+    """ids : of source and target; None where the trace is a TextError."""
     try:
-        return _subject(model, *ids, trace) if ids else trace
+        return trace if ids is None else _subject(model, ids[0], ids[1], trace)
     except TextError as error:
         return error
 

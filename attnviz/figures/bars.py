@@ -86,7 +86,7 @@ def upper_and_lower(
     )
 
 
-def token_bars(values: Sequence[float], best: int | None, mechanism: str, dark: bool) -> dict:
+def token_bars(values: Sequence[float] | np.ndarray, best: int | None, mechanism: str, dark: bool) -> dict:
     """What bars over tokens have in common: the colour of the mechanism, and the value of the largest one above it."""
     return dict(
         type="bar",

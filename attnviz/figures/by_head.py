@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def extremes(column: str, values: dict[Head, float]) -> str:
     finite = {head: value for head, value in values.items() if not math.isnan(value)}
     if not finite:
         return ""
-    low, high = min(finite, key=finite.get), max(finite, key=finite.get)
+    low, high = min(finite, key=finite.__getitem__), max(finite, key=finite.__getitem__)
     return (
         f"; {statistic_title(column)}: highest in {high.title}, {number(finite[high], '.3g')}, "
         f"lowest in {low.title}, {number(finite[low], '.3g')}"
@@ -72,7 +73,7 @@ def head_cells(
     columns : name -> value of each head; the hover text has all of them. span : the values at the ends of the colour
         scale; off : heads that are switched off, which the hover text says.
     """
-    values = columns[color] if color else {}
+    values: Mapping[Any, float] = columns[color] if color else {}
     z = np.array([[values.get(head, math.nan) for head in row] for row in rows], dtype=np.float32)
     scale, range_ = _scale(z, dark)
     low, high = span or range_
@@ -81,7 +82,7 @@ def head_cells(
         scale, bar = (CLEAR, CLEAR), dict(showscale=False)
     else:
         near, far = (low + share * (high - low) for share in (0.015, 0.985))  # so that no end is cut off
-        texts = [number(low, ".2g"), labels.escape(statistic_title(color)), number(high, ".2g")]
+        texts = [number(low, ".2g"), labels.escape(statistic_title(color or "")), number(high, ".2g")]
         bar = scale_bar([near, (low + high) / 2, far], texts)
     return dict(
         type="heatmap",

@@ -195,7 +195,7 @@ def large(figure: Chart, factor: float, most: float | None = None) -> Chart:
         layout["margin"]["t"] = min(layout["margin"]["t"], _room_above(layout.get("xaxis", {})))
     layout["height"] = round(height + layout["margin"]["t"] + layout["margin"]["b"])
     _fit_names(layout.get("yaxis", {}), height, _LEAST * max(factor, 1))
-    own_values = dict(description=figure.description, dark=figure.dark, name=figure.name)
+    own_values: dict[str, Any] = dict(description=figure.description, dark=figure.dark, name=figure.name)
     large_chart = Chart(values["data"], layout, **own_values, _validate=False)
     for part in (large_chart, large_chart.layout, *large_chart.data):
         part._validate = True

@@ -91,7 +91,10 @@ def score_parts(
     names, values = [name for name, _ in rows], [value if value is None else round(value, 4) for _, value in rows]
     drawn = [value for value in values[1:] if value is not None]
     span, above = _span(drawn), TITLE if title else 0
-    if not span[0] <= rows[0][1] <= span[1]:  # of the size of the score; at its scale no difference could be seen
+    constant = rows[0][1]
+    if (
+        constant is None or not span[0] <= constant <= span[1]
+    ):  # of the size of the score; at its scale no difference could be seen
         names[0] += " (bar cut)"
     height = _ROW * len(rows) + 44 + above
     frame = layout(

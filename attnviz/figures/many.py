@@ -86,7 +86,7 @@ def scatter(
         for name, (x, y) in points.items()
     ]
     count = max((len(x) for x, _ in points.values()), default=0)
-    words = f"{titles[1]} against {titles[0]} of {count} sentences, for {listed(points)}."
+    words = f"{titles[1]} against {titles[0]} of {count} sentences, for {listed(list(points))}."
     frame = layout(dark, _HEIGHT, _MARGIN, None, words) | _axes(*titles, dark) | _legend()
     for axis, values in zip(("xaxis", "yaxis"), zip(*points.values()), strict=False):
         frame[axis] |= _whole_ticks(np.concatenate([_numbers(numbers) for numbers in values]))

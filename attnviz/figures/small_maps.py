@@ -130,7 +130,7 @@ def _cross_out(places: list[tuple[int, int]], rows: Rows, frame: dict, dark: boo
             line=dict(color=colors.text, width=1.5),
         )
     ]
-    names = "; ".join(rows[y][x].title for y, x in places)
+    names = "; ".join(head.title for y, x in places if (head := rows[y][x]) is not None)
     frame["meta"]["description"] += f" Switched off, crossed out: {names}."
 
 

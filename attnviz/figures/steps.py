@@ -7,8 +7,9 @@ of their own, in the order of the legend, so that a print in grey says the same 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ _GAP = 0.075  # between panels, as a share of the width
 _LOWER = 0.7  # of the height of a panel, when they stand below each other
 _BETWEEN = 76  # px between panels that stand below each other, for the steps of one and the title of the next
 PANEL_STATISTICS = ("entropy_nats", "max_weight", "effective_entropy")  # a panel each
-PANELS = tuple(
+PANELS: tuple[tuple[str, str, Callable[[int], float], int], ...] = tuple(
     (name, TITLES[name], uniform, digits)
     for name, uniform, digits in zip(PANEL_STATISTICS, (math.log, lambda keys: 1 / keys, float), (2, 2, 1), strict=True)
 )
@@ -163,7 +164,7 @@ def _panels(
     legend = dict(
         orientation="h", x=0, y=1, xref="paper", yref="container", xanchor="left", yanchor="top", font=dict(size=13)
     )
-    part = dict(annotations=[], shapes=[], showlegend=True, hovermode="x unified", legend=legend)
+    part: dict[str, Any] = dict(annotations=[], shapes=[], showlegend=True, hovermode="x unified", legend=legend)
     for panel, (statistic, name, uniform, _) in enumerate(PANELS):
         axis = "" if panel == 0 else str(panel + 1)
         start, level = panel * (size + _GAP), levels(uniform, keys)

@@ -74,5 +74,5 @@ def kinds(text: str, tokens: Sequence[Token], language: str) -> list[str]:
         if token.word is not None:
             start, end = spans.get(token.word, (token.start, token.end))
             spans[token.word] = [min(start, token.start), max(end, token.end)]
-    of_words = {word: kind(text[start:end], language) for word, (start, end) in spans.items()}
+    of_words: dict[int | None, str] = {word: kind(text[start:end], language) for word, (start, end) in spans.items()}
     return [OTHER if token.special else of_words.get(token.word, OTHER) for token in tokens]

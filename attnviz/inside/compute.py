@@ -7,14 +7,15 @@ weights. Letters: S source tokens, D width of query and keys, W width of a state
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnviz import mechanisms
 from attnviz.arguments import checked
-from attnviz.attention import Attention, MultiHead
+from attnviz.attention import Attention, Local, MultiHead
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, SubwordTokenizer
 from attnviz.inside.values import Parts, Step, Window, softmax
@@ -122,7 +123,7 @@ def _recurrent(network: Recurrent, source: Tensor, inputs: Tensor, asks: str) ->
 
 def _cross(network: Transformer, source: Tensor, inputs: Tensor, layer: int, head: int) -> AttentionInputs:
     """source (1, S), inputs (1, t + 1) from <bos> on -> the last step, in one head of cross-attention."""
-    watched = sharing(network)
+    watched: Transformer = sharing(network)
     attention, queries = watched.decoder[layer].cross, []
     if not isinstance(attention, MultiHead):
         raise ValueError("the step must be of heads of this project; a module of your own shows its weights alone")
@@ -139,15 +140,16 @@ def _cross(network: Transformer, source: Tensor, inputs: Tensor, layer: int, hea
 
 def _pooling(network: SelfAttention, source: Tensor) -> AttentionInputs:
     """source (1, S) -> the one query of the attention that pools a sentence."""
-    watched, seen = sharing(network), []
+    watched: SelfAttention = sharing(network)
+    seen: list[tuple[Tensor, Tensor]] = []
     watched.pooling.key.register_forward_hook(lambda _module, inputs, output: seen.append((inputs[0], output)))
     verdict = watched(source)
     values, prepared = seen[-1]
     return AttentionInputs(watched.pooling, values.new_ones(1), prepared[0], values[0], verdict.logits[0], "always")
 
 
-def sharing(network: nn.Module) -> nn.Module:
-    """A copy that shares all weights with the network: what is hung on it is not on the network."""
+def sharing(network: Any) -> Any:
+    """A copy of a network, of the same class, that shares all weights: what is hung on it is not on the network."""
     shared = {id(tensor): tensor for tensor in [*network.parameters(), *network.buffers()]}
     return copy.deepcopy(network, shared)
 
@@ -208,7 +210,7 @@ def _attended(inputs: AttentionInputs) -> dict:
     """Scores, mask, weights, values, context and window, as the fields of a Step."""
     scores, size = inputs.scores(), len(inputs.values)
     mask, window = np.ones(size, dtype=bool), None
-    if place := inputs.window():
+    if (place := inputs.window()) and isinstance(inputs.attention, Local):
         centre, gaussian, seen = place
         scores, mask = scores + gaussian, seen.numpy()
         window = Window(centre, inputs.attention.reach, gaussian.exp().numpy())

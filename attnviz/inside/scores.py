@@ -41,7 +41,7 @@ def other_scores(opened: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
     """
     query, annotations = torch.from_numpy(opened.query.copy()), torch.from_numpy(opened.values.copy())
     summed = _summed(query, annotations)
-    rows = [
+    rows: list[tuple[str, str | None, str | None, Tensor]] = [
         ("dot", None, None, dot_scores(query[None], summed)[0]),
         ("scaled dot", None, None, scaled_dot_scores(query[None], summed)[0]),
     ]

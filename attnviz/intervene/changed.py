@@ -8,16 +8,18 @@ network itself never changes, also when a change raises.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz.arguments import Checked
 from attnviz.attention import Reweigh
 from attnviz.function_words import CONTENT, FUNCTION
 from attnviz.intervene.changes import Change, Identity, Place
-from attnviz.networks import decode
+from attnviz.networks import DecoderStep, Memory, Network, decode
+from attnviz.networks.transformer import Transformer
 
 OnStep = Callable[[], None]
 Chosen = Callable[[int, Callable[[], Tensor]], bool]  # step, what the unchanged network says there (V,) -> change it?
@@ -42,17 +44,17 @@ class Scope(Checked):
             raise ValueError(f"steps must be places of target tokens, from 0, or None for all; got {self.steps}")
 
 
-def cross_layers(network: nn.Module) -> int:
+def cross_layers(network: Network) -> int:
     """How many layers of cross-attention a translator's network has."""
-    return len(network.decoder) if hasattr(network, "decoder") else int(hasattr(network, "attention"))
+    return len(network.decoder) if isinstance(network, Transformer) else int(hasattr(network, "attention"))
 
 
-def cross_heads(network: nn.Module) -> int:
+def cross_heads(network: Network) -> int:
     """How many heads each of them has."""
-    return network.decoder[0].cross.heads if hasattr(network, "decoder") else 1
+    return network.decoder[0].cross.heads if isinstance(network, Transformer) else 1
 
 
-def check_scope(network: nn.Module, scope: Scope) -> None:
+def check_scope(network: Network, scope: Scope) -> None:
     """ValueError if the network has no attention, or not that layer or head."""
     count = cross_layers(network)
     if not count:
@@ -62,7 +64,7 @@ def check_scope(network: nn.Module, scope: Scope) -> None:
             raise ValueError(f"{name} must be None or from 0 to {most - 1}; got {number}")
 
 
-def reweigh_layers(network: nn.Module, change: Change, scope: Scope, step: int) -> tuple[Reweigh | None, ...]:
+def reweigh_layers(network: Network, change: Change, scope: Scope, step: int) -> tuple[Reweigh, ...]:
     """The argument `reweigh` of a network's `step` where the change applies: one per layer, None for no change."""
     if isinstance(change, Identity):
         return (None,) * cross_layers(network)
@@ -72,14 +74,14 @@ def reweigh_layers(network: nn.Module, change: Change, scope: Scope, step: int) 
     )
 
 
-def _at(change: Change, head: int | None, place: Place) -> Callable[[Tensor, Tensor | None], Tensor]:
+def _at(change: Change, head: int | None, place: Place) -> Reweigh:
     return partial(_apply, change, head, place)
 
 
 def _apply(change: Change, head: int | None, place: Place, weights: Tensor, mask: Tensor | None) -> Tensor:
     """weights (B, H, T, S), or (B, 1, S) of a recurrent network; mask as the network has it, None when all is
     visible."""
-    visible = weights.new_ones(weights.shape, dtype=bool) if mask is None else mask.expand_as(weights)
+    visible = weights.new_ones(weights.shape, dtype=torch.bool) if mask is None else mask.expand_as(weights)
     changed = change(weights, visible, place)
     if head is None:
         return changed
@@ -89,37 +91,35 @@ def _apply(change: Change, head: int | None, place: Place, weights: Tensor, mask
 
 
 class Changed:
-    """`encode`, `step`, `force` and `logits` of a network whose attention is changed.
+    """A network whose attention is changed, as `decode` needs it.
 
     chosen : at which steps. on_step : called before each step; what it raises ends the decoding. step_logits : logits
     (V,) of the steps so far, of the first row of the batch, for the caller.
     """
 
-    def __init__(
-        self, network: nn.Module, change: Change, scope: Scope, chosen: Chosen, on_step: OnStep = lambda: None
-    ):
+    def __init__(self, network: Network, change: Change, scope: Scope, chosen: Chosen, on_step: OnStep = lambda: None):
         check_scope(network, scope)
         self.network, self.change, self.scope, self.chosen = network, change, scope, chosen
         self.on_step = on_step
         self.step_logits: list[Tensor] = []
 
-    def encode(self, source: Tensor, mask: Tensor | None = None):
-        memory = self.network.encode(source, mask)
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
+        memory: Any = self.network.encode(source, mask)
         return memory._replace(state=(source.new_zeros(len(source)), memory.state))
 
-    def step(self, memory, state: tuple, token: Tensor):
+    def step(self, memory: Any, state: tuple, token: Tensor) -> DecoderStep:
         """As the `step` of the network; the state also has the number of the step."""
         self.on_step()
         numbers, inner = state
         number = int(numbers[0])
-        reweighs: Sequence = (None,) * cross_layers(self.network)
+        reweighs: tuple[Reweigh, ...] = ()
         if self.chosen(number, lambda: self.network.step(memory, inner, token).logits[0]):
             reweighs = reweigh_layers(self.network, self.change, self.scope, number)
         step = self.network.step(memory, inner, token, reweighs)
         self.step_logits.append(step.logits[0])
         return step._replace(state=(numbers + 1, step.state))
 
-    def force(self, memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
+    def force(self, memory: Any, target: Tensor) -> tuple[Tensor, tuple, tuple]:
         """As the `force` of the network, but step by step, because a change may depend on the step. Its readouts are
         the logits of these steps."""
         state, steps = memory.state, []

@@ -29,7 +29,10 @@ class Change(Checked):
     """A change of attention; the base of all. name : as in `str`. title : the change in words."""
 
     name: ClassVar[str]
-    title: ClassVar[str]
+
+    @property
+    def title(self) -> str:
+        return self.name
 
     def __str__(self) -> str:
         return self.name
@@ -231,7 +234,7 @@ class Stacked(Change):
             raise ValueError(f"weights must have {self.rows} rows, as the changes have; got {len(weights)}")
         counts = [count for _, count in self.parts]
         rows = zip(self.parts, weights.split(counts), visible.split(counts))
-        return torch.cat([change(*pair, place) for (change, _), *pair in rows])
+        return torch.cat([change(own, seen, place) for (change, _), own, seen in rows])
 
 
 def largest(weights: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnviz import function_words
 from attnviz.arguments import brief, checked
@@ -23,9 +23,9 @@ from attnviz.intervene.changed import Changed, OnStep, Scope, at_steps, check_sc
 from attnviz.intervene.changes import Change, Identity, Place
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
+from attnviz.networks import Network, ReadoutStep
 from attnviz.networks.classifier import SelfAttention
 from attnviz.networks.cpu import OneDNN
-from attnviz.networks.decode import DecoderStep
 from attnviz.trace import Trace
 
 MASK = "□"  # in no vocabulary of this project: the model reads one unknown piece
@@ -152,7 +152,7 @@ class StepEffect(NamedTuple):
 @checked
 @torch.inference_mode()  # of a generator: only while it runs
 def effects(
-    network: nn.Module,
+    network: Network,
     source: Sequence[int],
     target: Sequence[int],
     change: Change,
@@ -171,7 +171,7 @@ def effects(
 @checked
 @torch.inference_mode()  # of a generator: only while it runs
 def effects_together(
-    network: nn.Module,
+    network: Network,
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     change: Change,
@@ -186,13 +186,13 @@ def effects_together(
     check_scope(network, scope)
     memory = network.encode(torch.tensor([list(source) for source in sources]))
     wide, state = widened(memory, rows), memory.state
-    waiting: list[tuple[int, DecoderStep, Tensor]] = []
+    waiting: list[tuple[int, ReadoutStep, Tensor]] = []
     tokens = pad([[BOS, *target[:-1]] for target in targets]).unbind(1)
     for step, token in enumerate(tokens):
-        plain = network.step(memory, state, token, project=False)
+        plain = network.step_readout(memory, state, token)
         reweighs = reweigh_layers(network, change, scope, step)
         with OneDNN():  # a wide batch: the products take less than half the time
-            changed = network.step(wide, widened(state, rows), widened(token, rows), reweighs, project=False)
+            changed = network.step_readout(wide, widened(state, rows), widened(token, rows), reweighs)
         waiting.append((step, plain, torch.cat([plain.readout, changed.readout])))
         state = plain.state
         if len(waiting) == TOGETHER or step == len(tokens) - 1:
@@ -200,7 +200,7 @@ def effects_together(
             waiting = []
 
 
-def _projected(network: nn.Module, waiting: list[tuple[int, DecoderStep, Tensor]], rows: int) -> Iterator[StepEffect]:
+def _projected(network: Network, waiting: list[tuple[int, ReadoutStep, Tensor]], rows: int) -> Iterator[StepEffect]:
     """The effects of some steps: number, step as it is, and readouts, first those as they are and then the changed
     ones. The output matrix is by far the largest; it is laid out for the product once for all these."""
     with OneDNN():

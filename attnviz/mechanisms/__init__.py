@@ -68,7 +68,7 @@ class Mechanism:
     asks: str = ""
     score: Callable | str = ""
     summed: bool = False
-    network: type | str = ""
+    network: Callable | str = ""
     start: Callable | str = ""
     training: Mapping[str, Any] = field(default_factory=lambda: RECURRENT)
     training_on: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

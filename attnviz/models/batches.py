@@ -4,7 +4,8 @@ A window of texts is read at a time, so memory does not grow with their number. 
 lengths go through the model together. A text that cannot be read has its error as its result.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -70,7 +71,7 @@ def pairs(texts: Iterable[str], targets: Iterable[str | None] | None) -> Iterato
 
 
 def _pairs(texts: Iterable[str], targets: Iterable[str | None]) -> Iterator[tuple[str, str | None]]:
-    missing = object()
+    missing: Any = object()
     for number, (text, target) in enumerate(zip_longest(texts, targets, fillvalue=missing)):
         if text is missing or target is missing:
             ended = "text" if text is missing else "target"
@@ -99,8 +100,9 @@ def in_order(
     """The results of `run` on batches of jobs, one for each job, in the order given. Errors stay in their places."""
     for window in _windows(given, batch_size):
         results: list[Any] = list(window)
-        for batch in _batches(window, batch_size):
-            for place, result in zip(batch, run([window[place] for place in batch]), strict=True):
+        jobs = {place: job for place, job in enumerate(window) if isinstance(job, Job)}
+        for batch in _batches(jobs, batch_size):
+            for place, result in zip(batch, run([jobs[place] for place in batch]), strict=True):
                 results[place] = result
         yield from results
 
@@ -138,11 +140,11 @@ def _windows(given: Iterable[Job | TextError], batch_size: int) -> Iterator[list
         yield window
 
 
-def _batches(window: Sequence[Job | TextError], batch_size: int) -> Iterator[list[int]]:
-    """Indices of the jobs in a window, grouped by similar lengths. Forced and free jobs are in different batches."""
-    lengths = {place: job.lengths for place, job in enumerate(window) if isinstance(job, Job)}
+def _batches(jobs: Mapping[int, Job], batch_size: int) -> Iterator[list[int]]:
+    """Places of the jobs of a window, grouped by similar lengths. Forced and free jobs are in different batches."""
+    lengths = {place: job.lengths for place, job in jobs.items()}
     for forced in (True, False):
-        places = [place for place in lengths if (window[place].wanted is not None) == forced]
+        places = [place for place, job in jobs.items() if (job.wanted is not None) == forced]
         places.sort(key=lengths.__getitem__)
         for start, end in _cuts([lengths[place] for place in places], batch_size):
             yield places[start:end]
@@ -154,15 +156,17 @@ def _cuts(lengths: Sequence[tuple[int, int]], batch_size: int) -> list[tuple[int
     The work of a batch is its pieces, padding included, and START. Few large batches have much padding, and many small
     ones start often.
     """
-    least, begins = [0], []
+    least: list[float] = [0]
+    begins: list[int] = []
     for end in range(1, len(lengths) + 1):
-        best, begin, target, source = None, end - 1, 0, 0
+        best: float = math.inf
+        begin, target, source = end - 1, 0, 0
         for start in range(end - 1, max(end - batch_size, 0) - 1, -1):
             target, source = max(target, lengths[start][0]), max(source, lengths[start][1])
             pieces = (end - start) * (target + source)
-            if best is not None and pieces > PIECES:
+            if best < math.inf and pieces > PIECES:
                 break
-            if best is None or least[start] + pieces + START < best:
+            if least[start] + pieces + START < best:
                 best, begin = least[start] + pieces + START, start
         least.append(best)
         begins.append(begin)

@@ -8,6 +8,7 @@ card is no JSON (see checkpoints.py).
 
 import math
 from dataclasses import fields
+from typing import Any
 
 from attnviz.mechanisms import Config
 
@@ -30,7 +31,7 @@ _MOST = {
 }
 SIZES = ("layers", "encoder_layers", "heads", "width", "hidden", "embedding_width", "longest", "reach", "classes")
 # field of a card -> what it must be to be shown
-_FIELDS = {
+_FIELDS: dict[str, Any] = {
     **dict.fromkeys(("pair", "mechanism", "command", "device", "precision", "remark"), str),
     **dict.fromkeys(("weights_sha256", "tokenizer_sha256"), str),
     **dict.fromkeys(("seed", "parameters", "epochs", "seconds", "peak_memory_mb", "training_pairs"), (int, float)),
@@ -98,10 +99,12 @@ def card(content: dict) -> dict:
     }
 
 
-def study(content: object) -> dict:
+def study(content: Any) -> dict:
     """The results of a study: `models` and `rows` are lists of objects, and everything in them can be shown."""
     plain = _plain(content, DEEPEST) if isinstance(content, dict) else {}
-    lists = {name: plain.get(name) if isinstance(plain.get(name), list) else [] for name in ("models", "rows")}
+    lists: dict[str, Any] = {
+        name: plain.get(name) if isinstance(plain.get(name), list) else [] for name in ("models", "rows")
+    }
     return plain | {name: [entry for entry in lists[name] if isinstance(entry, dict)] for name in lists}
 
 
@@ -110,7 +113,7 @@ def numbers(row: dict, *names: str) -> bool:
     return all(isinstance(row.get(name), int | float) and not isinstance(row[name], bool) for name in names)
 
 
-def _plain(value: object, depth: int) -> object:
+def _plain(value: Any, depth: int) -> Any:
     """Any JSON value with finite numbers and valid texts; None in place of any other."""
     if isinstance(value, bool) or value is None:
         return value

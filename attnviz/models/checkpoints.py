@@ -174,10 +174,10 @@ def load_metadata(path: Path, *wanted: str) -> dict:
     """The metadata that `save_tensors` wrote. CheckpointError unless it has all keys in `wanted`."""
     header = _header(path)
     try:
-        content = json.loads(header["json"])
+        content = json.loads((header or {})["json"])
         missing = [key for key in wanted if key not in content]
     except (KeyError, TypeError, ValueError, RecursionError):
-        missing = wanted
+        missing = list(wanted)
     if missing:
         raise CheckpointError(f"{short(path)} must say {', '.join(missing)} beside its tensors; train the model again")
     return content

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnviz.data import batching
 from attnviz.data.tokenizer import PAD, SubwordTokenizer
 from attnviz.models import batches, checkpoints, probabilities
 from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError, Trained
+from attnviz.networks.classifier import SelfAttention
 from attnviz.trace import AttentionMap, Token, Trace
 
 BATCH = 4000  # pieces classified at once, padding included
@@ -20,6 +21,8 @@ BATCH = 4000  # pieces classified at once, padding included
 
 class Classifier(Trained):
     """A checkpoint that gives a sentence one of the labels of its task."""
+
+    model: SelfAttention
 
     @classmethod
     def load(cls, name: str, root: Path | None = None, tokenizer: SubwordTokenizer | None = None) -> Self:
@@ -86,7 +89,7 @@ class Classifier(Trained):
 
 
 @torch.inference_mode()
-def logits(model: nn.Module, tokenizer: SubwordTokenizer, sentences: Sequence[str]) -> Tensor:
+def logits(model: SelfAttention, tokenizer: SubwordTokenizer, sentences: Sequence[str]) -> Tensor:
     """The logits of a network in evaluation mode for `sentences`, on the CPU: (number of sentences, labels)."""
     ids, device = tokenizer.batch_ids(list(sentences)), next(model.parameters()).device
     result = torch.empty(len(ids), model.output.out_features)
@@ -97,7 +100,7 @@ def logits(model: nn.Module, tokenizer: SubwordTokenizer, sentences: Sequence[st
 
 
 def predict(
-    model: nn.Module, tokenizer: SubwordTokenizer, labels: Sequence[str], sentences: Sequence[str]
+    model: SelfAttention, tokenizer: SubwordTokenizer, labels: Sequence[str], sentences: Sequence[str]
 ) -> list[str]:
     """The most probable of `labels` for each sentence."""
     return [labels[i] for i in logits(model, tokenizer, sentences).argmax(dim=-1).tolist()]

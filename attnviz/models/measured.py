@@ -4,7 +4,7 @@ Letters: B batch, H heads, Q queries, K keys, R rows: all maps, their heads, the
 queries; queries vary fastest.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,7 +73,9 @@ class TraceStatistics:
 
     def columns(self) -> dict[str, np.ndarray]:
         """kind, layer, head, step, token, argmax_token and NAMES, each (R,)."""
-        columns = {name: [] for name in ("kind", "layer", "head", "step", "token", "argmax_token")}
+        columns: dict[str, list[np.ndarray]] = {
+            name: [] for name in ("kind", "layer", "head", "step", "token", "argmax_token")
+        }
         argmax, first = self.values[NAMES.index("argmax")].astype(np.int64), 0
         for kind, layer, heads, steps in self.maps:
             queries, keys = queries_and_keys(kind, self.source, self.target, self.start)
@@ -111,13 +113,13 @@ def of_trace(trace: Trace, keep: bool) -> TraceStatistics:
     )
 
 
-def of_batch(maps: dict[str, Sequence[np.ndarray]], texts: Sequence[tuple]) -> list[tuple[tuple, np.ndarray]]:
+def of_batch(maps: Mapping[str, Sequence[np.ndarray]], texts: Sequence[tuple]) -> list[tuple[tuple, np.ndarray]]:
     """`maps` and `values` of each sentence of a batch.
 
     maps : kind -> weights (B, H, Q, K) of each layer, padded at the ends. texts : the tokens of the source
         and of the target of each sentence.
     """
-    sentences = [([], []) for _ in texts]
+    sentences: list[tuple[list, list]] = [([], []) for _ in texts]
     for kind, layers in ((kind, layers) for kind, layers in maps.items() if layers):
         sides = [queries_and_keys(kind, source, target, BOS) for source, target in texts]
         visible = _visible(kind, sides, layers[0].shape)
@@ -135,7 +137,7 @@ def of_batch(maps: dict[str, Sequence[np.ndarray]], texts: Sequence[tuple]) -> l
 def _visible(kind: str, sides: Sequence[tuple], shape: tuple[int, ...]) -> np.ndarray:
     """bool (B, 1, 1|Q, K): True for keys of the sentence (not padding); in a decoder map only up to the query."""
     if kind == "decoder":
-        return np.tri(*shape[-2:], dtype=bool)[None, None]
+        return np.tri(*shape[-2:], dtype=np.bool_)[None, None]
     return _padded([[True] * len(keys) for _, keys in sides], shape[-1])[:, None, None]
 
 

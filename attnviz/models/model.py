@@ -2,11 +2,11 @@
 tokenizer and card, and how a text is read for it."""
 
 import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
-
-from torch import nn
+from typing import Any, ClassVar, Protocol, Self
 
 from attnviz import mechanisms
 from attnviz.arguments import shown
@@ -15,6 +15,7 @@ from attnviz.data.tasks import Task
 from attnviz.data.tokenizer import SubwordTokenizer, Tokens
 from attnviz.data.tokenizer_rules import CHARACTERS, TokenizerError, contained
 from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models.measured import TraceStatistics
 from attnviz.models.names import ModelName
 from attnviz.networks import projections
 from attnviz.networks.projections import Projection
@@ -37,8 +38,17 @@ class Model(Protocol):
     labels : those that a classifier chooses from; () for a model that writes or only reads text.
     """
 
-    name: str
-    mechanism: str
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # a model is one, so `dataclasses.replace` takes it
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def mechanism(self) -> str: ...
+
+    @property
+    def model(self) -> Any:
+        """Its network."""
 
     @property
     def title(self) -> str: ...
@@ -58,11 +68,24 @@ class Model(Protocol):
         Raises TextError for a text that cannot be read, ValueError for a target that does not apply.
         """
 
+    def traces(
+        self,
+        texts: Iterable[str],
+        targets: Iterable[str | None] | None = None,
+        *,
+        batch_size: int = ...,
+        beam: int = 1,
+        keep: Collection[str] = ("maps",),
+    ) -> Iterator[Trace | TraceStatistics | TextError]:
+        """`trace` of each text, in the order given; a TextError in the place of a text that cannot be read. keep :
+        "maps" of `Trace`, "statistics" of `TraceStatistics`, or both. Raises ValueError."""
+
     def check_beam(self, beam: int) -> None:
         """ValueError for a beam (number of hypotheses) that this model does not take."""
 
-    def log_prob(self, text: str, target: str | None) -> float:
-        """Natural log of the probability of `target`. Raises what `trace` raises."""
+    def log_prob(self, text: str, target: str | None = None) -> float:
+        """Natural log of the probability of `target`, or of a text that the model only reads. Raises what `trace`
+        raises."""
 
     def projections(self) -> list[Projection]:
         """The output projections of attention, at which heads are switched off.
@@ -90,19 +113,19 @@ def check_text(text: str, what: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class Trained(ABC):
     """A checkpoint, ready to trace. It implements the protocol `Model`.
 
-    name : `pair/mechanism`. card : its training data, settings and scores.
+    name : `pair/mechanism`. model : the network of its mechanism; subclasses say what they need of it. card : its
+    training data, settings and scores.
     """
 
     name: str
     mechanism: str
-    model: nn.Module
+    model: Any
     tokenizer: SubwordTokenizer
     card: dict
 
-    limit = MOST_PIECES
     why_no_log_prob = ""
 
     @classmethod
@@ -121,10 +144,35 @@ class Trained:
             )
         return cls(name, config["mechanism"], model, tokenizer, checkpoints.verify(name, root))
 
+    @abstractmethod
+    def trace(self, text: str, target: str | None = None) -> Trace:
+        """As of `Model`."""
+
+    @abstractmethod
+    def traces(
+        self,
+        texts: Iterable[str],
+        targets: Iterable[str | None] | None = None,
+        *,
+        batch_size: int = ...,
+        beam: int = 1,
+        keep: Collection[str] = ("maps",),
+    ) -> Iterator[Trace | TraceStatistics | TextError]:
+        """As of `Model`."""
+
+    @abstractmethod
+    def check_beam(self, beam: int) -> None:
+        """As of `Model`."""
+
     def __repr__(self) -> str:
         """One line: which model, and how large."""
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         return f"{type(self).__name__}({self.name}: {self.title}, {parameters:,} parameters)"
+
+    @property
+    def limit(self) -> int:
+        """Pieces of the longest text."""
+        return MOST_PIECES
 
     @property
     def title(self) -> str:
@@ -188,9 +236,9 @@ class Trained:
         """Where its heads can be switched off."""
         return projections.own(self.model)
 
-    def log_prob(self, text: str, target: str) -> float:
+    def log_prob(self, text: str, target: str | None = None) -> float:
         """Natural log of the probability of `target`, as of `trace(text, target)`. Raises what that raises."""
-        return self.trace(text, target).log_prob
+        return sum(self.trace(text, target).log_probs)
 
 
 def describe(name: str, root: Path | None = None) -> dict:

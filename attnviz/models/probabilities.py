@@ -67,14 +67,15 @@ def of_batch(
     leaves out the alternatives.
     """
     real = torch.arange(tokens.shape[1]) < torch.tensor(steps)[:, None]
-    chosen, choices = [], []
+    chosen: list[float] = []
+    choices: list[tuple[Alternative, ...]] = []
     for rows, ids in zip(readouts[real].split(ROWS), tokens[real].split(ROWS)):
         logits = project(rows)
         log_probs = torch.log_softmax(logits, dim=-1, out=logits)  # in place: half the memory
         chosen += log_probs.gather(1, ids[:, None])[:, 0].clamp(max=0).tolist()
         choices += () if text_of is None else _alternatives(log_probs, text_of)
-    log_probs, choices = iter(chosen), iter(choices)
-    return [TokenProbabilities(tuple(islice(log_probs, count)), tuple(islice(choices, count))) for count in steps]
+    numbers, others = iter(chosen), iter(choices)
+    return [TokenProbabilities(tuple(islice(numbers, count)), tuple(islice(others, count))) for count in steps]
 
 
 def when_read(read: Callable[[], list[TokenProbabilities]], count: int) -> list[Callable[[], tuple[float, ...]]]:

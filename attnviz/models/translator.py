@@ -17,7 +17,7 @@ from attnviz.models.batches import Job
 from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError, Trained
 from attnviz.models.probabilities import TokenProbabilities
-from attnviz.networks import decode
+from attnviz.networks import Network, decode
 from attnviz.networks.cpu import OneDNN
 from attnviz.networks.decode import Unrolled
 from attnviz.trace import BOS as START
@@ -36,6 +36,8 @@ def check_beam(beam: int) -> None:
 class Translator(Trained):
     """A checkpoint that translates."""
 
+    model: Network
+
     def check_beam(self, beam: int) -> None:
         """ValueError for a beam that is not from 1 to BEAMS."""
         check_beam(beam)
@@ -53,7 +55,7 @@ class Translator(Trained):
         job = Job(text, source, target, None if target is None else self.read(target, "target"))
         unrolled = self._unroll([job], beam)
         ids = unrolled.tokens[0].tolist()
-        token_probabilities = probabilities.of_sentence(unrolled.logits[0], ids, self.tokenizer.piece)
+        token_probabilities = probabilities.of_sentence(unrolled.rows()[0], ids, self.tokenizer.piece)
         return self._trace(job, unrolled, self._output(job, ids), token_probabilities)
 
     def traces(
@@ -103,8 +105,10 @@ class Translator(Trained):
         return tuple(Hypothesis(self.tokenizer.spell(ids)[0], log_prob) for log_prob, ids in ended)
 
     @torch.inference_mode()
-    def log_prob(self, text: str, target: str) -> float:
-        """`trace(text, target).log_prob`, to rounding, in one pass of the network; no attention is kept."""
+    def log_prob(self, text: str, target: str | None = None) -> float:
+        """`trace(text, target).log_prob`, to rounding; of a target in one pass of the network, without attention."""
+        if target is None:
+            return super().log_prob(text)
         source, wanted = torch.tensor([self.read(text).ids]), torch.tensor([self.read(target, "target").ids])
         inputs = torch.cat([wanted.new_tensor([[BOS]]), wanted[:, :-1]], dim=1)
         return probabilities.total(self.model(source, inputs)[0][0], wanted[0].tolist())
@@ -114,8 +118,8 @@ class Translator(Trained):
         the logits are not yet made."""
         source = pad([list(job.source.ids) for job in jobs])
         mask = source != PAD if len({len(job.source.ids) for job in jobs}) > 1 else None
-        if jobs[0].wanted is not None:
-            target = [list(job.wanted.ids) for job in jobs]
+        if wanted := [list(job.wanted.ids) for job in jobs if job.wanted is not None]:
+            target = wanted
         elif beam > 1:
             target = [decode.beam(self.model, torch.tensor([job.source.ids]), beam, end_loops=True) for job in jobs]
         else:
@@ -127,9 +131,11 @@ class Translator(Trained):
 
     def _output(self, job: Job, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
         """The target's text and tokens."""
-        return self.tokenizer.spell(ids) if job.wanted is None else (job.target, job.wanted.tokens)
+        if job.target is None or job.wanted is None:
+            return self.tokenizer.spell(ids)
+        return job.target, job.wanted.tokens
 
-    def _run(self, jobs: Sequence[Job], beam: int, keep: Collection[str]) -> list[Trace | TraceStatistics]:
+    def _run(self, jobs: Sequence[Job], beam: int, keep: Collection[str]) -> Sequence[Trace | TraceStatistics]:
         unrolled = self._unroll(jobs, beam)
         ends = [decode.limit(len(job.source.ids)) if job.wanted is None else MOST_PIECES for job in jobs]
         steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # each text has its own limit in a batch
@@ -140,7 +146,9 @@ class Translator(Trained):
         read_out = partial(self._probabilities, weightless, steps, "maps" in keep)
         if "maps" not in keep:
             later = unrolled.logits is None  # readouts may wait for whoever reads: they are small
-            log_probs = probabilities.when_read(read_out, len(jobs)) if later else [row.log_probs for row in read_out()]
+            log_probs: Sequence = (
+                probabilities.when_read(read_out, len(jobs)) if later else [row.log_probs for row in read_out()]
+            )
             return self._measured(jobs, unrolled, outputs, log_probs)
         of_sentences = read_out()
         alone = (unrolled.sentence(i, n, len(job.source.ids)) for i, (job, n) in enumerate(zip(jobs, steps)))
@@ -151,12 +159,10 @@ class Translator(Trained):
 
     def _probabilities(self, unrolled: Unrolled, steps: Sequence[int], alternatives: bool) -> list[TokenProbabilities]:
         """What traces keep of the probabilities of each sentence of a batch."""
-        rows, project = unrolled.logits, _as_it_is
-        if rows is None:
-            rows, project = unrolled.readouts, self.model.logits
+        project = self.model.logits if unrolled.logits is None else _as_it_is
         spell = self.tokenizer.piece if alternatives else None
         with OneDNN():
-            return probabilities.of_batch(rows, unrolled.tokens, steps, project, spell)
+            return probabilities.of_batch(unrolled.rows(), unrolled.tokens, steps, project, spell)
 
     def _measured(
         self,

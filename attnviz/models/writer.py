@@ -14,7 +14,7 @@ from attnviz.models.model import TextError, Trained
 from attnviz.models.probabilities import TokenProbabilities
 from attnviz.networks import decoder_only, writing
 from attnviz.networks.decode import NEVER
-from attnviz.networks.decoder_only import Contributions
+from attnviz.networks.decoder_only import Contributions, DecoderOnly
 from attnviz.networks.writing import Candidate, Sampling, Written
 from attnviz.trace import AttentionMap, Token, Trace
 
@@ -26,6 +26,8 @@ class Writer(Trained):
     row of a map is the attention that produced a token, given or written, and each has its log-probability.
     """
 
+    model: DecoderOnly
+
     @property
     def limit(self) -> int:
         """Tokens of the longest text."""
@@ -33,8 +35,8 @@ class Writer(Trained):
 
     def read(self, text: str, what: str = "text") -> Tokens:
         """The pieces of a text, without <eos>: it may go on. Raises TextError for an empty or too long one."""
-        tokens = self._divided(text, what)
-        ids, tokens = tokens.ids[:-1], tokens.tokens[:-1]
+        whole = self._divided(text, what)
+        ids, tokens = whole.ids[:-1], whole.tokens[:-1]
         if not ids:
             raise TextError(f"the {what} has no visible character; type how a text begins")
         if len(ids) > self.limit:
@@ -122,7 +124,7 @@ class Writer(Trained):
         return batches.one_by_one(self.trace, texts, targets, batches.parts_kept(keep))
 
     @torch.inference_mode()
-    def log_prob(self, text: str, target: None = None) -> float:
+    def log_prob(self, text: str, target: str | None = None) -> float:
         """Natural log of the probability of the text: `trace(text).log_prob`, without attention weights."""
         self._refuse_target(target)
         ids = list(self.read(text).ids)
@@ -154,13 +156,17 @@ class Writer(Trained):
     def ids(self, trace: Trace) -> list[int]:
         """The ids of a trace's target. ValueError if the vocabulary does not spell it so: a trace of another model."""
         given, written = self.read(trace.text, "text of the trace"), trace.target[trace.given :]
-        before = (None, *trace.target[:-1])[trace.given :]
-        numbers = [*given.ids, *map(self._number, before, written)]
-        if given.tokens != trace.source or None in numbers or trace.target[: len(given.ids)] != given.tokens:
+        before = trace.target[trace.given - 1 : -1]
+        numbers = [number for number in map(self._number, before, written) if number is not None]
+        if (
+            given.tokens != trace.source
+            or len(numbers) < len(written)
+            or trace.target[: len(given.ids)] != given.tokens
+        ):
             raise ValueError(
                 f"trace must be of a model with this vocabulary; it divides {trace.translation!r:.80} otherwise"
             )
-        return numbers
+        return [*given.ids, *numbers]
 
     def _writes(self, number: int) -> bool:
         """Is it the id of a token that can be written?"""

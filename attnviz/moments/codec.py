@@ -12,7 +12,7 @@ Letters: M rows, N columns, R directions.
 """
 
 import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -148,7 +148,7 @@ def predictors(count: int) -> list[int]:
     return [len(_neighbours(number, numbers[:place], count)) for place, number in enumerate(numbers)]
 
 
-def _neighbours(number: int, coded: Sequence[int], count: int) -> list[int]:
+def _neighbours(number: int, coded: Collection[int], count: int) -> list[int]:
     """The numbers of what predicts a moment, besides the untrained model: the last, and the nearest coded on either
     side."""
     before, after = [at for at in coded if at < number], [at for at in coded if number < at < count - 1]

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def checked(content: object) -> Header:
     return Header(checkpoint_values.config(content["config"]), seed, begins, [_moment(entry) for entry in listed])
 
 
-def is_number(value: object, least: float = -1e9, most: float = 1e9) -> bool:
+def is_number(value: Any, least: float = -1e9, most: float = 1e9) -> bool:
     """A number, no boolean, within these bounds; NaN is within none."""
     return type(value) in (int, float) and least <= value <= most
 

@@ -1,0 +1,99 @@
+"""What a translator's network is for those who use it, whatever it is made of.
+
+Letters: B batch, T target positions, S source positions, D width of a readout, E embedding width, V vocabulary, H
+heads.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from torch import Tensor, nn
+
+from attnviz.attention import Reweigh
+
+Block = TypeVar("Block", bound=nn.Module)
+
+
+class Memory(Protocol):
+    """What an encoder leaves for the decoder: a named tuple, whose further fields only its own network knows.
+
+    state : of the decoder before its first step. maps : encoder self-attention weights (B, H, S, S) of each layer.
+    """
+
+    @property
+    def state(self) -> tuple: ...
+
+    @property
+    def maps(self) -> tuple: ...
+
+
+class ReadoutStep(NamedTuple):
+    """One target position, before its logits are made.
+
+    state : of a recurrent decoder its state; of a Transformer the keys and values of all positions so far, a pair for
+    each layer. cross, decoder : weights of each layer; a recurrent decoder has at most one layer with one head, and no
+    self-attention.
+    """
+
+    readout: Tensor  # (B, D) what the network's `logits` makes logits of
+    state: tuple
+    cross: tuple  # (B, H, S) of each layer
+    decoder: tuple = ()  # (B, H, t) of each layer
+
+
+class DecoderStep(NamedTuple):
+    """One target position. state, cross, decoder : as of `ReadoutStep`."""
+
+    logits: Tensor  # (B, V)
+    state: tuple
+    cross: tuple
+    decoder: tuple = ()
+
+
+class Network(Protocol):
+    """A translator's network. `decode` needs its first five methods; all else is for those who change what it reads or
+    attends to.
+
+    memory : what its own `encode` returned. target : inputs (B, T) from <bos> on. mask (B, S) : True = a real token;
+    None when nothing is padded. reweigh : changes the weights of cross-attention, one a layer; () for none.
+    """
+
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
+        """source (B, S) token ids -> Memory."""
+
+    def step(self, memory: Any, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()) -> DecoderStep:
+        """state and token (B,) before this position -> DecoderStep."""
+
+    def force(self, memory: Any, target: Tensor) -> tuple[Tensor, tuple, tuple]:
+        """Readouts (B, T, D), and of each layer cross (B, H, T, S) and decoder weights (B, H, T, T): what `step` gives
+        position by position, in evaluation mode."""
+
+    def readouts(self, memory: Any, target: Tensor) -> Tensor:
+        """The readouts of `force` alone."""
+
+    def logits(self, readout: Tensor, /) -> Tensor:
+        """readout (..., D) -> (..., V)."""
+
+    def step_readout(self, memory: Any, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()) -> ReadoutStep:
+        """`step` without the product with the output matrix, by far the largest."""
+
+    def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> Memory:
+        """`encode` from rows of the embedding (B, S, E)."""
+
+    @property
+    def embedding(self) -> nn.Embedding: ...
+
+    def __call__(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Logits (B, T, V), and weights of the last layer."""
+
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+
+
+class Blocks(nn.ModuleList, Generic[Block]):
+    """torch's list of modules, of one class, which it names."""
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[Block]: ...
+
+        def __getitem__(self, place: int) -> Block: ...  # type: ignore[override]  # no slice of it is taken

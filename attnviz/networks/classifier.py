@@ -29,6 +29,8 @@ class Verdict(NamedTuple):
 class SelfAttention(nn.Module):
     """The logits of `classes` for a sentence; negative and positive for reviews."""
 
+    places: Tensor
+
     def __init__(
         self,
         vocabulary: int,
@@ -56,7 +58,7 @@ class SelfAttention(nn.Module):
         """tokens (B, S) piece ids, mask (B, S) True = a real token -> Verdict."""
         return self.judge_vectors(self.embedding(tokens), mask)
 
-    def judge_vectors(self, vectors: Tensor, mask: Tensor | None = None, reweigh: Reweigh | None = None) -> Verdict:
+    def judge_vectors(self, vectors: Tensor, mask: Tensor | None = None, reweigh: Reweigh = None) -> Verdict:
         """`forward` from rows of the embedding (B, S, D). reweigh : changes the weights of the pooling."""
         size = vectors.shape[1]
         if size > len(self.places):

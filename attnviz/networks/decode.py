@@ -7,34 +7,19 @@ import functools
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz.data.tokenizer import BOS, EOS, PAD, UNK
+from attnviz.networks import Network
 
 NEVER = (PAD, BOS, UNK)  # produced by no decoder: there is nothing a reader could do with them
 # How many times in a row a unit of so many pieces stands in a loop. People repeat words too ("very, very, very"), and
 # long numbers have many zeros, so short units may stand more often.
 LOOP_TIMES = {1: 8, 2: 5, 3: 4, 4: 4, 5: 3, 6: 3, 7: 3, 8: 3}
-
-
-class DecoderStep(NamedTuple):
-    """What a model's `step` returns for one target position.
-
-    state : of a recurrent decoder its state; of a Transformer the keys and values of all positions so far, a pair for
-    each layer. cross, decoder : weights of each layer; a recurrent decoder has at most one layer with one head, and no
-    self-attention. readout : what the model's `logits` makes logits of; those are None where the caller makes them.
-    """
-
-    logits: Tensor | None  # (B, V)
-    state: tuple
-    cross: tuple  # (B, H, S) of each layer
-    decoder: tuple = ()  # (B, H, t) of each layer
-    readout: Tensor | None = None  # (B, D)
 
 
 @dataclass(frozen=True)
@@ -50,6 +35,13 @@ class Unrolled:
     encoder: list[Tensor]  # (B, H, S, S) of each layer
     decoder: list[Tensor]  # (B, H, T, T) of each layer, 0 above the diagonal
     readouts: Tensor | None = None  # (B, T, D)
+
+    def rows(self) -> Tensor:
+        """The logits, or the readouts where those were asked for."""
+        rows = self.readouts if self.logits is None else self.logits
+        if rows is None:
+            raise ValueError("neither logits nor readouts are there")
+        return rows
 
     def lengths(self) -> list[int]:
         """Steps of each sentence up to and including its first <eos>, or all of them."""
@@ -87,7 +79,7 @@ def best(step: int, logits: Tensor) -> Tensor:
     return without(NEVER, logits).argmax(dim=-1)
 
 
-def without(tokens: tuple[int, ...], scores: Tensor) -> Tensor:
+def without(tokens: Sequence[int], scores: Tensor) -> Tensor:
     """scores (B, V) with -inf for some tokens, in a copy."""
     return scores.index_fill(1, _places(tuple(tokens), scores.device), -torch.inf)
 
@@ -99,7 +91,7 @@ def _places(tokens: tuple[int, ...], device: torch.device) -> Tensor:
 
 
 @torch.inference_mode()
-def unroll(model: nn.Module, source: Tensor, mask: Tensor | None, choose: Choose, steps: int) -> Unrolled:
+def unroll(model: Network, source: Tensor, mask: Tensor | None, choose: Choose, steps: int) -> Unrolled:
     """Step a model from <bos> until every sentence has its <eos>, or `steps` times, keeping all it attended to.
 
     source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded.
@@ -128,7 +120,7 @@ def unroll(model: nn.Module, source: Tensor, mask: Tensor | None, choose: Choose
     )
 
 
-def greedy(model: nn.Module, source: Tensor, mask: Tensor | None = None, end_loops: bool = False) -> Unrolled:
+def greedy(model: Network, source: Tensor, mask: Tensor | None = None, end_loops: bool = False) -> Unrolled:
     """The most probable token at every step. source (B, S), mask (B, S). end_loops : <eos> after a loop, see `Loop`."""
     choose = best_or_end(len(source)) if end_loops else best
     return unroll(model, source, mask, choose, limit(source.shape[1]))
@@ -152,7 +144,7 @@ def best_or_end(rows: int) -> Choose:
 
 @torch.inference_mode()
 def forced(
-    model: nn.Module, source: Tensor, target: Tensor, mask: Tensor | None = None, project: bool = True
+    model: Network, source: Tensor, target: Tensor, mask: Tensor | None = None, project: bool = True
 ) -> Unrolled:
     """The given targets (B, T), <eos> included, in one pass, without a loop over steps.
 
@@ -168,14 +160,14 @@ def forced(
 
 
 @torch.inference_mode()
-def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end_loops: bool = False) -> list[int]:
+def beam(model: Network, source: Tensor, width: int, penalty: float = 1.0, end_loops: bool = False) -> list[int]:
     """Ids of the best of `width` hypotheses for one sentence (1, S), <eos> included: the first of `beams`."""
     return beams(model, source, width, penalty, end_loops)[0][1]
 
 
 @torch.inference_mode()
 def beams(
-    model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end_loops: bool = False
+    model: Network, source: Tensor, width: int, penalty: float = 1.0, end_loops: bool = False
 ) -> list[tuple[float, list[int]]]:
     """At most `width` hypotheses for one sentence (1, S), the best first: log-probability in nats, and ids, <eos>
     included. One that was cut off because none ended has no <eos>, and is alone.
@@ -197,7 +189,7 @@ def beams(
             _allow_only_end(total, [row for row, pieces in enumerate(hypotheses) if loop_at_end(pieces)])
         values, places = total.flatten().topk(2 * width)
         rows, words = places // total.shape[1], places % total.shape[1]
-        alive = []
+        alive: list[tuple[float, int, int]] = []
         for rank, (value, row, word) in enumerate(zip(values.tolist(), rows.tolist(), words.tolist())):
             if word == EOS and rank < width:  # an end further down would not be in the beam: a beam of 1 is greedy
                 finished.append((value / t**penalty, value, [*hypotheses[row], EOS]))
@@ -240,7 +232,7 @@ TEMPERATURE = 0.75  # the models are trained with smoothed labels, which leave t
 
 @torch.inference_mode()
 def sample(
-    model: nn.Module, source: Tensor, count: int, temperature: float = TEMPERATURE, seed: int = 0
+    model: Network, source: Tensor, count: int, temperature: float = TEMPERATURE, seed: int = 0
 ) -> list[list[int]]:
     """Ids of `count` translations of one sentence (1, S), each with its <eos> unless it was cut off (LONGEST_SAMPLE).
 

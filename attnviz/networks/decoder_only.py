@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.attention import Reweigh, RotaryAttention, attend, causal_mask, scaled_dot_scores
+from attnviz.networks import Blocks
 from attnviz.networks.cpu import Dropout
 
 SMALL = 0.02  # standard deviation of the first weights, as in GPT-2 (Radford et al. 2019)
@@ -86,7 +87,9 @@ class DecoderOnly(nn.Module):
         super().__init__()
         self.longest = longest
         self.embedding = nn.Embedding(vocabulary, width)
-        self.decoder = nn.ModuleList(DecoderOnlyLayer(width, heads, hidden, dropout) for _ in range(layers))
+        self.decoder: Blocks[DecoderOnlyLayer] = Blocks(
+            DecoderOnlyLayer(width, heads, hidden, dropout) for _ in range(layers)
+        )
         self.decoder_norm = nn.RMSNorm(width)
         self.dropout = Dropout(dropout)
         self._begin_small()
@@ -169,7 +172,7 @@ def stream(network: DecoderOnly, tokens: Tensor) -> Stream:
         x = x + heads[-1].sum(dim=0) + output.bias
         feeds.append(layer.feed(of_feed(x)))
         x = x + feeds[-1]
-    biases = [layer.attention.output.bias for layer in network.decoder]
+    biases: list[Tensor] = [layer.attention.output.bias for layer in network.decoder]
     return Stream(embedding, torch.stack(heads), torch.stack(biases), torch.stack(feeds))
 
 

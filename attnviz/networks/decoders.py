@@ -35,7 +35,11 @@ class DeepOutput(Recurrent):
         super().__init__(vocabulary, width, embedding_width, dropout, cell, summary, extra=context)
         self.deep = nn.Linear(width + context + embedding_width, 2 * embedding_width)  # U_o, C_o, V_o
 
-    def advance(self, memory: RecurrentMemory, state: tuple, embedded: Tensor, reweigh: Reweigh | None = None):
+    def look(self, memory: RecurrentMemory, previous: Tensor, reweigh: Reweigh = None) -> tuple[Tensor, tuple]:
+        """s_{t-1} (B, W) -> c_t (B, C), weights (B, 1, S) or none."""
+        raise TypeError(f"{type(self).__name__} must define look()")
+
+    def advance(self, memory, state, embedded, reweigh=None):
         """state s_{t-1}, embedded y_{t-1} (B, E) -> [s_t; c_t] (B, W + C), state s_t, weights (B, 1, S) or none."""
         context, cross = self.look(memory, state[0], reweigh)
         state = self.cell(torch.cat([embedded, context], dim=-1), state)
@@ -85,9 +89,10 @@ class FixedContext(DeepOutput):
         """As in the other decoders, but the RecurrentMemory's values are c (B, 2W)."""
         _, forward, backward = self.encoder(self.scale(vectors), mask)
         context = torch.tanh(self.summary(torch.cat([forward, backward], dim=-1)))
-        return RecurrentMemory(self.dropout(context), None, None, self.first(context))
+        values = self.dropout(context)
+        return RecurrentMemory(values, values, None, self.first(context))
 
-    def look(self, memory: RecurrentMemory, previous: Tensor, reweigh: Reweigh | None = None) -> tuple[Tensor, tuple]:
+    def look(self, memory: RecurrentMemory, previous: Tensor, reweigh: Reweigh = None) -> tuple[Tensor, tuple]:
         """-> c (B, 2W), whatever the state, and no weights, so nothing to reweigh."""
         return memory.values, ()
 
@@ -114,7 +119,7 @@ class Bahdanau(DeepOutput):
         self.summed = summed
         self.attention = score(width, annotation_width, width, attention_dropout)
 
-    def look(self, memory: RecurrentMemory, previous: Tensor, reweigh: Reweigh | None = None) -> tuple[Tensor, tuple]:
+    def look(self, memory: RecurrentMemory, previous: Tensor, reweigh: Reweigh = None) -> tuple[Tensor, tuple]:
         """s_{t-1} (B, W) -> c_t (B, C), weights (B, 1, S)."""
         query = previous.unsqueeze(1)
         context, weights = self.attention.read(query, memory.prepared, memory.values, memory.mask, reweigh)
@@ -157,7 +162,7 @@ class Luong(Recurrent):
         """s_0 as in the other decoders, and an h~_0 of zeros: nothing has been attended to."""
         return *super().first(summary), summary.new_zeros(summary.shape[0], self.embedding.embedding_dim)
 
-    def advance(self, memory: RecurrentMemory, state: tuple, embedded: Tensor, reweigh: Reweigh | None = None):
+    def advance(self, memory, state, embedded, reweigh=None):
         """state (s_{t-1}, h~_{t-1}), embedded y_{t-1} (B, E) -> h~_t (B, E), state (s_t, h~_t), weights (B, 1, S).
 
         With an LSTM the state is (s, its c, h~).

@@ -6,7 +6,7 @@ different names for it. In those of ENDS it is the last step of attention, and a
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import nn
 
@@ -57,7 +57,7 @@ def own(model: nn.Module) -> list[Projection]:
     return projections
 
 
-def named(model: nn.Module, counts: Mapping[str, Sequence[int]]) -> list[Projection]:
+def named(model: Any, counts: Mapping[str, Sequence[int]]) -> list[Projection]:
     """Those of a model of the transformers library. counts : kind -> heads of each layer, as its attention has them.
 
     ValueError unless there is exactly one for each layer, as wide as its heads need; otherwise heads cannot be located.
@@ -93,6 +93,6 @@ def _kind(path: list[str], cross: bool, counts: Mapping[str, Sequence[int]]) -> 
     return "cross" if cross else "decoder" if "decoder" in path else "encoder"
 
 
-def _width(module: nn.Module) -> int:
+def _width(module: Any) -> int:
     """The input width of a linear layer; 0 for another module. (GPT-2 has a class of its own for linear layers.)"""
-    return getattr(module, "in_features", None) or getattr(module, "nx", 0)
+    return getattr(module, "in_features", 0) or getattr(module, "nx", 0)

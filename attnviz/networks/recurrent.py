@@ -13,15 +13,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnviz.attention import Attention
+from attnviz.attention import Attention, Reweigh
+from attnviz.networks import DecoderStep, ReadoutStep
 from attnviz.networks.cpu import Dropout, gru_step
-from attnviz.networks.decode import DecoderStep
 
 
 class GRUCell(nn.GRUCell):
     """torch's, with its state in a tuple: (h,), as LSTMCell has (h, c)."""
 
-    def forward(self, x: Tensor, state: tuple) -> tuple:
+    def forward(self, x, state):  # type: ignore[override]  # a tuple in place of torch's tensor
         return (super().forward(x, state[0]),)
 
     def follow(self, read: Tensor, state: tuple) -> tuple:
@@ -43,8 +43,8 @@ class LSTMCell(nn.LSTMCell):
 class LSTM(nn.LSTM):
     """torch's, which gives the last h alone, as GRU does."""
 
-    def forward(self, x):
-        outputs, (last, _) = super().forward(x)
+    def forward(self, x, hx=None):
+        outputs, (last, _) = super().forward(x, hx)
         return outputs, last
 
 
@@ -67,7 +67,7 @@ class RecurrentMemory(NamedTuple):
 
     # (B, S, 2W) annotations: forward and backward states, concatenated; (B, S, W) summed; (B, 2W) a fixed context
     values: Tensor
-    prepared: Tensor | None  # (B, S, ...) the annotations as the score function wants them; None without attention
+    prepared: Tensor  # (B, S, ...) the annotations as the score function wants them; the values without attention
     mask: Tensor | None  # (B, 1, S) True = visible; None when nothing is padded
     state: tuple  # the decoder's state before its first step
     maps: tuple = ()  # encoder self-attention: none here
@@ -156,19 +156,40 @@ class Recurrent(nn.Module):
         annotations = self.dropout(self.join(directions))
         return annotations, self.attention.prepare(annotations)
 
+    def advance(
+        self, memory: RecurrentMemory, state: tuple, embedded: Tensor, reweigh: Reweigh = None
+    ) -> tuple[Tensor, tuple, tuple]:
+        """state, embedded (B, E) the word before -> what `readout` reads (B, ...), the state after, weights."""
+        raise TypeError(f"{type(self).__name__} must define advance()")
+
+    def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list]:
+        """words (B, T, G) as the cell reads them, more (G, ...) for what else it reads -> what `readout` reads
+        (B, T, ...), weights step by step."""
+        raise TypeError(f"{type(self).__name__} must define unfold()")
+
+    def readout(self, outputs: Tensor, embedded: Tensor) -> Tensor:
+        """What `advance` or `unfold` gave, embedded (..., E) the word before -> what logits are made of (..., E)."""
+        raise TypeError(f"{type(self).__name__} must define readout()")
+
     def join(self, directions: Tensor) -> Tensor:
         """The encoder's states (B, S, 2W) -> annotations (B, S, 2W), or (B, S, W) if `summed`."""
         return directions.unflatten(-1, (2, -1)).sum(dim=-2) if self.summed else directions
 
     def step(
-        self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence = (None,), project: bool = True
+        self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()
     ) -> DecoderStep:
         """state, token (B,) the token before this position -> DecoderStep. reweigh : changes the weights of the one
-        layer. project : False leaves the logits out."""
+        layer."""
+        readout, *rest = self.step_readout(memory, state, token, reweigh)
+        return DecoderStep(self.logits(readout), *rest)
+
+    def step_readout(
+        self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()
+    ) -> ReadoutStep:
+        """`step` before its logits are made."""
         embedded = self.embed(token)
-        outputs, state, cross = self.advance(memory, state, embedded, reweigh[0])
-        readout = self.readout(outputs, embedded)
-        return DecoderStep(self.logits(readout) if project else None, state, cross, readout=readout)
+        outputs, state, cross = self.advance(memory, state, embedded, *reweigh)
+        return ReadoutStep(self.readout(outputs, embedded), state, cross)
 
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """source (B, S), target inputs (B, T) from <bos> on, mask (B, S) -> logits (B, T, V), weights (B, T, S).

@@ -4,6 +4,7 @@ import importlib
 import inspect
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
@@ -82,7 +83,7 @@ def _class(mechanism: Mechanism) -> type[nn.Module]:
     return named(mechanism.network or _DECODERS[mechanism.asks])
 
 
-def named(thing: Callable | str) -> Callable:
+def named(thing: Callable | str) -> Any:
     """What `module:name` names; what is no text is itself."""
     if not isinstance(thing, str):
         return thing

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.attention import MultiHead, Reweigh, causal_mask
+from attnviz.networks import Blocks, DecoderStep, ReadoutStep
 from attnviz.networks.cpu import Dropout, share
-from attnviz.networks.decode import DecoderStep
 
 
 class TransformerMemory(NamedTuple):
@@ -100,7 +100,7 @@ class DecoderLayer(Layer):
         causal: Tensor | None,
         memory: tuple,
         mask: Tensor | None,
-        reweigh: Reweigh | None = None,
+        reweigh: Reweigh = None,
     ):
         """x (B, T, D), cache (keys, values) of earlier positions, causal (T, T), memory (keys, values), mask
         -> (B, T, D), cache with x's positions added, self weights (B, H, T, t), cross weights (B, H, T, S).
@@ -114,7 +114,8 @@ class DecoderLayer(Layer):
             keys, values = torch.cat([cache[0], keys], dim=2), torch.cat([cache[1], values], dim=2)
         context, own = self.attention.read(seen, keys, values, causal)
         x = self.add(x, context, of_attention)
-        context, cross = self.cross.read(self.read(x, of_cross), *memory, mask, reweigh)
+        of_memory, read_values = memory
+        context, cross = self.cross.read(self.read(x, of_cross), of_memory, read_values, mask, reweigh)
         x = self.add(x, context, of_cross)
         return self.add(x, self.feed(self.read(x, of_feed)), of_feed), (keys, values), own, cross
 
@@ -146,6 +147,8 @@ class Transformer(nn.Module):
     before each sub-layer, not after it. Post-norm begins with the weights of Glorot and Bengio (2010).
     """
 
+    places: Tensor
+
     def __init__(
         self,
         vocabulary: int,
@@ -166,8 +169,8 @@ class Transformer(nn.Module):
         self.register_buffer("places", positions(longest, width), persistent=False)
         within = dropout if activation_dropout is None else share(activation_dropout, "activation_dropout")
         shape = Shape(width, heads, hidden, dropout, attention_dropout, within, norm_first)
-        self.encoder = nn.ModuleList(EncoderLayer(shape) for _ in range(encoder_layers or layers))
-        self.decoder = nn.ModuleList(DecoderLayer(shape) for _ in range(layers))
+        self.encoder: Blocks[EncoderLayer] = Blocks(EncoderLayer(shape) for _ in range(encoder_layers or layers))
+        self.decoder: Blocks[DecoderLayer] = Blocks(DecoderLayer(shape) for _ in range(layers))
         self.encoder_norm, self.decoder_norm = (nn.LayerNorm(width) if norm_first else nn.Identity() for _ in range(2))
         if not norm_first:
             begin_evenly(self)
@@ -200,7 +203,7 @@ class Transformer(nn.Module):
         cross = tuple(layer.cross.remember(x) for layer in self.decoder)
         return TransformerMemory(cross, visible, ((),) * len(self.decoder), tuple(maps))
 
-    def decode(self, memory: TransformerMemory, state: tuple, tokens: Tensor, reweigh: Sequence[Reweigh | None] = ()):
+    def decode(self, memory: TransformerMemory, state: tuple, tokens: Tensor, reweigh: Sequence[Reweigh] = ()):
         """tokens (B, T) after the positions in state -> what logits are read from (B, T, D), state, self and cross
         weights by layer. reweigh : changes the weights of cross-attention, one a layer; () for none."""
         first = state[0][0].shape[2] if state[0] else 0
@@ -220,14 +223,19 @@ class Transformer(nn.Module):
         return F.linear(readout, self.embedding.weight)
 
     def step(
-        self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence = (), project: bool = True
+        self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()
     ) -> DecoderStep:
-        """state, token (B,) the token before this position -> DecoderStep. reweigh : of `decode`. project : False
-        leaves the logits out."""
-        readout, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
-        logits = self.logits(readout)[:, 0] if project else None
-        maps = (tuple(w.squeeze(2) for w in kind) for kind in (cross, own))
-        return DecoderStep(logits, state, *maps, readout[:, 0])
+        """state, token (B,) the token before this position -> DecoderStep. reweigh : of `decode`."""
+        readout, *rest = self.step_readout(memory, state, token, reweigh)
+        return DecoderStep(self.logits(readout), *rest)
+
+    def step_readout(
+        self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()
+    ) -> ReadoutStep:
+        """`step` before its logits are made."""
+        readouts, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
+        of_cross, of_own = (tuple(weights.squeeze(2) for weights in kind) for kind in (cross, own))
+        return ReadoutStep(readouts[:, 0], state, of_cross, of_own)
 
     def force(self, memory: TransformerMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
         """target inputs (B, T) from <bos> on -> readouts (B, T, D), and of each layer cross (B, H, T, S) and decoder

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz.arguments import shown
 from attnviz.data.tokenizer import BOS, EOS
 from attnviz.networks.decode import NEVER, drawn, without
-from attnviz.networks.decoder_only import Reading
+from attnviz.networks.decoder_only import DecoderOnly, Reading
 
 HOTTEST = 100.0  # a temperature at which every token is nearly as probable as any other
 
@@ -120,7 +120,7 @@ class Written:
 
 
 @torch.inference_mode()
-def write(model: nn.Module, ids: Sequence[int], steps: int, choose: Callable[[Tensor], int]) -> Written:
+def write(model: DecoderOnly, ids: Sequence[int], steps: int, choose: Callable[[Tensor], int]) -> Written:
     """Read the ids of a text, then write up to `steps` tokens after it; fewer when one of them is <eos>.
 
     The keys and values of every token are kept, so a step reads one token. 0 steps only read the text.

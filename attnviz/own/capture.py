@@ -8,6 +8,7 @@ import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -84,7 +85,8 @@ class Capture(TorchFunctionMode):
             call.arguments["dropout_p"] = 0.0
         if call.arguments["is_causal"] and call.arguments["attn_mask"] is None:
             raise ValueError("is_causal needs attn_mask where weights are wanted: give the causal mask itself")
-        context, weights = F.multi_head_attention_forward(*call.args, **call.kwargs)
+        attend: Any = F.multi_head_attention_forward  # with need_weights it returns a tensor, never None
+        context, weights = attend(*call.args, **call.kwargs)
         if self.frozen:
             weights = self.frozen[0]
             context = _context(call.arguments, weights).reshape(context.shape)

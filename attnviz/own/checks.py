@@ -95,7 +95,7 @@ def _why_no_shares(outcome: Outcome) -> str:
             if bool(((ratio - 1).abs().minimum(ratio.abs()) < _NEAR).all()):
                 return "weights are set to 0 after the softmax: hide the scores before it, with −∞"
             return "the weights are changed after the softmax"
-    axes = {"the sentences of the batch": (0,), "the queries": (2,), "the heads": (1,)}
+    axes: dict[str, tuple[int, ...]] = {"the sentences of the batch": (0,), "the queries": (2,), "the heads": (1,)}
     axes |= {"queries and keys together": (2, 3), "the whole tensor": (0, 1, 2, 3), "batch and keys together": (0, 3)}
     for name, dims in axes.items():
         sums = weights.sum(dim=dims)
@@ -121,9 +121,10 @@ def context(subject: Subject) -> Line:
     def examine(inputs: Inputs) -> str | None:
         outcome = subject.run(inputs)
         wanted = outcome.weights.mean(dim=1) @ inputs.values
-        if wanted.shape == outcome.context.shape and torch.allclose(wanted, outcome.context, atol=_NEAR):
+        returned = outcome.given_context
+        if wanted.shape == returned.shape and torch.allclose(wanted, returned, atol=_NEAR):
             return None
-        return f"context {numbers(outcome.context[0, 0])}; weights times values {numbers(wanted[0, 0])}"
+        return f"context {numbers(returned[0, 0])}; weights times values {numbers(wanted[0, 0])}"
 
     example = smallest(subject, examine)
     if not example:
@@ -161,7 +162,8 @@ def _other_context(subject: Subject) -> str:
         before = outcome.softmaxes[-1].weights @ inputs.values
         others["softmax times values, while other weights are returned"] = before
     for name, other in others.items():
-        if other.shape == outcome.context.shape and torch.allclose(other, outcome.context, atol=_NEAR):
+        returned = outcome.given_context
+        if other.shape == returned.shape and torch.allclose(other, returned, atol=_NEAR):
             return f"the context is {name}"
     return ""
 
@@ -186,7 +188,7 @@ def projected(subject: Subject) -> float | None:
         changed = Inputs(inputs.query, inputs.keys, values)
         if not form.separate:
             changed = Inputs(values if form.itself else inputs.query, values, values)
-        effects.append((subject.run(changed, frozen=frozen).context - outcome.context).flatten(0, 1))
+        effects.append((subject.run(changed, frozen=frozen).given_context - outcome.given_context).flatten(0, 1))
         rows.append(outcome.weights[..., key].permute(0, 2, 1).flatten(0, 1))
     weights, effect = torch.cat(rows).double(), torch.cat(effects).double()
     fit = torch.linalg.lstsq(weights, effect, driver="gelsd").solution
@@ -218,7 +220,7 @@ def of_weighted_sum(subject: Subject) -> bool:
         changed = Inputs(inputs.query, inputs.keys, values)
         if not form.separate:
             changed = Inputs(values if form.itself else inputs.query, values, values)
-        return float((subject.run(changed, frozen=frozen).context - outcome.context)[0, row].abs().max())
+        return float((subject.run(changed, frozen=frozen).given_context - outcome.given_context)[0, row].abs().max())
 
     hidden = shares - torch.linalg.pinv(fixed) @ (fixed @ shares)
     return effect(hidden) < 1e-3 * effect(shares)
@@ -278,7 +280,7 @@ def sentences(subject: Subject) -> Line:
 def difference_of(before: Outcome, after: Outcome, sentence: int) -> float:
     """The largest difference of weights and context of one sentence."""
     pairs = [(before.weights, after.weights), (before.context, after.context)]
-    return max(float((a[sentence] - b[sentence]).abs().max()) for a, b in pairs if a is not None)
+    return max(float((a[sentence] - b[sentence]).abs().max()) for a, b in pairs if a is not None and b is not None)
 
 
 def order(subject: Subject) -> Line:

@@ -9,6 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -69,6 +70,13 @@ class Outcome:
     scores: Tensor | None
     softmaxes: list[Softmax] = field(default_factory=list)
 
+    @property
+    def given_context(self) -> Tensor:
+        """The context. ValueError where none comes back."""
+        if self.context is None:
+            raise ValueError("no context comes back")
+        return self.context
+
 
 @dataclass(frozen=True)
 class Place:
@@ -119,12 +127,19 @@ class Form:
     keys: str
     many: bool
     widths: tuple[int, int, int]
-    weights: Place | None = None
+    weights: Place = Place("", "")  # none in a trial
     context: Place | None = None
     mask: MaskForm | None = None
     needs_mask: bool = False
     causal: bool = False
     extras: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def given_mask(self) -> MaskForm:
+        """The form of its mask. ValueError where it takes none."""
+        if self.mask is None:
+            raise ValueError("it takes no mask")
+        return self.mask
 
     @property
     def alone(self) -> bool:
@@ -169,12 +184,13 @@ class Form:
 
     def mask_in_words(self) -> str:
         """How the mask is given."""
-        if self.mask.kind == "lengths":
+        mask = self.given_mask
+        if mask.kind == "lengths":
             return "(B) numbers of visible keys"
-        shape = f"({','.join(self.mask.axes)})"
-        if self.mask.kind == "additive":
+        shape = f"({','.join(mask.axes)})"
+        if mask.kind == "additive":
             return f"{shape} added to the scores, -inf hides"
-        return f"{shape} {self.mask.kind}, {'1 hides a key' if self.mask.hides else '1 keeps a key'}"
+        return f"{shape} {mask.kind}, {'1 hides a key' if mask.hides else '1 keeps a key'}"
 
 
 def _from(name: str) -> str:
@@ -191,7 +207,7 @@ def role_of(name: str) -> str | None:
 def arrange(tensor: Tensor, axes: str) -> Tensor | tuple[Tensor, Tensor]:
     """A query (B, T, D) or keys (B, S, D) -> the tensor as it lies in `axes`, a copy."""
     if axes == STATES:
-        states = arrange(tensor, "LBD")
+        states: Any = arrange(tensor, "LBD")
         return states, states.flip(-1)
     if axes in ("BTD", "BSD"):
         return tensor.clone()
@@ -288,11 +304,13 @@ class Subject:
 
     def _one(self, inputs: Inputs, dropout: bool, frozen: tuple, train: bool) -> Outcome:
         left, softmaxes = self.call(self.given(inputs), dropout, frozen, train)
-        places, batch = (self.form.weights, self.form.context), len(inputs.query)
-        tensors = [place and self._fitting(place, left.get(place.name), inputs) for place in places]
-        weights = as_weights(tensors[0], places[0].axes, batch)
-        context = None if tensors[1] is None else as_context(tensors[1], places[1].axes)
-        return Outcome(weights, context, _scores(softmaxes, tensors[0], places[0].axes, batch), softmaxes)
+        place, context, batch = self.form.weights, None, len(inputs.query)
+        own = self._fitting(place, left.get(place.name), inputs)
+        if self.form.context is not None:
+            of_context = self._fitting(self.form.context, left.get(self.form.context.name), inputs)
+            context = as_context(of_context, self.form.context.axes)
+        weights = as_weights(own, place.axes, batch)
+        return Outcome(weights, context, _scores(softmaxes, own, place.axes, batch), softmaxes)
 
     def _fitting(self, place: Place, tensor: Tensor | None, inputs: Inputs) -> Tensor:
         """The tensor that a call left at a place. ShapeChanged where it has other axes."""
@@ -383,7 +401,11 @@ def _joined(parts: list[Outcome], dim: int) -> Outcome:
     """Outcomes of sentences (0) or of queries (1) as the outcome of all."""
     along = 0 if dim == 0 else 2
     weights = torch.cat([part.weights for part in parts], dim=along)
-    context = None if parts[0].context is None else torch.cat([part.context for part in parts], dim=dim)
-    whole = all(part.scores is not None for part in parts)
-    scores = torch.cat([part.scores for part in parts], dim=along) if whole else None
-    return Outcome(weights, context, scores, parts[0].softmaxes)
+    contexts = [part.context for part in parts if part.context is not None]
+    scores = [part.scores for part in parts if part.scores is not None]
+    return Outcome(
+        weights,
+        torch.cat(contexts, dim=dim) if contexts else None,
+        torch.cat(scores, dim=along) if len(scores) == len(parts) else None,
+        parts[0].softmaxes,
+    )

@@ -8,7 +8,7 @@ import copy
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -23,7 +23,12 @@ from attnviz.python_file import ANYTHING
 
 NAMES = ("additive", "dot", "scaled-dot", "general", "concat", "multi-head")
 _EQUAL = 1e-5  # relative, in double precision
-_ACTIVATIONS = {"tanh": torch.tanh, "ReLU": F.relu, "sigmoid": torch.sigmoid, "no tanh": lambda x: x}
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "ReLU": F.relu,
+    "sigmoid": torch.sigmoid,
+    "no tanh": lambda x: x,
+}
 
 
 @dataclass(frozen=True)
@@ -250,9 +255,9 @@ def _projections(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
             scores = dot_scores(matrix(seen.query), seen.keys).unsqueeze(1)
             if (factor := seen.factor(scores)) is not None:
                 words = matrix.words.removesuffix("ᵀ") if matrix.words.endswith("ᵀ") else f"{matrix.words}ᵀ"
-                place = {**matrix.places("U"), "U": replace(matrix.place, turned=not matrix.place.turned)}
-                if matrix.place.count > 1:  # a part of a matrix that is turned has no place
-                    place = {}
+                place, own = {}, matrix.place
+                if own is not None and own.count <= 1:  # a part of a matrix that is turned has no place
+                    place = {**matrix.places("U"), "U": replace(own, turned=not own.turned)}
                 return _general(seen, scores, factor, f"{words}{_with_bias(matrix)}", place)
     for first, second in itertools.product(of_query, of_keys):
         if len(first.weight) != len(second.weight) or len(first.weight) % seen.logs.shape[1]:

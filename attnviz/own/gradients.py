@@ -69,7 +69,7 @@ def _gradients(subject: Subject) -> tuple[list[str], list[str], bool]:
             used = _changes(own, parameter)
             why = "used, but its gradient is cut (detach, .data, no_grad)" if used else "never used in forward()"
             never.append(f"{name} gets no gradient: it is {why}")
-        elif parameter.requires_grad and float(parameter.grad.abs().max()) < 1e-6:
+        elif parameter.requires_grad and parameter.grad is not None and float(parameter.grad.abs().max()) < 1e-6:
             constant.append(name)
     query = (inputs.keys if subject.form.itself else inputs.query).grad
     return never, constant, query is None
@@ -87,7 +87,7 @@ def _changes(subject: Subject, parameter: torch.nn.Parameter) -> bool:
         parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(7)))
         after = subject.run(inputs)
     pairs = [(before.weights, after.weights), (before.context, after.context)]
-    return any(not torch.allclose(a, b, atol=1e-6) for a, b in pairs if a is not None)
+    return any(not torch.allclose(a, b, atol=1e-6) for a, b in pairs if a is not None and b is not None)
 
 
 def untouched(subject: Subject) -> Line:
@@ -143,7 +143,7 @@ def half(subject: Subject) -> Line:
     test = "half precision"
     if reason := undefined(subject):
         return Line(test, UNTESTED, reason)
-    module = copy.deepcopy(subject.target).half() if subject.module else subject.target
+    module = copy.deepcopy(subject.module).half() if subject.module else subject.target
     small = Subject(module, subject.form, subject.title)
     full = subject.inputs(2, 3, 5)
     inputs = Inputs(full.query.half(), full.keys.half(), full.values.half())
@@ -160,7 +160,7 @@ def half(subject: Subject) -> Line:
     return Line(test, OK, "no NaN")
 
 
-def _why_not_half(error: Exception) -> str:
+def _why_not_half(error: BaseException) -> str:
     """The reason. It is a limit: many textbooks hide a key with -1e9, which is right in single precision."""
     text = str(error)
     if "overflow" in text:

@@ -42,11 +42,11 @@ def meant(subject: Subject, stated: str | None = None) -> tuple[str, str]:
         return HIDE, "its docstring or comment says"
     if _KEEPS.search(text) and not _HIDES.search(text):
         return KEEP, "its docstring or comment says"
-    name = subject.form.mask.parameter.lower()
+    name = subject.form.given_mask.parameter.lower()
     if _PYTORCH.search(name):
-        return HIDE, f"{subject.form.mask.parameter} means, as in PyTorch,"
+        return HIDE, f"{subject.form.given_mask.parameter} means, as in PyTorch,"
     if "pad" in name:  # 1 hides in some textbooks and keeps in others
-        return HIDE if subject.form.mask.hides else KEEP, ""
+        return HIDE if subject.form.given_mask.hides else KEEP, ""
     if _TIMES.search(_code(subject)):
         return HIDE, "its code, which multiplies it by a large negative number, says"
     return KEEP, "most textbooks mean"
@@ -80,7 +80,7 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
         keys = inputs.keys.shape[1]
         if keys < 2:
             return None
-        visible = padded(len(inputs.keys), keys, same="B" not in subject.form.mask.axes)
+        visible = padded(len(inputs.keys), keys, same="B" not in subject.form.given_mask.axes)
         row = subject.run(replace(inputs, visible=visible)).weights[0, :, 0].mean(dim=0)
         if bool((row[~visible[0]] != 0).any()) or abs(float(row.sum()) - 1) > 1e-4:
             return f"key {keys} hidden: weights {numbers(row)}, their sum {float(row.sum()):.3g}"
@@ -102,7 +102,7 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
 def _two(subject: Subject) -> str:
     """The weights of two keys with the mask 1 0."""
     inputs = subject.inputs(1, 1, 2)
-    given = torch.tensor([[not subject.form.mask.hides, subject.form.mask.hides]])
+    given = torch.tensor([[not subject.form.given_mask.hides, subject.form.given_mask.hides]])
     return f"weights {numbers(subject.run(replace(inputs, visible=given)).weights[0, 0, 0])}"
 
 
@@ -110,14 +110,14 @@ def _why(subject: Subject) -> str:
     """What is wrong with a mask that does not hide."""
     keys = 5
     inputs = subject.inputs(1 if subject.form.alone else 3, 2, keys)
-    visible = padded(len(inputs.keys), keys, same="B" not in subject.form.mask.axes)
+    visible = padded(len(inputs.keys), keys, same="B" not in subject.form.given_mask.axes)
     before, after = subject.run(inputs), subject.run(replace(inputs, visible=visible))
     gone = (~visible)[:, None, None].expand_as(after.weights)
     if torch.allclose(before.weights, after.weights, atol=1e-6):
-        return f"{subject.form.mask.parameter} is taken and never used: the weights are the same without it"
+        return f"{subject.form.given_mask.parameter} is taken and never used: the weights are the same without it"
     if not bool(after.weights.isfinite().all()):
         return "a mask makes weights NaN or infinite"
-    if bool((after.weights[~gone] == 0).all()) and subject.form.mask.kind == "lengths":
+    if bool((after.weights[~gone] == 0).all()) and subject.form.given_mask.kind == "lengths":
         return "the mask is the other way round: the visible keys get 0 and the padding has all the weight"
     if bool((after.weights[gone] == 0).all()) or bool((after.weights[gone] < -1).any()):
         return "the mask comes after the softmax, so rows no longer sum to 1: hide the scores before the softmax"
@@ -126,7 +126,7 @@ def _why(subject: Subject) -> str:
 
 def _weak(subject: Subject, after: Outcome, gone: Tensor, visible: Tensor) -> str:
     most = float(after.weights[gone].max())
-    if subject.form.mask.kind == "lengths" and bool((after.weights[gone] == 0).any()):
+    if subject.form.given_mask.kind == "lengths" and bool((after.weights[gone] == 0).any()):
         return f"a key beyond the length gets weight {most:.2g}: the length is counted one too far (<= for <?)"
     if after.scores is not None:
         score = float(after.scores[gone].max())
@@ -148,7 +148,7 @@ def padding(subject: Subject) -> Line:
         batch, keys = inputs.keys.shape[:2]
         if keys < 2:
             return None
-        visible = padded(batch, keys, same="B" not in subject.form.mask.axes)
+        visible = padded(batch, keys, same="B" not in subject.form.given_mask.axes)
         if subject.form.itself and subject.form.causal:
             return None
         keyed = torch.where(visible[..., None], inputs.keys, inputs.keys + 3.0)

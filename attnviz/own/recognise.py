@@ -7,9 +7,10 @@ of what comes back can be told apart.
 import copy
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import permutations, product
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -57,7 +58,7 @@ class Trials:
     pools: bool = False
     close: list[Form] = field(default_factory=list)
 
-    def done(self, roles: dict) -> bool:
+    def done(self, roles: Mapping[str, str]) -> bool:
         """Does the best fit so well that no further trial is needed? A module may project its context."""
         certain = INPUT in roles.values() or all(forms.role_of(name) == role for name, role in roles.items())
         return self.rank[:2] == (True, True) and self.rank[2] >= (1 if certain else 2)
@@ -161,7 +162,7 @@ def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
 
 def unregistered(module: nn.Module) -> list[tuple[str, nn.Module | Tensor]]:
     """Layers and parameters in a plain list, tuple or dict, which PyTorch does not see: their attribute, and each."""
-    parts = []
+    parts: list[tuple[str, nn.Module | Tensor]] = []
     for name, value in ((name, value) for part in module.modules() for name, value in vars(part).items()):
         held = list(value.values()) if isinstance(value, dict) else value
         if not name.startswith("_") and isinstance(held, list | tuple):
@@ -173,8 +174,8 @@ def widths(target: Callable) -> list[int]:
     """Widths that inputs of a module may have, read off its parameters and its whole-number attributes."""
     if not isinstance(target, nn.Module):
         return []
-    of_layers = [part.in_features for part in target.modules() if hasattr(part, "in_features")]
-    shapes = [n for p in target.parameters() if not isinstance(p, UninitializedParameter) for n in p.shape]
+    of_layers: list[Any] = [part.in_features for part in target.modules() if hasattr(part, "in_features")]
+    shapes: list[int] = [n for p in target.parameters() if not isinstance(p, UninitializedParameter) for n in p.shape]
     for _, part in unregistered(target):
         shapes += [n for p in (part.parameters() if isinstance(part, nn.Module) else [part]) for n in p.shape]
     whole = [n for part in target.modules() for n in vars(part).values() if type(n) is int and 4 < n <= 4096]
@@ -253,7 +254,7 @@ def _shapes(subject: Subject, inputs) -> str:
     return ", ".join(f"{name} {' and '.join(shapes)}" for name, shapes in tensors.items() if shapes)
 
 
-def _places(form: Form, left: dict, softmaxes: list, sizes: dict) -> Iterator[dict[str, Place | None]]:
+def _places(form: Form, left: dict, softmaxes: list, sizes: dict) -> Iterator[dict[str, Any]]:
     """Where weights and context may be among what a call left: the likely first."""
     kind = "alone" if form.alone else "batch"
     scores = {f"softmax {index}": softmax.scores for index, softmax in enumerate(softmaxes)}
@@ -368,7 +369,7 @@ def padded(batch: int, keys: int, same: bool) -> Tensor:
 
 def _effect(subject: Subject, inputs: forms.Inputs, base: Tensor) -> tuple[int, bool]:
     """What a mask of 1 for visible keys does to the weights, and whether it does it the other way round."""
-    mask, keys = subject.form.mask, inputs.keys.shape[1]
+    mask, keys = subject.form.given_mask, inputs.keys.shape[1]
     visible = padded(len(inputs.keys), keys, same="B" not in mask.axes)
     weights = subject.run(replace(inputs, visible=visible)).weights
     if torch.allclose(weights, base, atol=1e-6):

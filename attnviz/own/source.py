@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -79,7 +79,7 @@ class Built:
     again: Callable[..., "Built"] | None = None
 
 
-def built(module: Callable) -> Built:
+def built(module: Any) -> Built:
     """A class in sizes for a check; a module or a function as it is. ValueError for anything else.
 
     A module can be built again where its class has a size for every argument; words and switches that it keeps under
@@ -168,7 +168,7 @@ def build(
     dropout = [name for name in optional if _size_name(name) == "dropout"]
     if sizes is not CHECKED:  # for a network whose widths are given, also what has a default
         others = [p for p in parameters if p.name not in needed and type(p.default) is int and _size_name(p.name)]
-        chosen |= {p.name: getattr(sizes, _size_name(p.name)) for p in others}
+        chosen |= {p.name: getattr(sizes, _size_name(p.name) or "") for p in others}
     chosen |= dict.fromkeys(dropout, sizes.dropout)  # so that a dropout that stays on is seen
     chosen |= {
         p.name: True for p in parameters if biases and p.default is False and re.search("^(?!add).*bias", p.name)

@@ -8,9 +8,10 @@ whenever a person stops, all have had the same processor time.
 import math
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from attnviz import loading, mechanisms
 from attnviz.data import corpora
@@ -149,8 +150,9 @@ def _score(learner: _Learner, folder: Path, test: Pairs, task: str) -> Score:
     """Save a model with its card, and measure it as it was saved."""
     trainer, name = learner.trainer, f"{task}/{learner.name}"
     checkpoints.save_model(folder / name, trainer.model_config, trainer.optimizer.average)
-    model = loading.load_checkpoint(name, folder)
-    measured = translation.score(model, *zip(*test))
+    model = loading.load_translator(name, folder)
+    sources, references = zip(*test)
+    measured = translation.score(model, sources, references)
     checkpoints.write_json(
         folder / name / CARD,
         {
@@ -178,7 +180,8 @@ def _score(learner: _Learner, folder: Path, test: Pairs, task: str) -> Score:
 def _on_its_letter(model: Translator, test: Pairs) -> float | None:
     """The share (%) of the letters written whose largest weight is on such a letter; None where none was written."""
     right = []
-    for trace in model.traces([source for source, _ in test]):
+    traces: Iterable[Any] = model.traces([source for source, _ in test])  # of sentences that can be read
+    for trace in traces:
         looks = trace.map("cross").weights[0].argmax(axis=-1)
         right += [trace.source[key].text == token.text for key, token in zip(looks, trace.target) if not token.special]
     return 100 * sum(right) / len(right) if right else None

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -124,7 +125,7 @@ def placed(
 
 
 @functools.lru_cache(1)
-def network(place: str, settings: tuple[tuple[str, object], ...] = ()) -> tuple[str, nn.Module, str]:
+def network(place: str, settings: tuple[tuple[str, object], ...] = ()) -> tuple[str, Any, str]:
     """The module that `FILE.py:Class` names, in the trained model of its formula -> the mechanism of that, the network,
     and what is to be said. ValueError as of `in_trained`."""
     with torch.no_grad():
@@ -152,7 +153,7 @@ def save(folder: Path, place: str, settings: Mapping[str, object]) -> tuple[str,
 def _trained(names: Sequence[str]) -> Translator:
     """The trained model of the first of these formulas that has one. CheckpointError where it is not there."""
     name = f"{PAIR}/{_of_formula(names).name}"
-    return loading.load_checkpoint(name, _root(name))
+    return loading.load_translator(name, _root(name))
 
 
 def _root(name: str) -> Path:
@@ -173,7 +174,7 @@ def _of_formula(names: Sequence[str]) -> Mechanism:
     raise ValueError("no trained model has its formula")
 
 
-def _with_module(made: Built, subject: Subject, formula: Formula, network: nn.Module) -> tuple[nn.Module, list[str]]:
+def _with_module(made: Built, subject: Subject, formula: Formula, network: Any) -> tuple[Any, list[str]]:
     """A copy of a trained network with the module in it, and what is to be said about it. Where the module has no
     biases, the network loses its own: both are then the same formula."""
     if hasattr(network, "attention"):
@@ -295,7 +296,8 @@ def _in_sizes(made: Built, subject: Subject, sizes: Sizes, widths: tuple[int, in
     """The module in other sizes, for these widths of query, keys and values."""
     target = subject.target
     if subject.module is not None and any(True for _ in subject.module.parameters()):
-        target = made.again(sizes=sizes).target
+        again: Any = made.again
+        target = again(sizes=sizes).target
     other = Subject(target, replace(subject.form, widths=widths), subject.title)
     other.run(other.inputs(1, 1, 3))  # raises where the widths do not fit, and gives lazy layers theirs
     return other
@@ -321,14 +323,14 @@ def _fill(subject: Subject, formula: Formula, matrices: dict[str, Tensor], heads
         view[tuple(slice(length) for length in matrix.shape)].copy_(matrix * scale)
 
 
-def _shipped(roles: tuple[str, ...], widths: tuple[int, ...], axes: str) -> Form:
+def _shipped(roles: tuple[str, ...], widths: Any, axes: str) -> Form:
     """The form of a shipped score or of MultiHead."""
     names = dict(zip(roles, (forms.QUERY, forms.KEYS, forms.VALUES)))
-    places = {"weights": forms.Place("result[1]", axes), "context": forms.Place("result[0]", "BTD")}
+    places: dict[str, Any] = {"weights": forms.Place("result[1]", axes), "context": forms.Place("result[0]", "BTD")}
     return Form(names, "BTD", "BSD", True, widths, **places)
 
 
-def _replaced(form: Form, network: nn.Module) -> list[tuple[nn.Module, str]]:
+def _replaced(form: Form, network: Any) -> list[tuple[nn.Module, str]]:
     """Which attentions of a Transformer a module can take the place of: (layer, name of its attention)."""
     encoder = [(layer, "attention") for layer in network.encoder]
     decoder = [(layer, "attention") for layer in network.decoder]

@@ -66,7 +66,7 @@ def _groups(requests: Sequence[Request]) -> Iterable[list[int]]:
 def _group(models: Models, group: Sequence[Request]) -> Iterable[Answer]:
     first = group[0]
     targets = None if first.target is None else [request.target for request in group]
-    options = {} if first.beam == 1 else {"beam": first.beam}
+    options: dict[str, Any] = {} if first.beam == 1 else {"beam": first.beam}
     options |= {"keep": ("statistics",)} if first.statistics else {}
     if first.sample_count or first.hypotheses:
         return (_several(models, request) for request in group)

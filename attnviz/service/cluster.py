@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import torch
 
@@ -104,13 +105,15 @@ class Cluster:
         self._open -= 1
 
     def _ask(self, request: Request) -> Answer:
-        for last in (False,) * (TRIES - 1) + (True,):
+        tries = 0
+        while True:
+            tries += 1
             try:
                 answer = self._handle.remote(request).result(timeout_s=self.limits.request)
             except TimeoutError:
                 raise ServiceError(self._late()) from None
             except (RayError, RayServeException) as error:
-                if last or self._closed:
+                if tries == TRIES or self._closed:
                     raise ServiceError(f"the models on the cluster cannot be reached: {type(error).__name__}") from None
                 self.state = RESTARTING
                 time.sleep(PAUSE)
@@ -135,5 +138,6 @@ def _handle(address: str, replicas: int):
         raise ServiceError(str(error)) from None
     serve.start(proxy_location="Disabled")
     if NAME not in serve.status().applications:
-        serve.run(Replica.options(num_replicas=replicas).bind(), name=NAME, route_prefix=None)
+        deployment: Any = Replica  # `serve.deployment` made one of the class
+        serve.run(deployment.options(num_replicas=replicas).bind(), name=NAME, route_prefix=None)
     return serve.get_app_handle(NAME)

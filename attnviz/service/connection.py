@@ -10,7 +10,15 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-_ready_made: list[subprocess.Popen] = []
+
+class ModelProcess(subprocess.Popen[bytes]):
+    """The model process, whose input and output are pipes."""
+
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+
+
+_ready_made: list[ModelProcess] = []
 
 
 def start_ahead() -> None:
@@ -18,15 +26,15 @@ def start_ahead() -> None:
     _ready_made.append(_popen())
 
 
-def model_process() -> subprocess.Popen:
+def model_process() -> ModelProcess:
     """The model process, which finds this package where this process has found it."""
     return _ready_made.pop() if _ready_made else _popen()
 
 
-def _popen() -> subprocess.Popen:
+def _popen() -> ModelProcess:
     here = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
-    return subprocess.Popen(
+    return ModelProcess(
         [sys.executable, "-m", "attnviz.service.process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -10,7 +10,6 @@ it is needed.
 import atexit
 import contextlib
 import math
-import subprocess
 import threading
 import time
 from collections import deque
@@ -127,7 +126,7 @@ class _Lane:
         self._state, self._closed = STARTING, False
         self._waiting: deque[_Job] = deque()
         self._change = threading.Condition()
-        self._process: subprocess.Popen | None = None
+        self._process: connection.ModelProcess | None = None
         self._unanswered: dict[int, _Job] = {}  # of the batch that is computed, by place
         self._reading: tuple | None = None  # the model whose files the process reads
         self._heard = self._took = self._computed = 0.0  # when the process was last heard of, after how many s; s of
@@ -183,8 +182,8 @@ class _Lane:
         while not self._closed:
             if not self._is_first and not self._is_wanted():
                 self._end(STARTING)
-            elif (self._process or self._start()) and (batch := self._take()):
-                self._compute(batch)
+            elif (self._process or self._start()) and (batch := self._take()) and self._process:
+                self._compute(self._process, batch)
         self._end(RESTARTING)
 
     def _is_wanted(self) -> bool:
@@ -198,10 +197,10 @@ class _Lane:
         for _ in range(STARTS):
             if self._closed:
                 return False
-            self._process = connection.model_process()
-            self._watchdog.watch(self._process, self._limits.start)
+            self._process = process = connection.model_process()
+            self._watchdog.watch(process, self._limits.start)
             try:
-                connection.read(self._process.stdout)
+                connection.read(process.stdout)
             except EOFError:
                 self._end(self._state)
             else:
@@ -233,18 +232,18 @@ class _Lane:
             self._reading, self._computed, self._heard = None, 0.0, time.monotonic()
             return batch
 
-    def _compute(self, batch: list[_Job]) -> None:
-        self._watchdog.watch(self._process, self._patience())
+    def _compute(self, process: connection.ModelProcess, batch: list[_Job]) -> None:
+        self._watchdog.watch(process, self._patience())
         try:
-            connection.write(self._process.stdin, [job.request for job in batch])
+            connection.write(process.stdin, [job.request for job in batch])
             while self._unanswered:
-                place, answer = connection.read(self._process.stdout)
+                place, answer = connection.read(process.stdout)
                 self._hear()
                 if place is None:
                     self._read(answer)
                 else:
                     self._unanswered.pop(place).answer(answer)
-                self._watchdog.watch(self._process, self._patience())
+                self._watchdog.watch(process, self._patience())
         except (EOFError, OSError):
             self._lose(was_alone=len(batch) == 1)
         finally:
@@ -333,12 +332,12 @@ class _Watchdog:
 
     def __init__(self):
         self.has_killed = False
-        self._process: subprocess.Popen | None = None
+        self._process: connection.ModelProcess | None = None
         self._end = math.inf  # time.monotonic
         self._change, self._closed = threading.Condition(), False
         threading.Thread(target=self._wait, name="watchdog", daemon=True).start()
 
-    def watch(self, process: subprocess.Popen, seconds: float) -> None:
+    def watch(self, process: connection.ModelProcess, seconds: float) -> None:
         """From now on it may be silent for so long."""
         with self._change:
             self.has_killed = self.has_killed and process is self._process
@@ -360,6 +359,7 @@ class _Watchdog:
                 left = self._end - time.monotonic()
                 if left <= 0:
                     self.has_killed, self._end = True, math.inf
-                    self._process.kill()
+                    if self._process:
+                        self._process.kill()
                 else:
                     self._change.wait(None if left == math.inf else left)

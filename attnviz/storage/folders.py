@@ -7,6 +7,7 @@ system takes it back from a process that died, however it did.
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 import time
 import weakref
@@ -14,11 +15,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
+if sys.platform == "win32":
     import msvcrt
+else:
+    import fcntl
 PREFIX = "attnviz-"
 YOUNG = 60.0  # s: a folder that was just made may not be locked yet
 
@@ -76,11 +76,11 @@ def _is_ours(file) -> bool:
 
 def _lock(file) -> bool:
     try:
-        if fcntl:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
+        if sys.platform == "win32":
             file.seek(2**20)  # past what is written, which others may then read
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):  # another has it
         return False
     except OSError:  # a file system without locks, as some networks have: nobody can hold anything there

@@ -140,4 +140,5 @@ def panels(results: dict) -> list[Panel]:
 def _series(row: dict, scores: list[float | None]) -> Series:
     """Scores by epoch; an epoch without one is left out."""
     points = [(epoch, score) for epoch, score in enumerate(scores, row["passes_before"] + 1) if score is not None]
-    return Series(MECHANISMS[row["mechanism"]].title, *map(tuple, zip(*points)), marks=False)
+    x, y = map(tuple, zip(*points))
+    return Series(MECHANISMS[row["mechanism"]].title, x, y, marks=False)

@@ -31,7 +31,7 @@ def measure(config: StudyConfig) -> dict:
     """rows: by run. The best epoch is measured. train_loss, val_loss : nats a token, without dropout or label
     smoothing."""
     tests = {TEST: config.test}
-    corpus = replace(config.corpus, train=config.corpus.train[:CAPTIONS], tests=tests)
+    corpus = replace(config.read, train=config.read.train[:CAPTIONS], tests=tests)
     measured, rows = [], []
     for rate, model in _runs(config, corpus):
         measured.append(model)

@@ -88,7 +88,7 @@ class Earlier:
         try:
             results = storage.parse_json(path.read_bytes())
             measured = (*(results[key] for key in ("sentences", "samples", "data")), results["versions"]["attnviz"])
-            if measured == (sentences, samples, config.corpus.files, __version__):
+            if measured == (sentences, samples, config.read.files, __version__):
                 self.rows = grouped(results["rows"], "pair", "mechanism")
                 self.weights = {model["weights_sha256"] for model in results["models"]}
         except (OSError, ValueError, KeyError, TypeError):  # it is not there, or not what this study writes
@@ -186,7 +186,7 @@ def _models(config: StudyConfig) -> Iterator[Measuring]:
 def _readable(config: StudyConfig, pair: str, texts: dict[str, tuple[str, ...]]) -> bool:
     """Put the sentences of a pair into `texts`; False where its data are not in the folder."""
     try:
-        corpus = config.corpus if pair == config.pair else corpora.load(pair, config.data)
+        corpus = config.read if pair == config.pair else corpora.load(pair, config.data)
     except (ValueError, OSError, TypeError):  # no such corpus, or its files are not there
         return False
     sentences = next(iter(corpus.tests.values()), corpus.val)

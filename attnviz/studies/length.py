@@ -97,7 +97,9 @@ def single(pairs: Pairs, low: int, high: int) -> list[Pairs]:
 def joined(pairs: Pairs, low: int, high: int) -> list[Pairs]:
     """Groups of consecutive pairs whose sources have at least `low` words; groups with more than `high` are left
     out."""
-    groups, group, words = [], [], 0
+    groups: list[Pairs] = []
+    group: Pairs = []
+    words = 0
     for pair in pairs:
         group, words = [*group, pair], words + len(pair[0].split())
         if words >= low:
@@ -112,7 +114,7 @@ def bucket_texts(tests: dict[str, Pairs], tokenizer: SubwordTokenizer) -> list[B
     result = []
     for bucket in (bucket for bucket in BUCKETS if bucket.test in tests):
         groups = (joined if bucket.join else single)(tests[bucket.test], bucket.low, bucket.high)
-        made = [tuple(" ".join(side) for side in zip(*group)) for group in groups]
+        made = [(" ".join(a for a, _ in group), " ".join(b for _, b in group)) for group in groups]
         short = [i for i, (source, _) in enumerate(made) if len(tokenizer.ids(source)) <= MOST_PIECES]
         sentences = sum(len(groups[i]) for i in short)
         result.append(BucketTexts(bucket, [made[i] for i in short], sentences, len(made) - len(short)))
@@ -126,7 +128,7 @@ def measure(config: StudyConfig) -> dict:
     for model in models(config, MECHANISMS):
         measured.append(model)
         sentences = []
-        for texts in bucket_texts(config.corpus.tests, model.translator.tokenizer):
+        for texts in bucket_texts(config.read.tests, model.translator.tokenizer):
             row, entropies = measure_bucket(model, texts)
             signatures |= {key: row.pop(key) for key in list(row) if key.endswith("_signature")}  # the same in all rows
             rows.append(row)
@@ -155,7 +157,7 @@ def measure_bucket(model: MeasuredModel, texts: BucketTexts) -> tuple[dict, list
         return row, []
     translator, (sources, references) = model.translator, zip(*texts.pairs)
     hypotheses, attention = translation.translations(translator, sources, progress=True, also=(EntropyBySentence,))
-    source_words, words, reference_words = (_words(side) for side in (sources, hypotheses, references))
+    source_words, words, reference_words = (_words(list(side)) for side in (sources, hypotheses, references))
     row |= {
         "words": round(source_words / len(sources), 2),
         **metrics.score(translator.pair, hypotheses, references),
@@ -221,8 +223,9 @@ def _entropy_panel(results: dict, groups: dict) -> Panel:
     series = [_points(name, groups[name], "pieces", "entropy_nats", line=False) for name in fits]
     ends = min(row["from"] for row in results["fits"]), max(row["to"] for row in results["fits"])
     for name, group in fits.items():
-        if (slope := mean(group, "slope")) is not None:
-            y = tuple(mean(group, "intercept") + slope * math.log(x) for x in ends)
+        slope, intercept = mean(group, "slope"), mean(group, "intercept")
+        if slope is not None and intercept is not None:
+            y = tuple(intercept + slope * math.log(x) for x in ends)
             series.append(Series(titles([name]), ends, y, marks=False))
     return Panel(
         "Entropy by log-length",
@@ -242,8 +245,8 @@ def _points(mechanism: str, rows: list[dict], x: str, y: str, line: bool = True)
     cells = [cell for cell in cells if values(cell, x) and values(cell, y)]
     several = any(len(values(cell, y)) > 1 for cell in cells)
     low, high = (tuple(end(values(cell, y)) for cell in cells) if several else () for end in (min, max))
-    means = [tuple(mean(cell, key) for cell in cells) for key in (x, y)]
-    return Series(titles([mechanism]), *means, low, high, line=line)
+    across, up = (tuple(mean(cell, key) for cell in cells) for key in (x, y))
+    return Series(titles([mechanism]), across, up, low, high, line=line)
 
 
 def text(results: dict) -> str:
@@ -323,7 +326,7 @@ def _gain(results: dict) -> str:
             [mean(bucket.rows_of(groups[mechanism]), "bleu_lc") for mechanism in (name, BASELINE)]
             for bucket in _buckets(results)
         ]
-        differences = ["–" if None in pair else f"{pair[0] - pair[1]:+.1f}" for pair in scores]
+        differences = ["–" if a is None or b is None else f"{a - b:+.1f}" for a, b in scores]
         gains.append(f"{MECHANISMS[name].title} {' / '.join(differences)}")
     return f"Gain over the fixed context, BLEU 13a lower-cased, in the same buckets: {listed(gains)}." if gains else ""
 

@@ -5,6 +5,7 @@ import platform
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import sacrebleu
 import torch
@@ -15,7 +16,6 @@ from attnviz.data import corpora
 from attnviz.data.readers import Pairs
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import CARD, TOKENIZER, ModelName
-from attnviz.models.translator import Translator
 from attnviz.training.optimizer import device_name
 from attnviz.training.recipes import TrainingConfig
 from attnviz.training.train import train
@@ -41,8 +41,15 @@ class StudyConfig:
     data: Path | None = None
 
     @property
+    def read(self) -> corpora.Corpus:
+        """The corpus. ValueError for a study that reads no sentences."""
+        if self.corpus is None:
+            raise ValueError("this study reads no sentences")
+        return self.corpus
+
+    @property
     def test(self) -> Pairs:
-        return self.corpus.tests[TEST]
+        return self.read.tests[TEST]
 
     def missing(self, mechanisms: Iterable[str]) -> list[str]:
         """The mechanisms without a checkpoint."""
@@ -52,10 +59,10 @@ class StudyConfig:
 
 @dataclass(frozen=True)
 class MeasuredModel:
-    """A trained model, which translates in all studies but that of syntax. seed : of its training; None when the card
-    does not say. sha256 : of its weights."""
+    """A trained model. translator : of the class that a study is of, in most of them one that translates. seed : of its
+    training; None when the card does not say. sha256 : of its weights."""
 
-    translator: Translator
+    translator: Any
     seed: int | None
     sha256: str
 
@@ -115,8 +122,8 @@ def _train_with_seed(config: StudyConfig, shipped: MeasuredModel, seed: int) -> 
 def _training_configs(shipped: MeasuredModel, seed: int) -> list[TrainingConfig]:
     """The configurations of all runs of a model, with another seed. ValueError when its card does not have them."""
     runs = checkpoint_files.runs(shipped.translator.card)
-    configs = [_training_config(run) for run in runs]
-    consistent = all(configs) and all(
+    configs = [config for config in map(_training_config, runs) if config is not None]
+    consistent = len(configs) == len(runs) > 0 and all(
         run.get("data") == runs[-1].get("data")
         and config.seed == configs[-1].seed
         and config.mechanism == shipped.mechanism
@@ -145,7 +152,7 @@ def _train_run(config: StudyConfig, name: str, root: Path, run: TrainingConfig, 
     if not (root / name / CARD).exists():
         tokenizer = (Path(config.root) / config.pair / TOKENIZER).read_bytes()
         storage.replace(root / config.pair / TOKENIZER, lambda path: path.write_bytes(tokenizer))
-        train(run, config.corpus, root, config.pair, start=start, command="by a study of this project")
+        train(run, config.read, root, config.pair, start=start, command="by a study of this project")
     return root / name
 
 

@@ -1,6 +1,8 @@
 """Study: the mechanisms compared on the same test, with the same vocabulary."""
 
 from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
 
 from attnviz import alignment, gold
 from attnviz.data import corpora
@@ -9,7 +11,7 @@ from attnviz.evaluation.translation import score
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files
 from attnviz.studies.measured_models import TEST, MeasuredModel, StudyConfig, link_counts, models, record
-from attnviz.studies.report import Panel, Series, grouped, listed, mean, seeds, spread, table, values
+from attnviz.studies.report import Panel, Series, grouped, listed, seeds, spread, table, values
 
 TITLE = "Mechanisms compared"
 DESCRIPTION = (
@@ -44,7 +46,7 @@ def measure(config: StudyConfig) -> dict:
 def measure_model(model: MeasuredModel, config: StudyConfig, pairs: Sequence[gold.LinkedPair]) -> dict:
     """The row of a model. pairs : with words aligned by hand."""
     card, scores = model.translator.card, scores_on_test(model, config)
-    everyday_scores = scores_on_test(model, config, corpora.EVERYDAY) if corpora.EVERYDAY in config.corpus.tests else {}
+    everyday_scores = scores_on_test(model, config, corpora.EVERYDAY) if corpora.EVERYDAY in config.read.tests else {}
     report = alignment.report(model.translator, pairs)
     return {
         **model.label,
@@ -55,25 +57,26 @@ def measure_model(model: MeasuredModel, config: StudyConfig, pairs: Sequence[gol
         **{key: _total(card, key) for key in ("epochs", "seconds")},
         "peak_memory_mb": card.get("peak_memory_mb"),
         "device": card.get("device"),
-        "ms_per_sentence": latency(model.translator, [source for source, _ in config.corpus.val[:TIMED]]),
+        "ms_per_sentence": latency(model.translator, [source for source, _ in config.read.val[:TIMED]]),
         "remark": card.get("remark"),
     }
 
 
 def _total(card: dict, key: str) -> float | None:
     """The sum over all runs of the training; None when the card lacks it for one of them."""
-    numbers = [run.get(key) for run in checkpoint_files.runs(card)]
+    numbers: list[Any] = [run.get(key) for run in checkpoint_files.runs(card)]
     return sum(numbers) if all(isinstance(number, int | float) for number in numbers) else None
 
 
 def scores_on_test(model: MeasuredModel, config: StudyConfig, test: str = TEST) -> dict:
     """Greedy scores on a test: from the card when it has all of them for the same files, otherwise measured now."""
-    card, files = model.translator.card, {name: sha for name, sha in config.corpus.files.items() if test in name}
+    card, files = model.translator.card, {name: sha for name, sha in config.read.files.items() if test in name}
     scores = card.get("scores", {}).get(test, {})
     same = files.items() <= card.get("data", {}).items()
     if same and all(key in scores for key in _SCORES):
         return scores
-    return score(model.translator, *zip(*config.corpus.tests[test]), progress=True)
+    sources, references = zip(*config.read.tests[test])
+    return score(model.translator, sources, references, progress=True)
 
 
 def text(results: dict) -> str:
@@ -167,7 +170,8 @@ def panels(results: dict) -> list[Panel]:
         series = []
         for place, rows in enumerate(groups.values()):
             if numbers := values(rows, key):
-                bar = {"low": (scale * min(numbers),), "high": (scale * max(numbers),)} if len(numbers) > 1 else {}
-                series.append(Series(names[place], (scale * mean(rows, key),), (place,), line=False, **bar))
+                low, high = ((scale * end(numbers),) if len(numbers) > 1 else () for end in (min, max))
+                middle = scale * fmean(numbers)
+                series.append(Series(names[place], (middle,), (place,), low, high, line=False))
         result += [Panel(title, tuple(series), rows=names)] if series else []
     return result

@@ -1,5 +1,7 @@
 """Study: attention before or after the decoder step, Bahdanau's order and Luong's, with the same score function."""
 
+from typing import Any
+
 import numpy as np
 
 from attnviz import alignment, gold
@@ -135,8 +137,8 @@ def _best_shifts(results: dict) -> str:
     """The shift at which each order has its smallest error."""
     sentences = []
     for name, rows in grouped(results["rows"], "mechanism").items():
-        rates = {shift: mean(group, "error_rate") for shift, group in grouped(rows, "shift").items()}
-        shift = min(rates, key=rates.get)
+        rates: dict[int, Any] = {shift: mean(group, "error_rate") for shift, group in grouped(rows, "shift").items()}
+        shift = min(rates, key=rates.__getitem__)
         rows_at = f"rows {'shifted by ' if shift else ''}{_shift_label(shift)}"
         sentences.append(f"{MECHANISMS[name].title} has its smallest error with {rows_at} ({rates[shift]:.3f})")
     return f"{'; '.join(sentences)}." if sentences else ""

@@ -41,7 +41,7 @@ def measure(name: str, root: Path, test: str, texts: Sequence[str], progress: Pr
 
     A sentence that cannot be read, or of which nothing is written, is left out. ValueError when none is left.
     """
-    model = loading.load_checkpoint(name, root)
+    model = loading.load_translator(name, root)
     sentences = [
         _Sentence(text, result.translation, len(result.source), _values(result))
         for text, result in zip(texts, progress(_measured(model, texts)), strict=True)
@@ -97,7 +97,9 @@ def write(measured: Reference, name: str, root: Path) -> Path:
 def _measured(
     model: Translator, texts: Sequence[str], targets: Sequence[str] | None = None
 ) -> Iterator[TraceStatistics | TextError]:
-    return model.traces(texts, targets, keep=("maps", "statistics"))
+    for result in model.traces(texts, targets, keep=("maps", "statistics")):
+        if isinstance(result, TraceStatistics | TextError):
+            yield result
 
 
 def _values(measured: TraceStatistics) -> Values:

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from attnviz.figures.theme import LIGHT, LineStyle, lines
 from attnviz.mechanisms import MECHANISMS
@@ -130,8 +131,8 @@ class Series:
     them."""
 
     name: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
+    x: tuple[Any, ...]  # numbers; None where there is none
+    y: tuple[Any, ...]
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     marks: bool = True

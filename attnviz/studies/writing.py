@@ -2,19 +2,22 @@
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz import moments
+from attnviz.data import corpora
 from attnviz.data.tasks import TASKS
 from attnviz.data.tokenizer import BOS, EOS
 from attnviz.mechanisms import ALL
 from attnviz.models import checkpoints
 from attnviz.models.names import ModelName
 from attnviz.models.writer import Writer
+from attnviz.networks.decoder_only import DecoderOnly
 from attnviz.studies.measured_models import MeasuredModel, StudyConfig, load, record
 from attnviz.studies.report import Panel, Series, grouped, listed, table
 
@@ -64,7 +67,7 @@ def _windows(writer: Writer, config: StudyConfig) -> Tensor:
     """Windows of validation (N, T), T the context, spread evenly over its texts; <eos> stands between texts.
 
     ValueError when validation has none."""
-    texts = [text for text, _ in TASKS[writer.pair].read(config.data).val]
+    texts = [text for text, _ in corpora.load(writer.pair, config.data).val]
     ids = torch.tensor([number for ids in writer.tokenizer.batch_ids(texts) for number in ids])
     windows = ids[: len(ids) // writer.limit * writer.limit].view(-1, writer.limit)
     if not len(windows):
@@ -86,7 +89,7 @@ def _read(target: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def _losses(model: nn.Module, target: Tensor) -> np.ndarray:
+def _losses(model: DecoderOnly, target: Tensor) -> np.ndarray:
     """The nats of each token of target (N, T)."""
     parts = []
     for part in target.split(8):
@@ -105,7 +108,7 @@ def _by_place(losses: np.ndarray) -> list[dict]:
 
 
 @torch.inference_mode()
-def _heads(model: nn.Module, windows: Tensor, twice: Tensor) -> list[dict]:
+def _heads(model: DecoderOnly, windows: Tensor, twice: Tensor) -> list[dict]:
     """The scores of every head, by layer and head from 0. twice (N, 2 n): sequences of n that stand twice."""
     n = twice.shape[1] // 2
     maps = zip(_mean_weights(model, windows[:SEQUENCES]), _mean_weights(model, twice))
@@ -125,7 +128,7 @@ def _heads(model: nn.Module, windows: Tensor, twice: Tensor) -> list[dict]:
     return rows
 
 
-def _mean_weights(model: nn.Module, target: Tensor) -> Iterator[np.ndarray]:
+def _mean_weights(model: DecoderOnly, target: Tensor) -> Iterator[np.ndarray]:
     """The mean weights (H, T, T) of each layer over texts (N, T); a row is a place that reads, <bos> first."""
     totals: list = []
     for part in _read(target).split(2):
@@ -140,7 +143,7 @@ def _training(model: MeasuredModel, windows: Tensor, config: StudyConfig) -> lis
     twice, few = _twice(writer), windows[:SEQUENCES]
     n = twice.shape[1] // 2
     for number, moment in enumerate(moments.moments(writer.name, config.root)):
-        network = moments.restore(writer.name, number, config.root)
+        network: Any = moments.restore(writer.name, number, config.root)
         copies, text = _losses(network, twice), _losses(network, few)
         numbers = {
             "loss": text.mean(),
@@ -198,7 +201,7 @@ def panels(results: dict) -> list[Panel]:
     for row in results["rows"]:
         places = tuple(part["first"] for part in row["by_place"][1:])
         nats = tuple(part["nats"] for part in row["by_place"][1:])
-        series = (Series("loss (nats a token)", places, nats),)
+        series: tuple[Series, ...] = (Series("loss (nats a token)", places, nats),)
         drawn.append(Panel(row["model"], series, "tokens before", "nats a token", log=True))
         rows = [moment for moment in training.get(row["model"], []) if moment["update"]]
         updates = tuple(moment["update"] for moment in rows)

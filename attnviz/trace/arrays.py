@@ -153,7 +153,9 @@ def _strings(name: str, tokens) -> list[str]:
     if texts is None or not all(isinstance(token, str) for token in texts):
         nested = texts and all(arguments.is_list(token) for token in texts)
         batch = (
-            f"; these are {len(texts)} lists: is it a batch? Give the {name} of one text, and batch=0" if nested else ""
+            f"; these are {len(texts or ())} lists: is it a batch? Give the {name} of one text, and batch=0"
+            if nested
+            else ""
         )
         raise ValueError(f"{name} must be a list of strings, one per token; got {arguments.shown(tokens)}{batch}")
     return texts

@@ -38,6 +38,13 @@ def is_named(weights) -> bool:
     return isinstance(weights, Mapping) or reads_as_one
 
 
+def numbers(value) -> np.ndarray:
+    """`array` of a tensor. ValueError for anything else."""
+    if (result := array(value)) is None:
+        raise ValueError(f"a tensor is needed here; got {arguments.shown(value)}")
+    return result
+
+
 def array(value) -> np.ndarray | None:
     """A tensor of any library as a NumPy array; None for what is none. bfloat16 and float8 become float32."""
     if isinstance(value, np.ndarray):

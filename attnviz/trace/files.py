@@ -145,7 +145,7 @@ def _object(text: str) -> dict:
 def _map(listed: Any, tensors: Mapping[str, np.ndarray]) -> dict:
     """A map as `Trace.from_dict` takes it."""
     name = f"{listed.get('kind')}.{listed.get('layer')}" if isinstance(listed, dict) else None
-    if name not in tensors:
+    if name is None or name not in tensors:
         raise ValueError(f"the file must hold weights for each map; got none for {name or listed!s:.60}")
     return {**listed, "weights": tensors[name], "mask": tensors.get(f"{name}.mask")}
 
@@ -158,8 +158,9 @@ def check_limits(values: object) -> None:
     if isinstance(maps, list):
         _check_maps(maps)
     for name in ("source", "target", "log_probs", "alternatives"):
-        if isinstance(values.get(name), list) and len(values[name]) > TOKENS:
-            raise ValueError(f"{name} has {len(values[name]):,} entries, and at most {TOKENS:,} are read")
+        entries = values.get(name)
+        if isinstance(entries, list) and len(entries) > TOKENS:
+            raise ValueError(f"{name} has {len(entries):,} entries, and at most {TOKENS:,} are read")
     for part in _parts({key: value for key, value in values.items() if key != "maps"}):
         _check_part(part)
 
@@ -173,7 +174,7 @@ def _check_maps(maps: list) -> None:
         if isinstance(layer, int) and layer >= LAYERS:
             shown = f"{layer:,}" if layer < 10**12 else "a number of more than 12 digits"
             raise ValueError(f"layers are counted from 0 to {LAYERS - 1}; got {shown}")
-        weights = entry.get("weights") if isinstance(entry, dict) else None
+        weights: Any = entry.get("weights") if isinstance(entry, dict) else None
         heads += len(weights) if hasattr(weights, "__len__") else 0
     if heads > HEADS:
         raise ValueError(f"it has {heads:,} heads, and at most {HEADS:,} are read")

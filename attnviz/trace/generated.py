@@ -48,8 +48,8 @@ def from_generate(
     if encoder is None and "cross" not in maps:
         return _decoder(maps["decoder"], ids, tokens, names, padding, special, name)
     if encoder is not None:
-        text = (batch or 0) * len(containers.array(encoder[0])) // max(_count(output), 1)
-        maps["encoder"] = [containers.array(layer)[text] for layer in encoder]
+        text = (batch or 0) * len(containers.numbers(encoder[0])) // max(_count(output), 1)
+        maps["encoder"] = [containers.numbers(layer)[text] for layer in encoder]
     read = _source(tokens, source, (maps.get("cross") or maps["encoder"])[0].shape[-1], names, batch)
     length = (maps["cross"] if "cross" in maps else maps["decoder"])[0].shape[-2]
     produced = (list(target) if target is not None else names(ids[1:]))[:length]
@@ -112,13 +112,13 @@ def _ids(output, batch: int | None) -> list[int]:
         raise ValueError(f"this looks like a batch of {count} texts; choose one with batch=0")
     if not 0 <= (batch or 0) < count:
         raise ValueError(f"batch must be one of 0 to {count - 1}; got {batch}")
-    return [int(number) for number in containers.array(sequences)[batch or 0]]
+    return [int(number) for number in containers.numbers(sequences)[batch or 0]]
 
 
 def _rows(output, text: int, attentions) -> list[int]:
     """Which text of the batch of each step produced the token that was chosen there."""
     first = next(value for value in attentions.values() if value is not None)
-    texts = [len(containers.array(next(layer for layer in step if layer is not None))) for step in first]
+    texts = [len(containers.numbers(next(layer for layer in step if layer is not None))) for step in first]
     beams = _first(output, ("beam_indices",))
     if beams is None:
         if max(texts) != _count(output):
@@ -127,18 +127,17 @@ def _rows(output, text: int, attentions) -> list[int]:
                 "no beam_indices, which say whose rows were chosen; call generate with num_beams=1"
             )
         return [text] * len(first)
-    chosen = [int(row) for row in containers.array(beams)[text] if row >= 0]
+    chosen = [int(row) for row in containers.numbers(beams)[text] if row >= 0]
     return [min(row, count - 1) if count == 1 else row for row, count in zip(chosen[: len(first)], texts)]
 
 
-def by_layer(steps, rows: list[int]) -> list[np.ndarray | None]:
+def by_layer(steps, rows: list[int]) -> list[np.ndarray]:
     """Steps of layers (B, H, q, k) -> layers (H, Q, K). Row i of a causal map has its keys up to its own place."""
     layers = []
     for number in range(len(steps[0])):
-        parts = [
-            None if step[number] is None else containers.array(step[number])[row] for step, row in zip(steps, rows)
-        ]
-        if any(part is None or part.ndim != 3 for part in parts):
+        chosen = [(step[number], row) for step, row in zip(steps, rows)]
+        parts = [containers.numbers(layer)[row] for layer, row in chosen if layer is not None]
+        if len(parts) < len(chosen) or any(part.ndim != 3 for part in parts):
             raise ValueError(f"layer {number} returned no attention at some step, so its map cannot be joined")
         layers.append(_joined(parts))
     return layers
@@ -178,7 +177,7 @@ def _source(tokens, source, columns: int, names, batch: int | None) -> list[str]
         if not hasattr(tokens, "convert_ids_to_tokens"):
             return list(tokens)
         return [f"({place + 1})" for place in range(columns)]
-    array = containers.array(source)
+    array = containers.numbers(source)
     if array is None and all(isinstance(token, str) for token in source):
         return list(source)
     ids = np.asarray(source if array is None else array)

@@ -110,7 +110,7 @@ class AttentionMap:
             all(getattr(self, name) == getattr(other, name) for name in names)
             and np.array_equal(self.weights, other.weights)
             and (self.mask is None) == (other.mask is None)
-            and (self.mask is None or np.array_equal(self.mask, other.mask))
+            and (self.mask is None or other.mask is None or np.array_equal(self.mask, other.mask))
         )
 
     def __hash__(self):

@@ -77,7 +77,7 @@ def _samplers(translator: Translator, root: Path) -> list[Translator]:
     if not all(name == translator.name or (Path(root) / name / CARD).is_file() for name in names):
         return []
     try:
-        return [translator if name == translator.name else loading.load_checkpoint(name, root) for name in names]
+        return [translator if name == translator.name else loading.load_translator(name, root) for name in names]
     except checkpoints.CheckpointError:
         return []
 

@@ -10,9 +10,10 @@ import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 from tqdm import tqdm
 
@@ -53,11 +54,11 @@ class ClassifierTrainer(Trainer):
         return [(ids, [self.labels.index(label)]) for ids, (_, label) in zip(sentences, pairs)]
 
     @staticmethod
-    def logits(model: nn.Module, source: Tensor, target: Tensor) -> Tensor:
+    def logits(model: Any, source: Tensor, target: Tensor) -> Tensor:
         """source (B, S) -> logits (B, 1, C) of the labels; the target is not used."""
         return model(source, source != PAD).logits.unsqueeze(1)
 
-    def predict(self, model: nn.Module, tokenizer: SubwordTokenizer, sentences: list[str]) -> list[str]:
+    def predict(self, model: Any, tokenizer: SubwordTokenizer, sentences: list[str]) -> list[str]:
         """The most probable label of each sentence."""
         return classifier.predict(model, tokenizer, self.labels, sentences)
 

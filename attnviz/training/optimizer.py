@@ -79,8 +79,8 @@ class Optimizer:
     def step(self) -> None:
         """One update from the gradients of the working copy. FloatingPointError when they are not finite."""
         for master, working in self._parameter_pairs():
-            unused = working.grad is None  # such as a projection that a person's attention has and a decoder ignores
-            master.grad = torch.zeros_like(master) if unused else working.grad.float()
+            gradient = working.grad  # None of a projection that a person's attention has and a decoder ignores
+            master.grad = torch.zeros_like(master) if gradient is None else gradient.float()
             working.grad = None
         if not nn.utils.clip_grad_norm_(self.master.parameters(), self.config.clip).isfinite():
             raise FloatingPointError("the gradient of the loss is not finite")
@@ -175,8 +175,8 @@ class Muon(torch.optim.Optimizer):
         super().__init__(parameters, {"lr": 0.0, "momentum": momentum, "weight_decay": weight_decay, "factor": 1.0})
 
     @torch.no_grad()
-    def step(self) -> None:
-        """One update from the gradients."""
+    def step(self, closure=None):
+        """One update from the gradients. closure : must be None."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 state = self.state[parameter]

@@ -6,6 +6,7 @@ It is the recipe of the mechanism, changed by the task and by the caller.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 
@@ -100,9 +101,9 @@ def training_config(pair: str, mechanism: str, options: dict | None = None, **ch
         raise ValueError(f"{mechanism} is not for {pair}; choose one of {', '.join(task.mechanisms)}")
     available = registry.options(mechanism)
     of_task = task.recipe_changes.get("options", {})
-    of_task = task.recipe_changes | {"options": {name: of_task[name] for name in of_task if name in available}}
+    of_task = {**task.recipe_changes, "options": {name: of_task[name] for name in of_task if name in available}}
     own = mechanisms.find(mechanism).training_on.get(task.trained_like or pair, {})
-    joined = {"options": {}}
+    joined: dict[str, Any] = {"options": {}}
     for change in ({"options": base.options}, of_task, own, changes, {"options": options or {}}):
         joined = {**joined, **change, "options": {**joined["options"], **change.get("options", {})}}
     config = replace(base, **joined)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from tqdm import tqdm
@@ -115,7 +116,7 @@ def _with_fingerprints(
         if Path(other).resolve() == folder.resolve():
             raise ValueError(f"{other} is the folder to train in, which would be overwritten; choose another --out")
     classifiers.check_teachers(config, teachers)
-    digests = {
+    digests: dict[str, Any] = {
         name: " ".join(checkpoints.fingerprint(*checkpoint_files.locate(folder)) for folder in folders)
         for name, folders in (("start", starts), ("teachers", teachers))
     }

@@ -8,9 +8,10 @@ import random
 import shutil
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz.data import MOST_PIECES, batching
@@ -66,11 +67,11 @@ class Batches:
 
     def _changed(self, epoch: int) -> list[Example]:
         """The examples, augmented and under piece dropout; one that becomes too long for the models stays as it is."""
-        dropout = epoch < self._dropout_epochs
-        if not dropout and self._augment is None:
+        loosened = self._dropout_tokenizer if epoch < self._dropout_epochs else None
+        if loosened is None and self._augment is None:
             return self._unchanged
         pairs = self.pairs if self._augment is None else self._augment(self.pairs, epoch)
-        encoded = zip(self._encode(pairs, self._dropout_tokenizer if dropout else self._text), self._unchanged)
+        encoded = zip(self._encode(pairs, self._text if loosened is None else loosened), self._unchanged)
         return [changed if max(map(len, changed)) <= MOST_PIECES else unchanged for changed, unchanged in encoded]
 
     def tensors(self, indices: list[int], device: str | torch.device) -> tuple[Tensor, Tensor]:
@@ -142,23 +143,21 @@ class Trainer:
         self.losses = (0.0, 0)
         self.history: list[dict] = []
 
-    def make_batches(self, tokenizer: SubwordTokenizer, pairs: Pairs, augment: Augment | None) -> Batches:
+    def make_batches(self, tokenizer: SubwordTokenizer, pairs: Pairs, augment: Augment | None) -> Any:
         """The data in the order that updates read them in."""
         return Batches(self.config, tokenizer, pairs, self.encode, augment)
 
-    @staticmethod
-    def encode(pairs: Pairs, tokenizer: SubwordTokenizer) -> list[Example]:
+    def encode(self, pairs: Pairs, tokenizer: SubwordTokenizer) -> list[Example]:
         """Each pair as the ids of its source and of its target."""
         return batching.encode(pairs, tokenizer)
 
     @staticmethod
-    def logits(model: nn.Module, source: Tensor, target: Tensor) -> Tensor:
+    def logits(model: Any, source: Tensor, target: Tensor) -> Tensor:
         """source (B, S), target (B, T) -> logits (B, T, V) of each target token, given the tokens before it."""
         memory = model.encode(source, source != PAD)
         return model.logits(model.readouts(memory, F.pad(target[:, :-1], (1, 0), value=BOS)))
 
-    @staticmethod
-    def predict(model: nn.Module, tokenizer: SubwordTokenizer, sentences: list[str]) -> list[str]:
+    def predict(self, model: Any, tokenizer: SubwordTokenizer, sentences: list[str]) -> list[str]:
         """The output of a model in evaluation mode for each sentence."""
         return translate(model, tokenizer.spaced(), sentences, next(model.parameters()).device)
 

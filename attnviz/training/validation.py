@@ -1,9 +1,9 @@
 """The score and the loss of a model on validation: after each epoch, with a report; of the moments of a run."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import nn
 
 from attnviz import mechanisms, moments, select, stats
 from attnviz.data import batching, corpora
@@ -66,7 +66,7 @@ def validate(trainer: Trainer, tokenizer: SubwordTokenizer, corpus: corpora.Corp
     return result | scores_of_parts(corpus, predictions)
 
 
-def _surprises(model: nn.Module, tokenizer: SubwordTokenizer, corpus: corpora.Corpus) -> dict:
+def _surprises(model: Any, tokenizer: SubwordTokenizer, corpus: corpora.Corpus) -> dict:
     """Bits a character, of all validation and of each of its parts, and the loss (nats a piece).
 
     The windows do not overlap, so a piece is predicted from half a context on average. That of the first part, the
@@ -93,25 +93,27 @@ def scores_of_parts(corpus: corpora.Corpus, predictions: list[str]) -> dict[str,
 
 @torch.inference_mode()
 def mean_loss(
-    model: nn.Module,
+    model: Any,
     tokenizer: SubwordTokenizer,
     pairs: Pairs,
     device: str,
     batch: int = 128,
-    task: Trainer | type[Trainer] = Trainer,
+    task: Trainer | None = None,
 ) -> float:
     """Cross-entropy of a model in evaluation mode, without label smoothing: nats a token, or nats a label.
 
-    task : says how pairs are encoded and what the logits are.
+    task : says how pairs are encoded and what the logits are; None: as of translations.
     """
-    examples = sorted(task.encode(pairs, tokenizer), key=lambda example: len(example[1]))
+    encode = batching.encode if task is None else task.encode
+    kind = Trainer if task is None else task
+    examples = sorted(encode(pairs, tokenizer), key=lambda example: len(example[1]))
     total, count = 0.0, 0
     for start in range(0, len(examples), batch):
         chosen = examples[start : start + batch]
         source, target = (batching.pad([example[side] for example in chosen]).to(device) for side in (0, 1))
-        logits = task.logits(model, source, target)
-        tokens = int((target != task.padding).sum())
-        total += float(token_loss(logits, target, 0.0, task.padding)) * tokens
+        logits = kind.logits(model, source, target)
+        tokens = int((target != kind.padding).sum())
+        total += float(token_loss(logits, target, 0.0, kind.padding)) * tokens
         count += tokens
     return total / count
 
@@ -169,7 +171,7 @@ def pack_spaced(
     tokenizer = checkpoints.load_tokenizer(ModelName.parse(name).pair, root)
     model, _ = checkpoints.load_model(name, root)
 
-    def loss(network: nn.Module) -> float:
+    def loss(network: Any) -> float:
         if isinstance(network, DecoderOnly):
             return language.surprise(network, tokenizer, [a for a, _ in val]).nats_a_piece
         return mean_loss(network, tokenizer, val, "cpu")

@@ -5,10 +5,11 @@ context.
 import hashlib
 import math
 import random
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz.data.readers import Pairs
@@ -16,7 +17,7 @@ from attnviz.data.tokenizer import BOS, SubwordTokenizer
 from attnviz.evaluation.language import windows
 from attnviz.networks.registry import options
 from attnviz.training.recipes import TrainingConfig
-from attnviz.training.trainer import Example, Trainer
+from attnviz.training.trainer import Augment, Example, Trainer
 
 
 class TextBatches:
@@ -71,7 +72,7 @@ class TextBatches:
 class WriterTrainer(Trainer):
     """Trains a model that writes on texts; the second of a pair is the part of the data that the text is from."""
 
-    def make_batches(self, tokenizer: SubwordTokenizer, pairs: Pairs, augment: None = None) -> TextBatches:
+    def make_batches(self, tokenizer: SubwordTokenizer, pairs: Pairs, augment: Augment | None = None) -> TextBatches:
         return TextBatches(self.config, tokenizer, pairs)
 
     def encode(self, pairs: Pairs, tokenizer: SubwordTokenizer) -> list[Example]:
@@ -81,6 +82,6 @@ class WriterTrainer(Trainer):
         return [(source, target) for ids in rows for source, target, _ in windows(ids, longest, longest)]
 
     @staticmethod
-    def logits(model: nn.Module, source: Tensor, target: Tensor) -> Tensor:
+    def logits(model: Any, source: Tensor, target: Tensor) -> Tensor:
         """source (B, T) from <bos> on -> logits (B, T, V) of each next token; the target is not used."""
         return model.logits(model.readouts(source))

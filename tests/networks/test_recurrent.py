@@ -80,7 +80,12 @@ def test_luong_feeds_the_attentional_vector_into_the_next_step(name, cell):
 def test_a_fixed_context_is_the_same_at_every_step_and_all_there_is(cell):
     model = made("fixed-context", cell)
     memory = model.encode(ids(2, 7))
-    assert memory.values.shape == (2, 2 * W) and memory.prepared is memory.mask is None and memory.maps == ()
+    assert (
+        memory.values.shape == (2, 2 * W)
+        and memory.prepared is memory.values
+        and memory.mask is None
+        and memory.maps == ()
+    )
     state = memory.state
     for token in (BOS, 5, 6):
         step = model.step(memory, state, torch.tensor([token, token]))

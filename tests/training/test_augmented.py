@@ -4,24 +4,24 @@ import pytest
 import tiny
 from runs import Killed, config, history, kill_after, same
 
-from attnviz.data import augmentation, corpora
+from attnviz.data import augmentation, batching, corpora
 from attnviz.training.train import train
-from attnviz.training.trainer import Batches, Trainer
+from attnviz.training.trainer import Batches
 
 PAIRS = tiny.sentences(60, 1)
 
 
 def test_augmented_sentences_are_read_anew_in_each_epoch():
     text, change = tiny.vocabulary(), augmentation.for_pair(PAIRS, "en-fr", 2.0)
-    batches = Batches(config(), text, PAIRS, Trainer.encode, change)
-    plain = Batches(config(), text, PAIRS, Trainer.encode)
+    batches = Batches(config(), text, PAIRS, batching.encode, change)
+    plain = Batches(config(), text, PAIRS, batching.encode)
     assert (batches.digest, batches.total) == (plain.digest, plain.total)  # of the sentences as they are
     read = []
     for epoch in (0, 1, 0):
         batches.order(epoch)
         read.append(list(batches.examples))
     assert read[0] == read[2] != read[1] and plain.examples not in read
-    assert read[0] == Trainer.encode(change(PAIRS, 0), text)
+    assert read[0] == batching.encode(change(PAIRS, 0), text)
 
 
 def test_a_run_on_augmented_sentences_that_was_killed_goes_on_alike(corpus, tmp_path, monkeypatch):

@@ -73,7 +73,7 @@ class Names:
         self.copied = copied
         spellings = _made_up(tuple(self.by_source), seed) if copied and self.by_source else ()
         pool = [*self.by_source.values(), *(Name(text, text, text[-1] in "aei") for text in spellings)]
-        self.pools = {None: pool}
+        self.pools: dict[bool | None, list[Name]] = {None: pool}
         for woman in (True, False):
             self.pools[woman] = [name for name in pool if name.woman in (woman, None)] or pool
 

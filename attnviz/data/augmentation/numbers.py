@@ -34,7 +34,8 @@ def other_numbers(pair: tuple[str, str], generator: random.Random) -> tuple[str,
     if not numbers[0] or numbers[0] != numbers[1]:
         return pair
     new = {number: _drawn(number, generator) for number in numbers[0]}
-    return tuple(_DIGITS.sub(lambda match: _written(new, match.group()), side) for side in pair)
+    source, target = (_DIGITS.sub(lambda match: _written(new, match.group()), side) for side in pair)
+    return source, target
 
 
 def _drawn(number: str, generator: random.Random) -> str:

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -148,7 +149,7 @@ def line(style: Style) -> float:
     return _LEADING * style.least
 
 
-def named(canvas: Canvas, name: str, layout: dict) -> tuple[list[float], list[str], list[Run]]:
+def named(canvas: Canvas, name: str, layout: dict) -> tuple[list[Any], list[str], list[Run]]:
     """Places, texts and looks of the names at an axis: of tokens all of them, where the layout has left some out."""
     places, texts = list(layout["tickvals"]), list(layout["ticktext"])
     if full := canvas.layout.get("meta", {}).get("ticks", {}).get(name):
@@ -168,7 +169,7 @@ def _label(canvas: Canvas, panel: Axes, name: str, layout: dict) -> None:
     places, texts, runs = named(canvas, name, layout)
     how = spread(canvas, name, layout, texts, length)
     canvas.every[name] = how.every
-    places, texts, runs = (part[:: how.every] for part in (places, texts, runs))
+    places, texts, runs = places[:: how.every], texts[:: how.every], runs[:: how.every]
     rise = math.sin(math.radians(how.angle))
     most = _LONGEST[1] * canvas.box[3] / rise if rise else _LONGEST[0] * canvas.box[2]
     if name[0] == "x" and not rise:

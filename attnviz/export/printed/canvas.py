@@ -86,12 +86,14 @@ class Canvas:
     def place(self, name: str) -> tuple[float, float]:
         """Where an axis begins and ends, as shares of the paper."""
         axis = self.axis(name)
-        return tuple(axis.get("domain") or self.axis(axis.get("overlaying") or name).get("domain") or (0, 1))
+        begin, end = axis.get("domain") or self.axis(axis.get("overlaying") or name).get("domain") or (0, 1)
+        return begin, end
 
     def size(self, panel: Axes) -> tuple[float, float]:
         """Width and height of a plot, in px."""
         box = panel.bbox
-        return tuple(side / self.figure.dpi * POINT / self.px for side in (box.width, box.height))
+        width, height = (side / self.figure.dpi * POINT / self.px for side in (box.width, box.height))
+        return width, height
 
     def panel(self, x: str, y: str) -> Axes:
         """The plot with these axes; `paper` and domains name none."""

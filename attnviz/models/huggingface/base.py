@@ -4,6 +4,7 @@ Two subclasses serve all families: `SingleStackModel` (such as BERT and GPT) and
 weights that the model computed its output with (eager attention).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,7 +40,7 @@ _KEY_HEADS = "num_key_value_heads", "num_kv_heads"  # in configs: heads with key
 
 
 @dataclass(frozen=True, eq=False)
-class HuggingFaceModel:
+class HuggingFaceModel(ABC):
     """A network and its tokenizer, ready to trace. It implements the protocol `model.Model`.
 
     name : `hf:` and the folder or the name on the hub. mechanism : its family, as the model says (`bert`, `t5`).
@@ -49,19 +50,31 @@ class HuggingFaceModel:
 
     name: str
     mechanism: str
-    model: nn.Module
+    model: Any  # a network of the transformers library
     tokenizer: Any
     fields: dict[str, str]
     limit: int
     head_counts: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
-    why_no_log_prob = ""
     labels = ()
 
     def __repr__(self) -> str:
         """One line: which model, and how large."""
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         return f"{type(self).__name__}({self.name}: {self.mechanism}, {parameters:,} parameters)"
+
+    @property
+    def why_no_log_prob(self) -> str:
+        """Why `log_prob` cannot be measured, in a sentence; "" when it can."""
+        return ""
+
+    @abstractmethod
+    def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
+        """The output for a text, or `target`, with all attention weights. Raises TextError, ValueError."""
+
+    @abstractmethod
+    def log_prob(self, text: str, target: str | None = None) -> float:
+        """Natural log of the probability of `target`, or of the text. Raises what `trace` raises."""
 
     @property
     def title(self) -> str:

@@ -51,8 +51,8 @@ class EncoderDecoderModel(HuggingFaceModel):
         )
 
     @property
-    def start(self) -> int | None:
-        """Id of the token that the decoder reads first; None when the model does not say (then it is not loaded)."""
+    def start(self) -> int:
+        """Id of the token that the decoder reads first. A model that does not say it is not loaded."""
         settings = self.model.generation_config
         return settings.bos_token_id if settings.decoder_start_token_id is None else settings.decoder_start_token_id
 
@@ -96,8 +96,10 @@ class EncoderDecoderModel(HuggingFaceModel):
         return produced[0, 1:].tolist()
 
     @torch.inference_mode()
-    def log_prob(self, text: str, target: str) -> float:
-        """`trace(text, target).log_prob`, to rounding; no attention is kept. Raises what that raises."""
+    def log_prob(self, text: str, target: str | None = None) -> float:
+        """`trace(text, target).log_prob`, to rounding; of a target without attention. Raises what that raises."""
+        if target is None:
+            return sum(self.trace(text).log_probs)
         source, wanted = torch.tensor([self.read(text).ids]), self.read(target, target=True).ids
         logits = self.model(
             input_ids=source,

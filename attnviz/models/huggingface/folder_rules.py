@@ -246,7 +246,7 @@ def folder(name: str) -> Path:
         from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
         try:
-            path = Path(snapshot_download(name, allow_patterns=FILES, ignore_patterns=["*/*"]))
+            path = Path(snapshot_download(name, allow_patterns=list(FILES), ignore_patterns=["*/*"]))
         except HFValidationError:
             raise ModelError(
                 f"{HUGGING_FACE}{name:.80}: there is no such folder, and this cannot be the name of a model on the "

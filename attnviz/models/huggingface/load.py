@@ -70,12 +70,14 @@ def load(name: str) -> HuggingFaceModel:
             f"{full_name}: the model knows {pieces} pieces and the tokenizer {len(tokenizer)}; they do not belong "
             "together"
         )
+    kind: type[EncoderDecoderModel] | type[SingleStackModel]
     if config.is_encoder_decoder:
         kind, fields = EncoderDecoderModel, ENCODER_DECODER_FIELDS
     else:
         kind, fields = SingleStackModel, SINGLE_STACK_FIELDS
     ready = probe(kind(full_name, config.model_type, model, tokenizer, fields, _limit(model, tokenizer)))
-    return WritingModel(**vars(ready)) if kind is SingleStackModel and ready.causal and ready.predicts else ready
+    writes = isinstance(ready, SingleStackModel) and ready.causal and ready.predicts
+    return WritingModel(**vars(ready)) if writes else ready
 
 
 def _check_reads_text(name: str, library: ModuleType, config: Any) -> None:
@@ -122,7 +124,7 @@ def _quiet(library: ModuleType) -> Iterator[None]:
             log.enable_progress_bar()
 
 
-def _model(name: str, library: ModuleType, folder: Path, config: Any) -> nn.Module:
+def _model(name: str, library: ModuleType, folder: Path, config: Any) -> Any:
     """The model in evaluation mode, fp32, with its language-model head when the files have all of it.
 
     ModelError when the files lack a weight that attention depends on.

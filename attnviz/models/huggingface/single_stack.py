@@ -91,7 +91,7 @@ class SingleStackModel(HuggingFaceModel):
         rows = (self._next if self.causal else self._masked)(source)
         return tuple(self._prediction(position, source.ids[position], logits) for position, logits in rows)
 
-    def log_prob(self, text: str, target: None = None) -> float:
+    def log_prob(self, text: str, target: str | None = None) -> float:
         """Natural log-probability of the tokens of the text, each as in `predictions`: a pseudo-log-likelihood where
         they are masked. Raises what that raises, and TextError when no token can be predicted."""
         self._refuse_target(target)

@@ -123,7 +123,7 @@ def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
     words = [None] * len(ids)
     if tokenizer.is_fast:
         encoding = tokenizer(text_target=text, add_special_tokens=False, verbose=False)
-        starts = [None if span is None else _surface(text, *span, piece)[0] for span, piece in zip(spans, names)]
+        starts = [None if span is None else _surface(text, span, piece)[0] for span, piece in zip(spans, names)]
         words = [None if start in (None, len(text)) else encoding.char_to_word(start) for start in starts]
     return text, _place(text, spans, words, names, special, [number == tokenizer.unk_token_id for number in ids])
 
@@ -150,7 +150,7 @@ def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...
         False,
     )  # False: no word before, and none that waits for its letters
     for span, given, piece, mark, strange in zip(spans, words, names, special, unknown):
-        start, after = (end, end) if span is None else _surface(text, *span, piece)
+        start, after = (end, end) if span is None else _surface(text, span, piece)
         if mark:
             tokens.append(Token(piece, start, after, special=True))
             before = opened = False
@@ -182,9 +182,10 @@ def _moved(text: str, written: str, tokens: tuple[Token, ...]) -> tuple[Token, .
     return tuple(moved)
 
 
-def _surface(text: str, start: int, end: int, piece: str) -> tuple[int, int]:
+def _surface(text: str, span: tuple[int, int], piece: str) -> tuple[int, int]:
     """The span of characters that a piece shows: empty for a space that was not typed, and without leading white
     space."""
+    start, end = span
     shown = text[start:end].lstrip()
     if piece == SPACE and shown and shown != SPACE:  # which people may type
         return start, start

@@ -18,7 +18,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from attnviz.data.tokenizer_rules import TokenizerError, contained
 
@@ -28,6 +28,13 @@ MEMORY = 4 * 2**30  # bytes of address space
 LENGTH = 1_000_000  # tokens, or characters, that may come out
 
 
+class _Piped(subprocess.Popen[str]):
+    """A process whose input and output are pipes."""
+
+    stdin: IO[str]
+    stdout: IO[str]
+
+
 class Trial:
     """One process, started at the first question, and again after it was ended. kind : `json` or `folder`, see
     above."""
@@ -35,19 +42,19 @@ class Trial:
     def __init__(self, kind: str, place: Path, keep: tempfile.TemporaryDirectory) -> None:
         self._command = [sys.executable, "-m", __name__, kind, str(place)]
         self._keep, self._lock = keep, threading.Lock()  # the files are there as long as this is
-        self._process: subprocess.Popen | None = None
+        self._process: _Piped | None = None
 
     def ask(self, **question: str | list[int]) -> None:
         """Wait until the process has answered. Raises TokenizerError when it fails or takes too long."""
         with self._lock:
             if self._process is None or self._process.poll() is not None:
-                self._start()
-            answer = self._answer(json.dumps(question), SECONDS * 2)
+                self._process = self._start()
+            answer = self._answer(self._process, json.dumps(question), SECONDS * 2)
         if answer != "ok":
             raise TokenizerError(answer)
 
-    def _start(self) -> None:
-        self._process = process = subprocess.Popen(
+    def _start(self) -> _Piped:
+        process = _Piped(
             self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -59,20 +66,21 @@ class Trial:
         weakref.finalize(self, _end, process)
         self._lines: queue.Queue[str] = queue.Queue()
         threading.Thread(target=_pass_on, args=(process, self._lines), daemon=True).start()
-        answer = self._answer(None, LOADING)
+        answer = self._answer(process, None, LOADING)
         if answer != "ok":
             _end(process)
             raise TokenizerError(answer)
+        return process
 
-    def _answer(self, line: str | None, seconds: float) -> str:
+    def _answer(self, process: _Piped, line: str | None, seconds: float) -> str:
         too_much = f"the tokenizer takes more than {SECONDS} seconds or {MEMORY // 2**30} GB for it"
         try:
             if line is not None:
-                self._process.stdin.write(f"{line}\n")
-                self._process.stdin.flush()
+                process.stdin.write(f"{line}\n")
+                process.stdin.flush()
             return self._lines.get(timeout=seconds) or too_much
         except (OSError, queue.Empty):
-            _end(self._process)
+            _end(process)
             return too_much
 
 
@@ -83,7 +91,7 @@ class Tried:
         self._tokenizer, self._trial = tokenizer, trial
 
     def __call__(self, text: str | None = None, text_target: str | None = None, **how: Any) -> Any:
-        self._trial.ask(text=text if text_target is None else text_target)
+        self._trial.ask(text=(text or "") if text_target is None else text_target)
         given = {"text": text} if text_target is None else {"text_target": text_target}
         return self._tokenizer(**given, **how)
 
@@ -98,13 +106,13 @@ class Tried:
         return getattr(self._tokenizer, name)
 
 
-def _pass_on(process: subprocess.Popen, lines: queue.Queue) -> None:
+def _pass_on(process: _Piped, lines: queue.Queue) -> None:
     for line in process.stdout:
         lines.put(line.strip())
     lines.put("")  # it has ended
 
 
-def _end(process: subprocess.Popen) -> None:
+def _end(process: _Piped) -> None:
     process.kill()
     process.wait()
     process.stdin.close()

@@ -215,7 +215,7 @@ class WritingModel(SingleStackModel):
         shift = len(text) - first
         last = next((token.word for token in reversed(tokens[: len(given)]) if token.word is not None), None)
         own = next((token.word for token in reversed(given) if token.word is not None), None)
-        words = 0 if None in (last, own) else own - last
+        words = 0 if last is None or own is None else own - last
         written = [
             replace(
                 token,

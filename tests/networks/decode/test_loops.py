@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnviz.data.tokenizer import EOS
-from attnviz.networks import decode
+from attnviz.networks import DecoderStep, decode
 from attnviz.networks.decode import Loop
 from attnviz.networks.recurrent import RecurrentMemory
 
@@ -50,7 +50,7 @@ class Circle:
         logits = torch.full((len(token), VOCABULARY), -9.0)
         logits[:, 4 if place == 0 else 5 + place % 2] = 5.0
         logits[:, EOS] = -5.0
-        return decode.DecoderStep(logits, (state[0] + 1,), (torch.ones(len(token), 1, 1),))
+        return DecoderStep(logits, (state[0] + 1,), (torch.ones(len(token), 1, 1),))
 
 
 def test_greedy_ends_a_loop():
