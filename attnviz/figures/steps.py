@@ -25,9 +25,10 @@ _GAP = 0.075  # between panels, as a share of the width
 _LOWER = 0.7  # of the height of a panel, when they stand below each other
 _BETWEEN = 76  # px between panels that stand below each other, for the steps of one and the title of the next
 PANEL_STATISTICS = ("entropy_nats", "max_weight", "effective_entropy")  # a panel each
-PANELS: tuple[tuple[str, str, Callable[[int], float], int], ...] = tuple(
+_UNIFORM: tuple[Callable[[int], float], ...] = math.log, lambda keys: 1 / keys, float  # of uniform attention
+PANELS = tuple(
     (name, TITLES[name], uniform, digits)
-    for name, uniform, digits in zip(PANEL_STATISTICS, (math.log, lambda keys: 1 / keys, float), (2, 2, 1), strict=True)
+    for name, uniform, digits in zip(PANEL_STATISTICS, _UNIFORM, (2, 2, 1), strict=True)
 )
 REFERENCES = {"untrained": "triangle-up-open", "shuffled": "x-thin-open"}  # -> Plotly's symbol
 _PLACE = 0.035  # of the steps' room, that the marks of a model take
