@@ -11,6 +11,13 @@ torch and numpy are imported when they are first needed.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attnviz.models.model import Model
+    from attnviz.trace.arrays import from_arrays
+    from attnviz.trace.files import load_trace, save_trace
+    from attnviz.trace.generated import from_generate
 
 __version__ = "0.2.0"
 __all__ = ["available", "from_arrays", "from_generate", "load", "load_trace", "save_trace"]
@@ -24,7 +31,7 @@ def available(root: str | Path | None = None) -> list[str]:
     return checkpoint_files.available(root)
 
 
-def load(name: str, root: str | Path | None = None, threads: int | None = None):
+def load(name: str, root: str | Path | None = None, threads: int | None = None) -> "Model":
     """The trained model `name` (see `available`): a Translator, or a Classifier, which gives a sentence a label.
 
     threads : that torch computes with in this process from now on; None: 1 for a trained model, whose matrices are so

@@ -43,7 +43,7 @@ def manifest(current: InsideScene, shown: ShownPanels) -> dict:
 
 def offer(panel: str, cells: Sequence[Cell], frames: Sequence[pd.DataFrame], traces: Sequence[Trace] = ()) -> None:
     """What a panel shows now, for its CSV button and for the zip."""
-    figures = {figure.name: figure for _, figure in cells if figure is not None}
+    figures = {cell.figure.name: cell.figure for cell in cells if cell.figure is not None}
     numbers = pd.concat(frames, ignore_index=True) if frames else None
     downloads.put_panel(PAGE, panel, figures, numbers, traces)
 

@@ -51,7 +51,7 @@ def cells(affected: Sequence[Affected], dark: bool, how: str, note: str) -> list
     is, above pictures that are saved.
     """
     rows = (
-        lambda column, effect: (written(column, effect, how), None),
+        lambda column, effect: Cell(written(column, effect, how)),
         lambda column, effect: _map(column, effect.before, "as it is", dark),
         lambda column, effect: _map(column, effect.forced, f"{how}, same text", dark, [note]),
         lambda column, effect: _bars(column, effect, how, dark, [note]),
@@ -81,8 +81,8 @@ def written(column: Column, effect: Effect, how: str = CHANGED) -> str:
 
 def _forced(column: Column, effect: Effect, how: str) -> str:
     """What the change does to the probability of a text that stays; HTML."""
-    moved = signed(effect.forced.log_prob - effect.before.log_prob, 2)
-    numbers = f"<small>{number(effect.forced.log_prob)} nats ({moved})</small>"
+    before, after = sum(effect.before.log_probs), sum(effect.forced.log_probs)
+    numbers = f"<small>{number(after)} nats ({signed(after - before, 2)})</small>"
     if column.target is None:
         return f"<dt>The unchanged translation, forced {how}</dt><dd>{numbers}</dd>"
     text = in_language(effect.before.translation, column.languages.target)
@@ -102,7 +102,7 @@ def _bars(column: Column, effect: Effect, how: str, dark: bool, lines: Sequence[
 def _cell(figure: Chart, name: str, dark: bool, lines: Sequence[str], rows: bool = False) -> Cell:
     """lines : below the name of a picture that is saved."""
     saved = [name, *lines, *memory.heading(st.session_state)]
-    return f"<h4>{escape(name)}</h4>", named(figure, name, dark, rows=rows, lines=saved)
+    return Cell(f"<h4>{escape(name)}</h4>", named(figure, name, dark, rows=rows, lines=saved))
 
 
 def table(column: Column, effect: Effect, how: str = CHANGED) -> str:
@@ -152,7 +152,8 @@ def marked(before: str, after: str, language: str) -> tuple[str, str]:
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         left.append(_mark("".join(old[a:b]), kind != "equal"))
         right.append(_mark("".join(new[c:d]), kind != "equal"))
-    return tuple(f'<span lang="{escape(language)}" dir="auto">{"".join(parts)}</span>' for parts in (left, right))
+    first, second = (f'<span lang="{escape(language)}" dir="auto">{"".join(parts)}</span>' for parts in (left, right))
+    return first, second
 
 
 def _units(text: str) -> list[str]:

@@ -177,7 +177,7 @@ def results_cells(results: Sequence[FaithfulnessResults], dark: bool) -> list[Ce
 
 def _cell(result: FaithfulnessResults, words: str, figure, dark: bool, note: str = "") -> Cell:
     name = f"{result.column.title}: {words}"
-    return f"<h4>{escape(name)}</h4>{note}", named(figure, name, dark)
+    return Cell(f"<h4>{escape(name)}</h4>{note}", named(figure, name, dark))
 
 
 def _attributions_cell(result: FaithfulnessResults, dark: bool) -> Cell:

@@ -84,12 +84,12 @@ def cells(opened: Sequence[Opened], dark: bool) -> list[Cell]:
 
 
 def _nothing(shown: Opened, dark: bool) -> Cell:
-    return "<p></p>", None
+    return Cell("<p></p>")
 
 
 def _ended(shown: Opened, dark: bool) -> Cell:
     problem = escape(f"{shown.column.title}{shown.column.place}: {shown.problem}")
-    return f'{_heading(shown, "")}<p class="what" role="status">{problem}</p>', None
+    return Cell(f'{_heading(shown, "")}<p class="what" role="status">{problem}</p>')
 
 
 def _mean_weights(shown: Opened, dark: bool) -> Cell:
@@ -98,7 +98,7 @@ def _mean_weights(shown: Opened, dark: bool) -> Cell:
     figure = step_bars(shown.column.grid(shown.column.trace), shown.mean, dark=dark)
     words = f"weights{', mean of heads' if shown.column.head is None else ''}"
     words += ", at temperature 1" if shown.temperature != 1 else ""
-    return _heading(shown, words), named(figure, f"mean weights {shown.column.title}", dark)
+    return Cell(_heading(shown, words), named(figure, f"mean weights {shown.column.title}", dark))
 
 
 def _heading(shown: Opened, words: str) -> str:
@@ -118,7 +118,7 @@ def who_asks(shown: Opened, dark: bool) -> Cell:
         )
     words = f"Step {step.step + 1} of {escape(column.title)} writes {token}{column.place}. "
     words += f"{ASKS[step.asks].format(_before(shown))}{window}"
-    return f'{_heading(shown, "who asks")}<p class="what" role="status">{words}</p>{steps_in_order(step.asks)}', None
+    return Cell(f'{_heading(shown, "who asks")}<p class="what" role="status">{words}</p>{steps_in_order(step.asks)}')
 
 
 def steps_in_order(asks: str) -> str:
@@ -148,7 +148,8 @@ def scores_cell(shown: Opened, dark: bool) -> Cell:
     if shown.temperature != 1:
         words += f" At temperature {shown.temperature:g}: {measured[1]:.2f} nats."
     heading = _heading(shown, "scores become weights")
-    return f'{heading}<p class="what">{words}</p>', named(figure, f"scores and weights {shown.column.title}", dark)
+    name = f"scores and weights {shown.column.title}"
+    return Cell(f'{heading}<p class="what">{words}</p>', named(figure, name, dark))
 
 
 def parts_cell(shown: Opened, dark: bool) -> Cell:
@@ -163,26 +164,25 @@ def parts_cell(shown: Opened, dark: bool) -> Cell:
         "see it."
     )
     figure = score_parts(step, shown.key, reference=shown.reference, dark=dark)
-    return f'{_heading(shown, words)}<p class="what">{below}</p>', named(
-        figure, f"one score taken apart {shown.column.title}", dark
-    )
+    name = f"one score taken apart {shown.column.title}"
+    return Cell(f'{_heading(shown, words)}<p class="what">{below}</p>', named(figure, name, dark))
 
 
 def values_cell(shown: Opened, dark: bool) -> Cell:
     words = '<p class="what">Each value times its weight; the last row is their sum, which the decoder reads.</p>'
     step = shown.step.at_temperature(shown.temperature)
     figure = named(weighted_values(step, dark=dark), f"weighted values {shown.column.title}", dark)
-    return _heading(shown, f"weighted values make the context{shown.heat}") + words, figure
+    return Cell(_heading(shown, f"weighted values make the context{shown.heat}") + words, figure)
 
 
 def next_tokens(shown: Opened, dark: bool) -> Cell:
     rows = [(labels.plain(choice.text), [f"{choice.probability:.4f}"]) for choice in shown.step.alternatives]
     table = tables.table("The most probable next tokens", ["probability"], rows, (shown.column.languages.target, "en"))
     if shown.temperature == 1:
-        return _heading(shown, "what comes next") + table, None
+        return Cell(_heading(shown, "what comes next") + table)
     note = "The slider does not change these probabilities. To decode with another temperature, see “Change attention”."
     pale = f'<p class="what">{note}</p><div class="pale">{table}</div>'
-    return _heading(shown, "what comes next, at temperature 1") + pale, None
+    return Cell(_heading(shown, "what comes next, at temperature 1") + pale)
 
 
 def tables_of(shown: Opened) -> str:
