@@ -128,7 +128,7 @@ def remove_left(parent: Path | None = None) -> None:
 def _held(folder: Path) -> int:
     """A descriptor that holds the folder. Raises OSError when another process has it, or where folders have no
     locks."""
-    if fcntl is None:
+    if sys.platform == "win32":
         raise OSError("this system has no such locks")
     descriptor = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
     try:
