@@ -10,7 +10,7 @@ from attnviz.figures.what_if import product_spread, score_functions, weights_by_
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
 from dashboard.browser.bridge import bridge
-from dashboard.browser.plot import named, plots
+from dashboard.browser.plot import Cell, named, plots
 from dashboard.choices.options import model
 from dashboard.inside import caches, downloads, pictures
 from dashboard.inside.pictures import Opened
@@ -184,7 +184,7 @@ def _functions(opened: list[Opened], dark: bool) -> None:
     )
     frames = [(shown, caches.other_scores(shown.column, shown.step.step, _learnt(shown))) for shown in opened]
     figures = [
-        (
+        Cell(
             f"<h4>{escape(shown.column.title)}</h4>",
             named(score_functions(shown.step, frame, dark=dark), f"other scores {shown.column.title}", dark),
         )
@@ -217,7 +217,7 @@ def _spread(dark: bool) -> None:
     frame = inside.spread(samples=300)
     figure = product_spread(frame, dark=dark)
     st.html(f'<p class="small">{escape(figure.description)}</p>')
-    cells = [("", named(figure, "spread of dot products", dark))]
+    cells = [Cell("", named(figure, "spread of dot products", dark))]
     plots(cells, "spread")
     downloads.offer("spread", cells, [frame])
     st.html(spread_table(frame))
