@@ -121,7 +121,7 @@ def context(subject: Subject) -> Line:
     def examine(inputs: Inputs) -> str | None:
         outcome = subject.run(inputs)
         wanted = outcome.weights.mean(dim=1) @ inputs.values
-        returned = outcome.given_context
+        returned = _given(outcome)
         if wanted.shape == returned.shape and torch.allclose(wanted, returned, atol=_NEAR):
             return None
         return f"context {numbers(returned[0, 0])}; weights times values {numbers(wanted[0, 0])}"
@@ -162,10 +162,17 @@ def _other_context(subject: Subject) -> str:
         before = outcome.softmaxes[-1].weights @ inputs.values
         others["softmax times values, while other weights are returned"] = before
     for name, other in others.items():
-        returned = outcome.given_context
+        returned = _given(outcome)
         if other.shape == returned.shape and torch.allclose(other, returned, atol=_NEAR):
             return f"the context is {name}"
     return ""
+
+
+def _given(outcome: Outcome) -> Tensor:
+    """The context. ValueError where none comes back."""
+    if outcome.context is None:
+        raise ValueError("no context comes back")
+    return outcome.context
 
 
 def projected(subject: Subject) -> float | None:
@@ -188,7 +195,7 @@ def projected(subject: Subject) -> float | None:
         changed = Inputs(inputs.query, inputs.keys, values)
         if not form.separate:
             changed = Inputs(values if form.itself else inputs.query, values, values)
-        effects.append((subject.run(changed, frozen=frozen).given_context - outcome.given_context).flatten(0, 1))
+        effects.append((_given(subject.run(changed, frozen=frozen)) - _given(outcome)).flatten(0, 1))
         rows.append(outcome.weights[..., key].permute(0, 2, 1).flatten(0, 1))
     weights, effect = torch.cat(rows).double(), torch.cat(effects).double()
     fit = torch.linalg.lstsq(weights, effect, driver="gelsd").solution
@@ -220,7 +227,7 @@ def of_weighted_sum(subject: Subject) -> bool:
         changed = Inputs(inputs.query, inputs.keys, values)
         if not form.separate:
             changed = Inputs(values if form.itself else inputs.query, values, values)
-        return float((subject.run(changed, frozen=frozen).given_context - outcome.given_context)[0, row].abs().max())
+        return float((_given(subject.run(changed, frozen=frozen)) - _given(outcome))[0, row].abs().max())
 
     hidden = shares - torch.linalg.pinv(fixed) @ (fixed @ shares)
     return effect(hidden) < 1e-3 * effect(shares)

@@ -70,13 +70,6 @@ class Outcome:
     scores: Tensor | None
     softmaxes: list[Softmax] = field(default_factory=list)
 
-    @property
-    def given_context(self) -> Tensor:
-        """The context. ValueError where none comes back."""
-        if self.context is None:
-            raise ValueError("no context comes back")
-        return self.context
-
 
 @dataclass(frozen=True)
 class Place:
@@ -309,8 +302,8 @@ class Subject:
         if self.form.context is not None:
             of_context = self._fitting(self.form.context, left.get(self.form.context.name), inputs)
             context = as_context(of_context, self.form.context.axes)
-        weights = as_weights(own, place.axes, batch)
-        return Outcome(weights, context, _scores(softmaxes, own, place.axes, batch), softmaxes)
+        scores = _scores(softmaxes, own, place.axes, batch)
+        return Outcome(as_weights(own, place.axes, batch), context, scores, softmaxes)
 
     def _fitting(self, place: Place, tensor: Tensor | None, inputs: Inputs) -> Tensor:
         """The tensor that a call left at a place. ShapeChanged where it has other axes."""
@@ -403,9 +396,5 @@ def _joined(parts: list[Outcome], dim: int) -> Outcome:
     weights = torch.cat([part.weights for part in parts], dim=along)
     contexts = [part.context for part in parts if part.context is not None]
     scores = [part.scores for part in parts if part.scores is not None]
-    return Outcome(
-        weights,
-        torch.cat(contexts, dim=dim) if contexts else None,
-        torch.cat(scores, dim=along) if len(scores) == len(parts) else None,
-        parts[0].softmaxes,
-    )
+    whole = torch.cat(scores, dim=along) if len(scores) == len(parts) else None
+    return Outcome(weights, torch.cat(contexts, dim=dim) if contexts else None, whole, parts[0].softmaxes)

@@ -8,8 +8,9 @@ import copy
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,12 +24,7 @@ from attnviz.python_file import ANYTHING
 
 NAMES = ("additive", "dot", "scaled-dot", "general", "concat", "multi-head")
 _EQUAL = 1e-5  # relative, in double precision
-_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "tanh": torch.tanh,
-    "ReLU": F.relu,
-    "sigmoid": torch.sigmoid,
-    "no tanh": lambda x: x,
-}
+_ACTIVATIONS: dict[str, Any] = {"tanh": torch.tanh, "ReLU": F.relu, "sigmoid": torch.sigmoid, "no tanh": lambda x: x}
 
 
 @dataclass(frozen=True)
