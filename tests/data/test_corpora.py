@@ -80,12 +80,19 @@ def test_reverse():
     assert (corpus.metric, corpus.style) == ("exact_match", "symbols")
 
 
+@pytest.mark.parametrize("name, answer", [("copy", list), ("sort", sorted)])
+def test_the_other_toy_tasks_are_other_letters_with_another_answer(name, answer):
+    corpus = corpora.load(name, None)
+    assert all(target.split() == answer(source.split()) for source, target in corpus.train[:200])
+    assert corpus.train != corpora.load("reverse", None).train
+
+
 def test_no_corpora():
     with pytest.raises(ValueError) as caught:
         corpora.load("xx-yy", None)
     assert str(caught.value) == (
-        "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, sst2, en, shakespeare, or give "
-        "files of your own"
+        "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, copy, sort, sst2, en, shakespeare, "
+        "or give files of your own"
     )
 
 
