@@ -125,11 +125,13 @@ def check_columns(frame: Any, columns: Sequence[str], name: str) -> None:
         raise ValueError(f"the {name} must have the columns {listed(columns)}; {listed(missing)} missing")
 
 
-def guess(name: str, names: Iterable[str] | Mapping[str, str]) -> str:
+def guess(name: object, names: Iterable[str] | Mapping[str, str]) -> str:
     """`; did you mean X` where `name` is nearly one of the names, else nothing. Capitals count as small letters.
 
     names : or what is meant by each name.
     """
+    if not isinstance(name, str):  # a file may hold anything in the place of a name
+        return ""
     meant = names if isinstance(names, Mapping) else {entry: entry for entry in names}
     lower = {entry.lower(): whole for entry, whole in meant.items()}
     similar = difflib.get_close_matches(name.lower()[:SHOWN], lower, n=1, cutoff=0.8)

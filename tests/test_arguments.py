@@ -51,3 +51,12 @@ def test_the_sentence_says_what_is_wanted(hint, said):
     with pytest.raises(ValueError) as error:
         arguments.check("it", 1j, hint)
     assert str(error.value) == f"it must be {said}; got 1j"
+
+
+@pytest.mark.parametrize("name", [5, None, ["bahdanau"], "xyzzy"])
+def test_what_is_no_name_is_near_none(name):
+    assert arguments.guess(name, ["bahdanau"]) == ""
+
+
+def test_a_name_that_is_nearly_right():
+    assert arguments.guess("Bahdanu", ["bahdanau"]) == "; did you mean bahdanau"

@@ -55,14 +55,16 @@ def test_what_the_file_says_and_what_is_typed():
         uploads.unpack(npz(layer_0=LAYER), "mine")
 
 
-def test_limits():
+def test_limits(monkeypatch):
     """What a small file unpacks to is bounded before it is unpacked."""
-    with pytest.raises(ValueError, match="unpacks to more than is read"):
-        uploads.unpack(npz(compressed=True, weights=np.zeros((1, 1, 2**25), np.float32)), "mine", Reading("a"))
     with pytest.raises(ValueError, match="at most 1,600 are read"):
         uploads.unpack(npz(weights=np.ones((1, 1601, 1, 1))), "mine", Reading("a"))
+    row = np.eye(1, 4097, dtype=np.float32)[None, None]
     with pytest.raises(ValueError, match="at most 4,096 are read"):
-        uploads.unpack(npz(weights=np.eye(4097, dtype=np.float16)), "mine", Reading(" ".join(["a"] * 4097)))
+        uploads.unpack(npz(weights=row), "mine", Reading(" ".join(["a"] * 4097), "b"))
+    monkeypatch.setattr(uploads, "NUMBERS", 1000)
+    with pytest.raises(ValueError, match="unpacks to more than is read"):
+        uploads.unpack(npz(compressed=True, weights=np.zeros((1, 1, 1001), np.float64)), "mine", Reading("a"))
 
 
 def test_parameters_of_a_model_are_no_weights_of_attention():

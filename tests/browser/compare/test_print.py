@@ -98,14 +98,14 @@ DRAWN = "() => [...document.querySelectorAll('.plot:not([hidden])')].map((plot) 
 
 
 def test_charts_that_wait_for_their_turn_are_drawn_before_the_page_is_printed(dashboard):
-    page = dashboard.page
-    page.add_init_script(HELD)  # their turn never comes
-    page.goto(f"{dashboard.address}/?show=Bahdanau", timeout=60_000)
-    page.wait_for_function("document.querySelectorAll('.plot:not([hidden])').length > 2", timeout=60_000)
-    dashboard.rest()
-    assert not any(page.evaluate(DRAWN))
-    page.pdf()
-    assert all(page.evaluate(DRAWN))
+    with dashboard.page.context.new_page() as page:  # of its own: the script stays with a page
+        page.add_init_script(HELD)  # their turn never comes
+        page.goto(f"{dashboard.address}/?show=Bahdanau", timeout=60_000)
+        page.wait_for_function("document.querySelectorAll('.plot:not([hidden])').length > 2", timeout=60_000)
+        page.wait_for_function("!document.querySelector('[data-stale=true]')")
+        assert not any(page.evaluate(DRAWN))
+        page.pdf()
+        assert all(page.evaluate(DRAWN))
 
 
 @pytest.mark.parametrize("name", PAGES)
