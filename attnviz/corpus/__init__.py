@@ -153,7 +153,7 @@ def _join(config: CorpusConfig, folder: Path, records: int) -> None:
         paths = [part(folder, place, number, what) for place, number in _numbers(config, records)]
         storage.replace(folder / f"{what}.parquet", lambda temporary: _concatenate(paths, schema, temporary))
     parts = folder / "parts"
-    for path in sorted(parts.glob("*.arrow")):
+    for path in [*parts.glob("*.arrow"), *storage.unfinished(folder)]:
         path.unlink()
     if parts.is_dir():
         parts.rmdir()

@@ -200,6 +200,11 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
             temporary.unlink()  # left over when `write` failed
 
 
+def unfinished(folder: Path) -> list[Path]:
+    """Files in a folder and below it that `replace` had begun when its process was killed."""
+    return [path for path in sorted(folder.rglob("*.part")) if re.search(r"\.[0-9a-f]{16}\.part$", path.name)]
+
+
 def _new_file(path: Path) -> int:
     """Make a file, where nothing is, not even a link -> the permissions that the person's umask gives it."""
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o666)

@@ -116,6 +116,20 @@ def test_stopped_anywhere_and_resumed_it_gives_the_same_files(settings, whole, t
     assert [progress.done for progress in corpus.run(settings, folder, resume=True)] == [resumed[-1].total]
 
 
+def test_files_that_a_killed_process_had_begun_are_cleared_away(settings, whole, tmp_path):
+    """A kill in the middle of a write leaves a part of a file beside the whole ones, in any folder of the run."""
+    out = tmp_path / "out"
+    running = corpus.run(settings, out)
+    for _ in range(4):
+        next(running)
+    running.close()
+    for name in ("parts/0-000001-sentences.arrow", "manifest.json"):
+        (out / f"{name}.{'0a' * 8}.part").write_bytes(b"half")
+    list(corpus.run(settings, out, resume=True))
+    same_files(out, whole)
+    assert not [*out.rglob("*.part")]
+
+
 def test_lines_that_are_skipped_are_reported_by_number(settings, tmp_path):
     errors = [error for progress in corpus.run(settings, tmp_path / "out") for error in progress.errors]
     assert [(model, line) for model, line, _ in errors] == [(m, n) for m in MODELS for n in (6, len(WITH_BAD))]

@@ -20,9 +20,22 @@ FIRST = (
     "interrupted",
 )
 
-# Marked `slow`: these groups, what needs a browser or a cluster, what trains, and what feeds the product hostile input.
+# Marked `slow`: these groups, what needs a browser, a server or a cluster, what trains, what feeds the product hostile
+# input, and what draws many pictures for paper.
 SLOW_FIXTURES = {"chrome", "cluster"}
-SLOW_PLACES = ("browser", "hostile", "training", "cli/train", "studies", "service", "corpus", "docs")
+SLOW_PLACES = (
+    "browser",
+    "hostile",
+    "training",
+    "cli/train",
+    "studies",
+    "service",
+    "corpus",
+    "docs",
+    "dashboard/server",
+)
+SLOW_PLACES += ("evaluation", "moments", "own", "export", "mechanisms/test_own.py")
+SLOW_PLACES += ("cli/test_tryout.py", "cli/test_process.py")
 TESTS = Path(__file__).resolve().parents[1]
 
 

@@ -136,7 +136,7 @@ def _kill(place: Workplace, name: str, seconds: float, workers: int) -> None:
     running.start()
     time.sleep(seconds)
     members = []
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it may have ended already
         members = processes.family(running.pid)
         os.kill(running.pid, getattr(signal, name))
     running.join(AGAIN)
