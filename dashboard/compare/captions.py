@@ -53,7 +53,7 @@ def whole(column: Column, translations: Sequence[str], choices: CompareChoices) 
 
 
 def kept(column: Column, hypotheses: Sequence[Hypothesis], query: Mapping[str, str | list[str]]) -> str:
-    """What the beam of a model ended with, most probable a piece first, each a link that shows its map. query : of the
+    """What the beam of a model ended with, in its order, each a link that shows its map. query : of the
     page, to which the links lead. "" without any."""
     if not hypotheses:
         return ""
@@ -62,8 +62,10 @@ def kept(column: Column, hypotheses: Sequence[Hypothesis], query: Mapping[str, s
         f'<li>{map_link(text, language, query)} <span class="small">{math.exp(log_prob):.1%}</span></li>'
         for text, log_prob in hypotheses
     )
-    words = "What the beam kept, best first by probability a piece; the share is that of the whole text"
-    return f'<div class="what"><p>{words}:</p><ol>{items}</ol></div>'
+    words = (
+        "What the beam kept, best first by probability per piece. The percentage is the probability of the whole text."
+    )
+    return f'<div class="what"><p>{words}</p><ol>{items}</ol></div>'
 
 
 def shown_map(column: Column) -> str:

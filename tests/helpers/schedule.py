@@ -24,18 +24,9 @@ FIRST = (
 # input, and what draws many pictures for paper.
 SLOW_FIXTURES = {"chrome", "cluster"}
 SLOW_PLACES = (
-    "browser",
-    "hostile",
-    "training",
-    "cli/train",
-    "studies",
-    "service",
-    "corpus",
-    "docs",
-    "dashboard/server",
-)
-SLOW_PLACES += ("evaluation", "moments", "own", "export", "mechanisms/test_own.py")
-SLOW_PLACES += ("cli/test_tryout.py", "cli/test_process.py")
+    "browser hostile training cli/train studies service corpus docs dashboard/server evaluation moments own export "
+    "mechanisms/test_own.py cli/test_tryout.py cli/test_process.py"
+).split()
 TESTS = Path(__file__).resolve().parents[1]
 
 
