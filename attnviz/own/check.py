@@ -13,7 +13,7 @@ from attnviz.own import formula as formulas
 from attnviz.own.forms import Subject
 from attnviz.own.recognise import recognise
 from attnviz.own.report import FAULT, Line, Report
-from attnviz.own.source import Built, built, in_words
+from attnviz.own.source import Built, built, in_words, looked_at
 from attnviz.python_file import ANYTHING
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def check(
             warnings.simplefilter("ignore")  # of the module's code, once a call; what it prints, too
             subject = recognise(made.target, name or made.title)
             lines = tuple(_line(test, subject, mask) for test in _TESTS)
-            recognised = formulas.recognised(subject)
+            with looked_at(made.target, subject.title):
+                recognised = formulas.recognised(subject)
             if in_trained:
                 trained = _in_trained(made, subject, recognised, formula)
     finally:
@@ -85,7 +86,8 @@ def in_trained(module: Callable | Built, texts: Sequence[str] = (), formula: str
     with torch.no_grad():
         made = built(module)
         subject = recognise(made.target, made.title)
-        return trained.placed(made, subject, formulas.recognised(subject), formula, texts)
+        with looked_at(made.target, subject.title):
+            return trained.placed(made, subject, formulas.recognised(subject), formula, texts)
 
 
 def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted: str | None) -> str:

@@ -18,7 +18,7 @@ from torch.nn.parameter import UninitializedParameter
 
 from attnviz.own import forms
 from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, VALUES, Form, MaskForm, NotRecognised, Place, Subject
-from attnviz.own.source import in_words
+from attnviz.own.source import in_words, looked_at
 from attnviz.python_file import ANYTHING
 
 _MISSES = re.compile(r"mask|pad|len|NoneType", re.I)  # in what a call without a mask raises
@@ -66,6 +66,11 @@ class Trials:
 
 def recognise(target: Callable, title: str = "") -> Subject:
     """The module or function with its form. NotRecognised with the list of forms, and what the trial returned."""
+    with looked_at(target, title or _name(target)):
+        return _recognised(target, title or _name(target))
+
+
+def _recognised(target: Callable, title: str) -> Subject:
     parameters = _parameters(target)
     trials = Trials()
     masks = [name for name, p in parameters.items() if forms.role_of(name) in (MASK, LENGTHS)]
@@ -81,7 +86,7 @@ def recognise(target: Callable, title: str = "") -> Subject:
             _try(target, title, replace(form, mask=mask, needs_mask=True), trials)
     if trials.best is None:
         reason = f"{_reason(trials).rstrip('.')}.{_within(target)}"
-        raise NotRecognised(f"{title or _name(target)} is not recognised as attention: {reason}\n{forms.FORMS}")
+        raise NotRecognised(f"{title} is not recognised as attention: {reason}\n{forms.FORMS}")
     return _per_head(_with_mask(trials.best, masks))
 
 

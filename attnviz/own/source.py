@@ -7,7 +7,7 @@ import contextlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -89,6 +89,7 @@ def built(module: Any) -> Built:
         return module
     if isinstance(module, type):
         return build(module)
+    module = getattr(module, "_orig_mod", module)  # what torch.compile has wrapped
     if not callable(module):
         raise ValueError(f"module must be an nn.Module or a function; got {type(module).__name__}")
     if not isinstance(module, nn.Module):
@@ -251,6 +252,22 @@ def _parameter_count(kind: type, arguments: dict) -> int:
         with contextlib.suppress(*ANYTHING), contextlib.redirect_stdout(sys.stderr), torch.device("meta"):
             return sum(parameter.numel() for parameter in kind(**arguments).parameters())
     return 0
+
+
+@contextlib.contextmanager
+def looked_at(target: Callable, title: str) -> Iterator[None]:
+    """What a person's code raises where it is only looked at, as a ValueError; also what it lacks to be looked at."""
+    try:
+        if isinstance(target, nn.Module) and not all(hasattr(target, name) for name in vars(nn.Module())):
+            raise ValueError(
+                f"{title} lacks what nn.Module keeps in every module: call super().__init__() at the start of its "
+                "__init__, and leave self.__dict__ as it is"
+            )
+        yield
+    except ValueError:
+        raise
+    except ANYTHING as error:
+        raise ValueError(f"{title} cannot be tested: its code raises {in_words(error)}") from error
 
 
 def in_words(error: BaseException) -> str:
