@@ -52,7 +52,7 @@ def whole(column: Column, translations: Sequence[str], choices: CompareChoices) 
     return f'<p class="what">The whole text, sentence by sentence: {texts}</p>' if texts else ""
 
 
-def kept(column: Column, hypotheses: Sequence[Hypothesis], query: Mapping[str, str | list[str]]) -> str:
+def of_beam(column: Column, hypotheses: Sequence[Hypothesis], query: Mapping[str, str | list[str]]) -> str:
     """What the beam of a model ended with, in its order, each a link that shows its map. query : of the
     page, to which the links lead. "" without any."""
     if not hypotheses:

@@ -149,7 +149,7 @@ def _kept(column: Column, choices: CompareChoices) -> str:
     """The translations that the beam of this model ends with."""
     if column.trace.forced or not choices.listed:
         return ""
-    return captions.kept(column, caches.hypotheses(column.model, choices.text, choices.beam), choices.query())
+    return captions.of_beam(column, caches.hypotheses(column.model, choices.text, choices.beam), choices.query())
 
 
 def _presented_height(current: CompareScene) -> int:

@@ -42,7 +42,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     if len(chosen) < 2:
         st.html('<p class="small" role="status">Choose at least two heads to compare them.</p>')
         return
-    maps = {current.title(head): current.grid(head.layer, head.head) for head in chosen}
+    maps = {current.head_title(head): current.grid(head.layer, head.head) for head in chosen}
     grids = list(maps.values())
     least = figures.line_threshold(grids)
     saved = heading.of_trace("Lines of compared heads", current.shown)
@@ -82,7 +82,7 @@ def _map(current: HeadsScene, name: str, grid: Grid, dark: bool) -> Cell:
 
 def _distances(current: HeadsScene, chosen: list[Head]) -> str:
     frame = heads.distances(current.shown, chosen)
-    names = [current.title(head) for head in chosen]
+    names = [current.head_title(head) for head in chosen]
     rows = [(name, [tables.cell(value, ".3f") for value in row]) for name, row in zip(names, frame.to_numpy())]
     return tables.table(
         "Jensen–Shannon distance, mean over the rows: 0 for equal heads, 1 for heads that share no key (all tokens)",
@@ -97,7 +97,7 @@ def _statistics(current: HeadsScene, chosen: list[Head]) -> str:
         (title, [tables.cell(frame.loc[(head.layer, head.head), name], ".3f") for head in chosen])
         for name, title in COLUMNS.items()
     ]
-    return tables.table("Means over the rows (all tokens)", [current.title(head) for head in chosen], rows)
+    return tables.table("Means over the rows (all tokens)", [current.head_title(head) for head in chosen], rows)
 
 
 @address.fragment
@@ -140,7 +140,7 @@ def _printed(current: HeadsScene, frame: pd.DataFrame, numbers: dict[str, str]) 
 
     numbers : columns and their titles."""
     columns = [name for name in numbers if name in frame]
-    names = [current.title(Head(row.kind, row.layer, row.head)) for row in frame.itertuples()]
+    names = [current.head_title(Head(row.kind, row.layer, row.head)) for row in frame.itertuples()]
     parts = [columns[first : first + _ACROSS] for first in range(0, len(columns), _ACROSS)]
     return "".join(
         tables.table(

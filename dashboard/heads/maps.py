@@ -68,7 +68,7 @@ def _all_table(current: HeadsScene) -> str:
     chosen = [name for name in dict.fromkeys((current.choices.order, current.choices.color)) if name]
     chosen = chosen or ["entropy_nats", "max_weight", "distance"]
     rows = [
-        (current.title(head), [tables.cell(value, ".3f") for value in values])
+        (current.head_title(head), [tables.cell(value, ".3f") for value in values])
         for head, values in zip(current.heads, current.table[chosen].to_numpy())
     ]
     return tables.table("Every head: mean over the rows of its map", [COLUMNS[name] for name in chosen], rows)

@@ -49,7 +49,7 @@ def show(current: HeadsScene, dark: bool) -> None:
 
 
 def _name(current: HeadsScene, like: str | Head) -> str:
-    return current.title(like) if isinstance(like, Head) else PATTERNS[like].title
+    return current.head_title(like) if isinstance(like, Head) else PATTERNS[like].title
 
 
 def _pattern(current: HeadsScene, name: str) -> None:
@@ -81,7 +81,7 @@ def _head(current: HeadsScene, head: Head, nearest: pd.DataFrame) -> None:
                 current,
                 nearest.head(_SHOWN),
                 "jensen_shannon",
-                f"Heads most similar to {current.title(head)}",
+                f"Heads most similar to {current.head_title(head)}",
                 "distance, 0 to 1",
             )
         )
@@ -89,7 +89,7 @@ def _head(current: HeadsScene, head: Head, nearest: pd.DataFrame) -> None:
 
 def _ranked(current: HeadsScene, frame: pd.DataFrame, column: str, caption: str, unit: str) -> str:
     rows = [
-        (current.title(Head(row.kind, row.layer, row.head)), [tables.cell(getattr(row, column), ".3f")])
+        (current.head_title(Head(row.kind, row.layer, row.head)), [tables.cell(getattr(row, column), ".3f")])
         for row in frame.itertuples()
     ]
     return tables.table(caption, [unit], rows)
@@ -103,7 +103,7 @@ def _chance(current: HeadsScene, name: str) -> str:
 def _scores(current: HeadsScene) -> str:
     """The text equivalent: the score of each head for each pattern."""
     rows = [
-        (current.title(head), [tables.cell(value, ".2f") for value in values])
+        (current.head_title(head), [tables.cell(value, ".2f") for value in values])
         for head, values in zip(current.heads, current.table[list(PATTERNS)].to_numpy())
     ]
     return tables.table("Pattern scores of every head", [pattern.title for pattern in PATTERNS.values()], rows)

@@ -172,7 +172,7 @@ class HeadsScene:
         first = head // shared * shared + 1
         return f"{first}–{first + shared - 1}" if shared > 1 else ""
 
-    def title(self, head: Head) -> str:
+    def head_title(self, head: Head) -> str:
         """`layer 1, head 3`, counted from 1, or `layer 1, mean of heads`."""
         return select.map_title(head.layer, None if self.is_mean(head.layer) else head.head)
 
