@@ -28,21 +28,23 @@ def run(path: Path) -> ModuleType:
         with contextlib.redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except SystemExit as error:
-        raise ValueError(f"{path} ends the program when it is imported ({_text(error)}): {_MAIN}") from None
+        raise ValueError(f"{path} ends the program when it is imported ({text_of(error)}): {_MAIN}") from None
     except Exception as error:  # the file may raise anything
         raise ValueError(f"{path} cannot be imported: {_where(error, path)}{in_words(error)}") from None
     finally:
         sys.path.remove(folder)
+    module.__name__ = spec.name  # which the file may have changed
     return module
 
 
 def in_words(error: BaseException) -> str:
     """An exception of a person's code in one line."""
-    text = _text(error)
+    text = text_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _text(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
+    """What an exception of a person's code says, in one line; "" where it cannot even say that."""
     try:
         return " ".join(str(error).split())[:300]
     except Exception:  # `str` is code of the error's class

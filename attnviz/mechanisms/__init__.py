@@ -198,7 +198,7 @@ def _read_own() -> None:
         try:
             add(entry.load())
         except Exception as error:  # whatever another package raises
-            _problems.append(f"the entry point {entry.name} = {entry.value}: {type(error).__name__}: {error}")
+            _problems.append(f"the entry point {entry.name} = {entry.value}: {python_file.in_words(error)}")
 
 
 def _some_package_has_entries() -> bool:

@@ -11,6 +11,7 @@ from attnviz import arguments
 from attnviz.arguments import shown
 from attnviz.mechanisms import Config
 from attnviz.networks.registry import Unfilled, build
+from attnviz.python_file import text_of
 
 # float32 numbers for each weight while a model is trained: itself, its gradient, Adam's two means, the moving average.
 NUMBERS = 5
@@ -41,7 +42,7 @@ def memory_in_words() -> str:
 def too_large(error: BaseException) -> str:
     """What there is, where the error is of a size that no memory has; "" for any other error. The libraries' own words
     for it are of their allocators."""
-    if not isinstance(error, MemoryError | OverflowError) and not _TOO_LARGE.search(str(error)):
+    if not isinstance(error, MemoryError | OverflowError) and not _TOO_LARGE.search(text_of(error)):
         return ""
     return f"it needs more memory than there is; {memory_in_words()}"
 

@@ -87,7 +87,8 @@ def in_trained(module: Callable | Built, texts: Sequence[str] = (), formula: str
         made = built(module)
         subject = recognise(made.target, made.title)
         with looked_at(made.target, subject.title):
-            return trained.placed(made, subject, formulas.recognised(subject), formula, texts)
+            recognised = formulas.recognised(subject)
+        return trained.placed(made, subject, recognised, formula, texts)
 
 
 def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted: str | None) -> str:

@@ -2,6 +2,7 @@
 precision are no harm."""
 
 import copy
+import re
 from dataclasses import replace
 
 import torch
@@ -12,7 +13,7 @@ from attnviz.own.forms import Inputs, Subject
 from attnviz.own.recognise import unregistered
 from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.own.source import in_words
-from attnviz.python_file import ANYTHING
+from attnviz.python_file import ANYTHING, text_of
 
 
 def parameters(subject: Subject) -> Line:
@@ -29,7 +30,7 @@ def parameters(subject: Subject) -> Line:
         never, constant, deaf = _gradients(subject)
     except ANYTHING as error:  # a person's code may raise anything
         reason = f"backward() raises {in_words(error)}"
-        if "in-place" in str(error) or "inplace" in str(error):
+        if re.search("in-?place", text_of(error)):
             reason += "; an input or a tensor that is needed for the gradient is changed in place"
         return Line(test, FAULT, reason)
     if never and any(name.startswith("proj") for name in subject.form.roles):  # as in `proj_key` of Joey NMT
@@ -162,7 +163,7 @@ def half(subject: Subject) -> Line:
 
 def _why_not_half(error: BaseException) -> str:
     """The reason. It is a limit: many textbooks hide a key with -1e9, which is right in single precision."""
-    text = str(error)
+    text = text_of(error)
     if "overflow" in text:
         return (
             "the number that hides a key is beyond half precision, which ends at −65504: use float('-inf') or "

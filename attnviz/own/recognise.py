@@ -19,7 +19,7 @@ from torch.nn.parameter import UninitializedParameter
 from attnviz.own import forms
 from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, VALUES, Form, MaskForm, NotRecognised, Place, Subject
 from attnviz.own.source import in_words, looked_at
-from attnviz.python_file import ANYTHING
+from attnviz.python_file import ANYTHING, text_of
 
 _MISSES = re.compile(r"mask|pad|len|NoneType", re.I)  # in what a call without a mask raises
 _PRIMES = (3, 4, 5, 7, 11, 13, 17, 19, 23, 29, 31)  # numbers of sentences, queries and keys; none may be a width
@@ -231,7 +231,7 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
     try:
         left, softmaxes = subject.call(subject.given(inputs))
     except ANYTHING as error:  # a person's code may raise anything
-        trials.close += [form] * bool(_MISSES.search(str(error)))
+        trials.close += [form] * bool(_MISSES.search(text_of(error)))
         trials.failed = trials.failed or f"called with {_shapes(subject, inputs)} it raised {in_words(error)}"
         return
     sizes = {"B": batch, "T": queries, "S": keys}

@@ -20,6 +20,7 @@ from torch import nn
 from attnviz import python_file
 from attnviz.arguments import shown
 from attnviz.models import machine
+from attnviz.own.forms import NotRecognised
 from attnviz.python_file import ANYTHING
 
 
@@ -259,14 +260,14 @@ def looked_at(target: Callable, title: str) -> Iterator[None]:
     """What a person's code raises where it is only looked at, as a ValueError; also what it lacks to be looked at."""
     try:
         if isinstance(target, nn.Module) and not all(hasattr(target, name) for name in vars(nn.Module())):
-            raise ValueError(
+            raise NotRecognised(
                 f"{title} lacks what nn.Module keeps in every module: call super().__init__() at the start of its "
                 "__init__, and leave self.__dict__ as it is"
             )
         yield
-    except ValueError:
+    except NotRecognised:
         raise
-    except ANYTHING as error:
+    except ANYTHING as error:  # a person's code may raise anything
         raise ValueError(f"{title} cannot be tested: its code raises {in_words(error)}") from error
 
 

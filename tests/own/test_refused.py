@@ -63,6 +63,26 @@ class LosesItsParts(Right):
         return scores
 
 
+class Speechless(ValueError):
+    def __str__(self):
+        return 1
+
+
+class CannotBeMade(Right):
+    def __init__(self, width=16):
+        raise Speechless
+
+
+class CannotRun(Right):
+    def scores(self, query, keys):
+        raise Speechless
+
+
+class CannotBeRead(Right):
+    def parameters(self, recurse=True):
+        raise Speechless
+
+
 class HidesItsParts(Right):
     def modules(self):
         raise SystemExit(3)
@@ -74,6 +94,9 @@ class HidesItsParts(Right):
         (WithoutParts, r"lacks what nn\.Module keeps in every module: call super\(\)\.__init__\(\)"),
         (NeverBegun, r"lacks what nn\.Module keeps in every module"),
         (LosesItsParts, r"cannot be tested: its code raises AttributeError: 'LosesItsParts' object has no"),
+        (CannotBeMade, r"cannot be built: Speechless;"),
+        (CannotRun, r"is not recognised as attention: .* it raised Speechless"),
+        (CannotBeRead, r"cannot be tested: its code raises Speechless"),
         (HidesItsParts, r"cannot be tested: its code raises SystemExit: 3"),
     ],
 )
@@ -84,3 +107,10 @@ def test_a_module_that_cannot_be_looked_at_is_refused_in_words(kind, reason):
 
 def test_a_compiled_module_is_the_module():
     assert own.check(torch.compile(Right())).ok
+
+
+def test_a_file_that_clears_its_names_is_read(tmp_path):
+    path = tmp_path / "cleared.py"
+    path.write_text("from torch import nn\nclass Mine(nn.Module):\n    globals().clear()\n")
+    with pytest.raises(own.NotRecognised, match=r"^Mine\(\) is not recognised as attention"):
+        own.check(own.load(f"{path}:Mine"))
