@@ -31,7 +31,7 @@ def show(current: HeadsScene, dark: bool) -> None:
         f"Heads, 2 to {MOST}",
         current.heads,
         default=current.heads[:2],
-        format_func=current.title,
+        format_func=current.head_title,
         key="compare",
         bind="query-params",
         max_selections=MOST,
