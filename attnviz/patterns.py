@@ -10,7 +10,8 @@ Queries with one visible key are left out, and so are queries for which the patt
 if no query remains.
 
 The patterns are those of Clark et al. 2019, sec. 3, Kovaleva et al. 2019, sec. 4.1 and Voita et al. 2019, sec. 5;
-`same` is the duplicate-token head of Wang et al. 2022, sec. 3. Q queries, K keys, H heads.
+`same` is the duplicate-token head of Wang et al. 2022, sec. 3, `induction` that of Olsson et al. 2022. Q queries, K
+keys, H heads.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,6 +23,10 @@ import numpy as np
 from attnviz.arguments import checked
 from attnviz.trace import AttentionMap, Token, Trace
 
+_WORDS = (
+    "stone door milk seven under green horse paper quick river chair apple window sleep north bread yellow never "
+    "silver garden mouse letter summer cloud"
+).split()
 REACH = 2  # keys on either side that count as local
 
 
@@ -75,12 +80,23 @@ class Pattern:
 
 
 def _same(view: Layout) -> np.ndarray:
+    equal = _equal(view)
+    return equal if view.kind == "cross" else equal & (view.offset != 0)
+
+
+def _after_the_same(view: Layout) -> np.ndarray:
+    if view.kind == "cross":
+        return np.zeros(view.visible.shape, dtype=bool)
+    return np.pad(_same(view)[:, :-1], ((0, 0), (1, 0)))
+
+
+def _equal(view: Layout) -> np.ndarray:
+    """(Q, K): has the key the text of the query? Special tokens have none."""
     queries, keys = (
         np.array([None if token.special else token.piece or token.text for token in tokens], dtype=object)
         for tokens in (view.queries, view.keys)
     )
-    equal = (queries[:, None] == keys) & (keys != None)  # noqa: E711  special tokens have no text
-    return equal if view.kind == "cross" else equal & (view.offset != 0)
+    return (queries[:, None] == keys) & (keys != None)  # noqa: E711  special tokens have no text
 
 
 def _separator(view: Layout) -> np.ndarray:
@@ -140,6 +156,13 @@ PATTERNS: Mapping[str, Pattern] = {
             _same,
         ),
         Pattern(
+            "induction",
+            "Induction",
+            r"u_{qk} = [k - 1 \ne p_q,\ w_{k-1} = w_q]",
+            "the token after another occurrence of the query's own text w; it has no meaning in cross-attention",
+            _after_the_same,
+        ),
+        Pattern(
             "broad",
             "Broad",
             r"u_{qk} = 1 / n_q",
@@ -184,6 +207,40 @@ def score(weights: np.ndarray, ceiling: np.ndarray) -> float:
         raise ValueError(f"weights must have the shape of the ceiling, {ceiling.shape}; got {weights.shape}")
     rows = ceiling.any(-1).sum()
     return min(1.0, float(np.minimum(weights, ceiling).sum()) / rows) if rows else np.nan
+
+
+class Example(NamedTuple):
+    """A place where a head follows a pattern. query, key : from 0. weight : of the key."""
+
+    query: int
+    key: int
+    weight: float
+
+
+@checked
+def examples(weights: np.ndarray, ceiling: np.ndarray, count: int = 5) -> list[Example]:
+    """The cells of a pattern with the largest weights, at most one of each query, the largest first.
+
+    weights (Q, K), ceiling (Q, K) of `ceiling`: a cell counts by the part of its weight below the ceiling, and none
+    without weight. ValueError for other shapes.
+    """
+    if np.shape(weights) != np.shape(ceiling):
+        raise ValueError(f"weights must have the shape of the ceiling, {np.shape(ceiling)}; got {np.shape(weights)}")
+    counted = np.minimum(weights, ceiling)
+    keys = counted.argmax(-1)
+    best = counted[np.arange(len(keys)), keys]
+    order = [int(query) for query in np.argsort(-best, kind="stable") if best[query] > 0]
+    return [Example(query, int(keys[query]), float(weights[query, keys[query]])) for query in order[:count]]
+
+
+@checked
+def repeated(count: int = 12, seed: int = 1) -> str:
+    """A text that shows induction: `count` words in a random order, twice. Nothing in their order can be known but from
+    the first copy (Olsson et al. 2022, “random tokens repeated”). ValueError unless count is from 2 to 24."""
+    if not 2 <= count <= len(_WORDS):
+        raise ValueError(f"count must be from 2 to {len(_WORDS)}; got {count}")
+    words = np.random.default_rng(seed).permutation(_WORDS)[:count].tolist()
+    return " ".join(words * 2)
 
 
 @checked

@@ -162,6 +162,34 @@ def test_scores_are_shares(raw, causal):
     assert scored["local"] == pytest.approx(np.mean(near), abs=1e-5)
 
 
+def test_induction_looks_after_an_earlier_occurrence():
+    """Target `a b a b`: inputs <bos> a b a b. Row 3 went in as the second `a`; after the first stands `b`, key 2. Row 4
+    went in as the second `b`; after the first stands `a`, key 3. Both ways only the last row finds it here."""
+    weights = np.eye(5)[[0, 1, 2, 2, 4]]
+    trace = replace(synthetic.trace("a", "a b a b", kinds=("decoder",)), maps=(AttentionMap("decoder", 0, [weights]),))
+    ceiling = patterns.ceiling(PATTERNS["induction"], patterns.layout(trace, trace.maps[0]))
+    assert np.argwhere(ceiling).tolist() == [[3, 2], [4, 3]]
+    assert patterns.score(weights, ceiling) == 0.5
+    assert patterns.examples(weights, ceiling) == [(3, 2, 1.0)]
+    in_both = scores(np.eye(N), "encoder", "a b a c")  # row 0 looks after the later `a`, key 3
+    assert in_both["induction"] == 0 and np.isnan(scores(np.eye(3), "cross", "a a", "a a")["induction"])
+
+
+def test_examples_are_the_largest_weights_that_count_first():
+    weights, ceiling = np.array([[0.7, 0.3], [0.6, 0.4], [0.1, 0.9]]), np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.5]])
+    assert patterns.examples(weights, ceiling, 2) == [(1, 0, 0.6), (2, 1, 0.9)]
+    with pytest.raises(ValueError, match="shape of the ceiling"):
+        patterns.examples(weights, ceiling[:2])
+
+
+def test_a_repeated_text_says_its_second_half_in_its_first():
+    words = patterns.repeated(9, 3).split()
+    assert len(words) == 18 and words[:9] == words[9:] and len(set(words)) == 9
+    assert patterns.repeated(9, 4) != patterns.repeated(9, 3)
+    with pytest.raises(ValueError, match="count must be from 2 to 24; got 1"):
+        patterns.repeated(1)
+
+
 def test_chance_is_the_score_of_uniform_attention():
     trace = synthetic.trace("a b c d", "u v", kinds=("encoder", "decoder"))
     assert patterns.chance(trace) == pytest.approx(scores(np.full((N, N), 1 / N)), nan_ok=True)

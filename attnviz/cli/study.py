@@ -1,6 +1,6 @@
 """`python -m attnviz study`: measure the trained models."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
 from attnviz.cli import arguments
@@ -46,9 +46,29 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--out", metavar="DIR", type=arguments.place, help="folder to train in (default: trained/studies)"
     )
 
+    parser.add_argument(
+        "--moments",
+        action="append",
+        default=[],
+        type=_moments,
+        metavar="MODEL=DIR",
+        help="of the study writing: the folder of moments that the run of a model kept (train --moments); may be given "
+        "for several models",
+    )
+
+
+def _moments(text: str) -> tuple[str, Path]:
+    """`en/writer=DIR` -> the name of the model, and the folder."""
+    name, equals, folder = text.partition("=")
+    if not (name and equals and folder):
+        raise ArgumentTypeError(f"must be like en/writer=DIR; got {text!r:.80}")
+    return name, Path(arguments.place(folder))
+
 
 def run(args: Namespace) -> None:
     """Run a study, and write its results to the folder of checkpoints."""
+    if args.moments and args.name != "writing":
+        raise ValueError(f"--moments is for the study writing; {args.name} reads no moments")
     root = arguments.root_folder(args)
     data = None if args.name in WITHOUT_DATA else arguments.data_folder(args)
     from attnviz import studies
@@ -57,7 +77,8 @@ def run(args: Namespace) -> None:
 
     out = Path(args.out) if args.out else arguments.TRAINED / "studies"
     corpus = None if data is None else corpora.load("en-fr", data)
-    config = studies.StudyConfig(root, out, corpus, args.seeds, sentences=args.sentences, data=data)
+    more = {"sentences": args.sentences, "data": data, "moments": tuple(args.moments)}
+    config = studies.StudyConfig(root, out, corpus, args.seeds, **more)
     machine.use_threads(args.threads or machine.THREADS)
     studies.run(args.name, config)
     print(f"the study {args.name} is in {root / 'README.md'}, its numbers are in {root / 'studies' / args.name}.json")

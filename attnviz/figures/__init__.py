@@ -6,7 +6,7 @@ Backgrounds are transparent: `dark=True` picks colours for a dark page. A Chart 
 says in words what it shows.
 """
 
-from attnviz.figures.bars import step_bars
+from attnviz.figures.bars import next_tokens, step_bars
 from attnviz.figures.by_head import head_map
 from attnviz.figures.chart import Chart, large
 from attnviz.figures.distance import by_distance
@@ -30,6 +30,7 @@ __all__ = [
     "heatmap",
     "large",
     "line_threshold",
+    "next_tokens",
     "overview",
     "reliability",
     "step_bars",

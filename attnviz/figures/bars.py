@@ -56,6 +56,60 @@ def step_bars(
     return build([_bars(grid, step, weights, best, written, dark)], frame)
 
 
+@checked
+def next_tokens(
+    names: Sequence[str],
+    probabilities: Sequence[float] | np.ndarray,
+    drawn: Sequence[float] | np.ndarray,
+    title: str | None = None,
+    *,
+    dark: bool = False,
+) -> Chart:
+    """What may come next: of each token the model's probability, and beside it the one that it is drawn with, after
+    temperature and cut-offs, both from 0 to 1. ValueError unless there is one of each for a token.
+    """
+    if not len(names) == len(probabilities) == len(drawn) > 0:
+        counts = f"{len(probabilities)} and {len(drawn)}"
+        raise ValueError(f"probabilities and drawn must have one number per token, {len(names)}; got {counts}")
+    shown = [labels.plain(name) for name in names]
+    likely, frequent = int(np.argmax(probabilities)), int(np.argmax(drawn))
+    description = (
+        f"{len(names)} tokens that may come next. The most probable is ‘{labels.escape(shown[likely])}’, "
+        f"{probabilities[likely]:.3f}; after temperature and cut-offs ‘{labels.escape(shown[frequent])}’ is drawn with "
+        f"{drawn[frequent]:.3f}, and {int(np.sum(np.asarray(drawn) == 0))} of these tokens cannot be drawn."
+    )
+    above, colors = TITLE if title else 0, palette(dark)
+    frame = layout(dark, _HEIGHT + 24 + above, (34, 8, 42 + above, 52), title and labels.escape(title), description)
+    ticks = [labels.escape(labels.short(name)) for name in shown]
+    frame["xaxis"] = dict(
+        tickvals=list(range(len(names))), ticktext=ticks, fixedrange=True, showgrid=False, tickfont=dict(size=12)
+    )
+    frame["yaxis"] = value_axis(dark, range=[0, 1.12], tickvals=[0, 0.5, 1], zeroline=False)
+    frame |= dict(barmode="group", showlegend=True, legend=dict(orientation="h", x=0, y=1, yanchor="bottom"))
+    frame["meta"]["axes"] = {"x": "next token", "y": "probability"}
+    both = (("of the model", probabilities, colors.muted), ("drawn with", drawn, colors.lines[0]))
+    return build([_next_bars(name, shown, values, color) for name, values, color in both], frame)
+
+
+def _next_bars(name: str, tokens: Sequence[str], values, color: str) -> dict:
+    numbers = [float(value) for value in values]
+    return dict(
+        type="bar",
+        name=name,
+        x=list(range(len(tokens))),
+        y=[round(value, 4) for value in numbers],
+        marker=dict(color=color, line=dict(width=0)),
+        text=[f"{value:.2f}" for value in numbers],
+        textposition="outside",
+        textangle=0,
+        cliponaxis=False,
+        constraintext="none",
+        textfont=dict(size=10),
+        hoverinfo="text",
+        hovertext=[f"{labels.escape(token)}, {name}: {value:.4f}" for token, value in zip(tokens, numbers)],
+    )
+
+
 def window_shapes(grid, window: tuple[float, float], dark: bool) -> list[dict]:
     """The predicted place (centre, reach) as a dotted line, and its window as a band; only what lies on the axis."""
     colors, last = palette(dark), len(grid.keys) - 0.5

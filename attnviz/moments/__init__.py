@@ -26,6 +26,7 @@ from attnviz.networks.registry import Unfilled, build
 
 __all__ = [
     "Moment",
+    "as_kept",
     "due",
     "files",
     "keep",
@@ -84,6 +85,15 @@ def check_config(paths: Sequence[Path], config: Config) -> None:
     for path in paths:
         if checkpoints.load_metadata(path, "config")["config"] != config.to_dict():
             raise ValueError(f"{path} is a moment of another model; choose the folder of the run of this one")
+
+
+def as_kept(path: Path, config: Config) -> nn.Module:
+    """The model of a kept moment, in evaluation mode. ValueError for a moment of another model; Raises
+    CheckpointError."""
+    check_config([path], config)
+    with Unfilled():
+        model = build(config).eval()
+    return _filled(model, _kept_weights(path))
 
 
 def spaced(losses: Sequence[float], count: int) -> list[int]:

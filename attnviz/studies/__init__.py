@@ -31,5 +31,6 @@ def run(name: str, config: StudyConfig) -> None:
         )
     chosen = {"seeds": config.seeds, "sentences": config.sentences}
     changed = (f" --{key} {value}" for key, value in chosen.items() if value != getattr(StudyConfig, key))
-    command = f"python -m attnviz study {name}{' --data DIR' * bool(config.corpus)}" + "".join(changed)
+    folders = (f" --moments {model}=DIR" for model, _ in config.moments)
+    command = f"python -m attnviz study {name}{' --data DIR' * bool(config.corpus)}" + "".join([*changed, *folders])
     report.write(name, STUDIES[name], {"study": name, "command": command, **results}, config.root)

@@ -29,7 +29,8 @@ class StudyConfig:
 
     corpus : None for a study that reads no sentences. sentences : at most, in a study that takes seconds for each; None
     for as many as each of its parts takes in some minutes.
-    data : the folder of the data, for the other pairs.
+    data : the folder of the data, for the other pairs. moments : names of models and the folders of what their runs
+    kept.
     """
 
     root: Path
@@ -39,6 +40,7 @@ class StudyConfig:
     pair: str = "en-fr"
     sentences: int | None = None
     data: Path | None = None
+    moments: tuple[tuple[str, Path], ...] = ()
 
     @property
     def read(self) -> corpora.Corpus:

@@ -23,7 +23,7 @@ from attnviz.studies.report import Panel, Series, grouped, listed, table
 
 TITLE = "Models that write"
 DESCRIPTION = (
-    "Of models that write: the loss by the place in the context; where moments are packed, also their heads over the "
+    "Of models that write: the loss by the place in the context, and, where moments are at hand, heads over the "
     "updates of training"
 )
 COLUMNS = 2
@@ -31,6 +31,7 @@ WINDOWS = 96  # of the whole context, from validation
 SEQUENCES = 16  # random ones, each read twice in a row
 SEED = 1
 _LEAST = 0.1  # below it no head is said to have a role
+_SHOWN = 12  # moments in a table
 ROLES = {"previous": "previous token", "first": "first token", "duplicate": "duplicate token", "induction": "induction"}
 _METHOD = (
     "The loss is in nats a token, on windows of the whole context that do not overlap, from validation. A place is "
@@ -44,8 +45,11 @@ _METHOD = (
 
 def measure(config: StudyConfig) -> dict:
     """rows : one a model, with the loss (nats a token) by place. heads : the scores of every head, counted from 0.
-    training : by packed moment, the losses and the best head of each score."""
+    training : by moment, the losses and the best head of each score: of all that a run kept where its folder is given,
+    else of those that are packed. ValueError for moments of a model that is not there."""
     names = [name for name in checkpoints.names(config.root) if _writes(name)]
+    if absent := [name for name, _ in config.moments if name not in names]:
+        raise ValueError(f"moments must be of models that write, {listed(names)}; got {absent[0]!r:.80}")
     measured = [load(name, config.root) for name in names]
     rows, heads, training = [], [], []
     for model in measured:
@@ -138,12 +142,11 @@ def _mean_weights(model: DecoderOnly, target: Tensor) -> Iterator[np.ndarray]:
 
 
 def _training(model: MeasuredModel, windows: Tensor, config: StudyConfig) -> list[dict]:
-    """Of every packed moment: its losses (nats a token), and of each score the best head."""
+    """Of every moment: its losses (nats a token), and of each score the best head."""
     writer, rows = model.translator, []
     twice, few = _twice(writer), windows[:SEQUENCES]
     n = twice.shape[1] // 2
-    for number, moment in enumerate(moments.moments(writer.name, config.root)):
-        network: Any = moments.restore(writer.name, number, config.root)
+    for update, network in _moments_of(writer.name, config):
         copies, text = _losses(network, twice), _losses(network, few)
         numbers = {
             "loss": text.mean(),
@@ -155,8 +158,19 @@ def _training(model: MeasuredModel, windows: Tensor, config: StudyConfig) -> lis
         heads = _heads(network, few, twice)
         best = {key: max(row[key] for row in heads) for key in ROLES}
         rounded = {key: round(float(value), 4) for key, value in numbers.items()}
-        rows.append({"model": writer.name, **model.label, "update": moment.update, **rounded, **best})
+        rows.append({"model": writer.name, **model.label, "update": update, **rounded, **best})
     return rows
+
+
+def _moments_of(name: str, config: StudyConfig) -> Iterator[tuple[int, Any]]:
+    """The update of each moment, and the model as it was before it."""
+    if folder := dict(config.moments).get(name):
+        settings = checkpoints.read_config(name, config.root)
+        for path in moments.files(folder):
+            yield moments.update_of(path), moments.as_kept(path, settings)
+    else:
+        for number, moment in enumerate(moments.moments(name, config.root)):
+            yield moment.update, moments.restore(name, number, config.root)
 
 
 def text(results: dict) -> str:
@@ -190,9 +204,28 @@ def _roles(heads: list[dict]) -> str:
 
 
 def _moments(training: list[dict]) -> str:
+    """A dozen of the moments, at about equal distances in the loss, and when induction appears in all of them."""
+    places = moments.spaced([row["loss"] for row in training], min(_SHOWN, len(training)))
+    shown = [training[place] for place in places]
     head = ("update", "loss", "early in the window", "late in the window", "first copy", "second copy", *ROLES.values())
     keys = ("loss", "early", "late", "first_copy", "second_copy", *ROLES)
-    return table(head, [(f"{row['update']}", *(f"{row[key]:.2f}" for key in keys)) for row in training])
+    rows = table(head, [(f"{row['update']}", *(f"{row[key]:.2f}" for key in keys)) for row in shown])
+    when = " ".join(_when(training, key) for key in ("previous", "induction"))
+    return f"{rows}\n\nOf {len(training)} moments of training, a dozen are in the table. {when}"
+
+
+def _when(training: list[dict], key: str) -> str:
+    """When in training the first head of a kind appears, and how much of the loss had fallen by then."""
+    best = max(training, key=lambda row: row[key])
+    first = next((row for row in training if row[key] >= _LEAST), None)
+    if first is None:
+        return f"None of them has a head with a score of {_LEAST} for {ROLES[key]}; the highest is {best[key]:.2f}."
+    start, end = training[0]["loss"], min(row["loss"] for row in training)
+    fallen = 100 * (start - first["loss"]) / (start - end)
+    return (
+        f"A score of {_LEAST} for {ROLES[key]} first appears before update {first['update']}, when the loss has fallen "
+        f"from {start:.2f} to {first['loss']:.2f} nats: {fallen:.0f} % of its way to {end:.2f}."
+    )
 
 
 def panels(results: dict) -> list[Panel]:
@@ -209,6 +242,8 @@ def panels(results: dict) -> list[Panel]:
         series = tuple(Series(name, updates, tuple(moment[key] for moment in rows)) for name, key in shown.items())
         gain = tuple(1 - min(1.0, moment["second_copy"] / moment["first_copy"]) for moment in rows)
         series += (Series("of the loss, saved in a second copy", updates, gain),)
+        start = training[row["model"]][0]["loss"] if rows else 1
+        series += (Series("loss, of the untrained model's", updates, tuple(m["loss"] / start for m in rows)),)
         if rows:
             drawn.append(Panel(f"{row['model']}, training", series, "updates", "0 to 1", log=True))
     return drawn

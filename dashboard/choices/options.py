@@ -28,6 +28,7 @@ CHAPTER_TITLES = {  # of the page Learn, in order
     "scaling": "Sharp or flat",
     "heads": "Many heads at once",
     "patterns": "Typical patterns",
+    "writing": "A model that writes",
     "limits": "What attention does not tell",
 }
 # Of the page Many sentences: where the sentences come from, their numbers, and their order.

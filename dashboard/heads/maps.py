@@ -3,14 +3,14 @@
 import plotly.graph_objects as go
 import streamlit as st
 
-from attnviz import figures
+from attnviz import figures, select
 from attnviz.export import heading
 from attnviz.figures.wording import lines_words, row_name, row_sentence
 from attnviz.select import Grid
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import HALF, named, plots
 from dashboard.choices.options import kind_title
-from dashboard.heads import syntax
+from dashboard.heads import syntax, writing
 from dashboard.heads.scene import COLUMNS, HeadsScene
 from dashboard.markup import tables
 from dashboard.markup.text import escape, hatched, hatched_heads, reading, removed
@@ -19,6 +19,7 @@ from dashboard.shell import widgets
 from dashboard.shell.frame import slider_value
 
 _WHOLE = "whole_page"  # in the session while the whole page is run, not the fragment alone
+_LIT = "row of the token just written"  # in the session
 _NAMED = ("entropy_nats", "max_weight", "distance", "special_mass")
 
 
@@ -78,7 +79,18 @@ def show_closeup(current: HeadsScene, dark: bool) -> None:
     """One head, or the mean of the heads of a layer."""
     st.subheader("Close-up", divider="gray")
     st.session_state[_WHOLE] = True
+    _light_written(current)
     _opened(current, dark)
+
+
+def _light_written(current: HeadsScene) -> None:
+    """Choose the row of the token that was just written; a row that a person or a link chose stays until the next."""
+    row, before = current.written_row, st.session_state.get(_LIT, 0)
+    linked = _LIT not in st.session_state and "row" in st.query_params
+    st.session_state[_LIT] = row
+    if row not in (None, before) and not linked:
+        tokens = current.grid(current.layers[0], None).queries  # without <eos> where special tokens are hidden
+        address.put("row", min(row + 1, len(tokens)))
 
 
 @address.fragment
@@ -124,6 +136,30 @@ def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, da
     plots(cells, "closeup")
     if choices.tables:
         st.html(tables.grid_table(f"Weights of {name}", grid, choices.languages, grid.weights, ".2f"))
+    _draw_other_way(current, layer, head, name, dark)
+
+
+def _draw_other_way(current: HeadsScene, layer: int, head: int | None, name: str, dark: bool) -> None:
+    """The same head on the text without the last choice, where a person chose a token."""
+    other = writing.other_way(current)
+    if other is None:
+        return
+    shown = select.words(other) if current.choices.words else other
+    grid = select.select(shown, current.choices.kind, layer, head, special=current.choices.special)
+    least = figures.line_threshold([grid])
+    saved = heading.of_map(shown, grid)
+    pictures = (
+        (figures.heatmap(grid, dark=dark, written=False, room=HALF), f"heatmap {name} without your choice"),
+        (figures.token_lines([grid], least=least, dark=dark), f"lines {name} without your choice"),
+    )
+    words = (
+        '<p class="what"><b>Without your choice</b>, the same head.</p>',
+        f'<p class="what">{lines_words([grid], least)}.</p>',
+    )
+    plots([(text, named(figure, title, dark, lines=saved)) for text, (figure, title) in zip(words, pictures)], "other")
+    if current.choices.tables:
+        caption = f"Weights of {name}, without your choice"
+        st.html(tables.grid_table(caption, grid, current.choices.languages, grid.weights, ".2f"))
 
 
 def _session_choice(current: HeadsScene) -> tuple[int, int | None, int | None] | None:

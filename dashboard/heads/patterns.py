@@ -1,12 +1,16 @@
 """Patterns: what each is, in a formula and in words; how much each head follows it; and the heads most similar to a
 pattern or a head."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
 from attnviz import figures, heads, patterns
+from attnviz.figures import labels
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
+from attnviz.trace import Token
 from dashboard.browser.plot import named, plots
 from dashboard.heads.scene import HeadsScene
 from dashboard.markup import tables
@@ -61,7 +65,44 @@ def _pattern(current: HeadsScene, name: str) -> None:
     if best.empty:
         st.html('<p class="small" role="status">No head can follow this pattern in this sentence.</p>')
     else:
-        st.html(_ranked(current, best, name, "Most similar heads", "score, 0 to 1") + _chance(current, name))
+        st.html(
+            _ranked(current, best, name, "Most similar heads", "score, 0 to 1")
+            + _chance(current, name)
+            + _examples(current, name, Head(*best.iloc[0][["kind", "layer", "head"]]))
+        )
+    if current.choices.writing:
+        st.button(
+            "Read random words twice",
+            key="repeated",
+            on_click=_read_twice,
+            help="Only the first copy says how the second goes on, so an induction head shows here.",
+        )
+
+
+def _read_twice() -> None:
+    """A prompt made for induction, which is only read."""
+    st.session_state.update(text=patterns.repeated(), written=0, way="", pattern="induction")
+
+
+def _examples(current: HeadsScene, name: str, head: Head) -> str:
+    """Where the most similar head follows the pattern most."""
+    trace = current.shown
+    attention = trace.map(head.kind, head.layer)
+    view = patterns.layout(trace, attention)
+    listed = patterns.examples(attention.weights[head.head], patterns.ceiling(PATTERNS[name], view), _SHOWN)
+    rows = [
+        (_in_context(view.queries, query), [_in_context(view.keys, key), tables.cell(weight, ".2f")])
+        for query, key, weight in listed
+    ]
+    return (
+        tables.table(f"Where {current.head_title(head)} follows it most", ["looks at", "weight"], rows) if rows else ""
+    )
+
+
+def _in_context(tokens: Sequence[Token], place: int) -> str:
+    """`Mrs . [App]`: a token after the two before it, and its place from 1."""
+    before = " ".join(labels.plain(token.text) for token in tokens[max(0, place - 2) : place])
+    return f"{place + 1}: {before} [{labels.plain(tokens[place].text)}]"
 
 
 def _head(current: HeadsScene, head: Head, nearest: pd.DataFrame) -> None:

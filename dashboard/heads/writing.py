@@ -2,11 +2,15 @@
 chose, and what the model would say after each layer."""
 
 import time
+from dataclasses import replace
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from attnviz import figures
 from attnviz.figures.labels import plain
+from attnviz.trace import Trace
+from dashboard.browser.plot import named, plots
 from dashboard.heads.scene import HeadsScene, Writing
 from dashboard.markup import tables
 from dashboard.markup.text import escape, markdown, number
@@ -130,11 +134,11 @@ def show(current: HeadsScene, dark: bool) -> None:
     if ended:
         st.html('<p class="what" role="status">The model ended the text here, with &lt;eos&gt;.</p>')
     elif candidates := caches.candidates(current.choices.source.name, trace, writing):
-        _candidates(candidates, writing, piece)
+        _candidates(current, candidates, dark)
     else:
         st.html(f'<p class="what" role="status">The context of the model is full: no {piece} can follow.</p>')
-    if any(step < writing.steps for step, _ in writing.choices):
-        _both_ways(current)
+    if (other := other_way(current)) is not None:
+        _both_ways(current, other)
     st.html(
         '<p class="small">Below, one can switch heads off for this text. Changed attention, replaced tokens and the '
         "pages Inside a step and Many sentences do not work for a model that writes yet.</p>"
@@ -157,36 +161,28 @@ def _text(current: HeadsScene, trace) -> str:
     )
 
 
-def _candidates(candidates, writing: Writing, piece: str) -> None:
+def _candidates(current: HeadsScene, candidates, dark: bool) -> None:
     """Bars of the tokens that may come next, and a button for each."""
-    st.html(
-        f'<p class="what">The most probable next {piece}s: the upper bar is the probability of the model, the lower '
-        "bar the one it is drawn with, after temperature and cut-offs. Click one to go that way.</p>"
-        + "".join(_bar(candidate) for candidate in candidates)
+    writing, piece = current.choices.writing, current.choices.languages.piece
+    names = [plain(candidate.text) for candidate in candidates]
+    numbers = [(candidate.probability, candidate.drawn) for candidate in candidates]
+    words = (
+        f'<p class="what">The most probable next {piece}s: beside the probability of the model is the one that a '
+        f"{piece} is drawn with, after temperature and cut-offs. Click a {piece} below to go that way.</p>"
     )
+    plots([(words, named(figures.next_tokens(names, *zip(*numbers), dark=dark), f"next {piece}s", dark))], "next")
+    if current.choices.tables:
+        rows = [(name, [tables.cell(value, ".4f") for value in values]) for name, values in zip(names, numbers)]
+        st.html(tables.table(f"The most probable next {piece}s", ["of the model", "drawn with"], rows))
     with st.container(horizontal=True, gap="xxsmall"):
-        for candidate in candidates:
+        for candidate, name in zip(candidates, names):
             st.button(
-                markdown(plain(candidate.text)),
+                markdown(name),
                 key=f"candidate{candidate.id}",
                 on_click=_choose,
                 args=(writing, candidate.id),
                 disabled=writing.steps >= MOST,
             )
-
-
-def _bar(candidate) -> str:
-    """Two bars with their numbers; a screen reader reads the numbers."""
-    bars = "".join(
-        f'<div style="height: 7px; width: {100 * value:.1f}%; min-width: 1px; background: {color}"></div>'
-        for value, color in ((candidate.probability, "#7d8590"), (candidate.drawn, "#2f6fb7"))
-    )
-    return (
-        '<div style="display: flex; align-items: center; gap: .6rem; margin: 2px 0">'
-        f'<code style="min-width: 3.5rem">{escape(plain(candidate.text))}</code><div style="flex: 1; max-width: '
-        f'24rem" aria-hidden="true">{bars}</div><small>{candidate.probability:.3f} · drawn with '
-        f"{candidate.drawn:.3f}</small></div>"
-    )
 
 
 def _choose(writing: Writing, token: int) -> None:
@@ -196,27 +192,40 @@ def _choose(writing: Writing, token: int) -> None:
     st.session_state["written"] = writing.steps + 1
 
 
-def _both_ways(current: HeadsScene) -> None:
-    """The text with the last choice, and without it, of as many tokens."""
-    writing, trace = current.choices.writing, current.trace
-    made = [choice for choice in writing.choices if choice[0] < writing.steps]
-    before = Writing(**{**vars(writing), "choices": tuple(made[:-1])})
+def other_way(current: HeadsScene) -> Trace | None:
+    """The text without the last choice, of as many tokens; None where nothing was chosen."""
+    writing = current.choices.writing
+    if writing is None or not (made := _made(writing)):
+        return None
     try:
-        other = current.choices.source.write(current.text, before)
+        return current.choices.source.write(current.text, replace(writing, choices=tuple(made[:-1])))
     except ValueError as error:
         raise SceneError(str(error)) from None
-    fork = trace.given + made[-1][0]
-    rows = [
-        (
-            name,
-            [
-                way.translation[way.target[fork].start :] if fork < len(way.target) else "",
-                number(sum(way.log_probs[fork:])),
-            ],
-        )
-        for name, way in (("your choice", trace), ("without it", other))
-    ]
-    st.html(tables.table("Both ways from your last choice on", ["text", "log-probability"], rows))
+
+
+def _made(writing: Writing) -> list[tuple[int, int]]:
+    """The choices of the tokens that are written."""
+    return [choice for choice in writing.choices if choice[0] < writing.steps]
+
+
+def _both_ways(current: HeadsScene, other: Trace) -> None:
+    """The text with the last choice beside that without it, what they share in plain type."""
+    fork = current.trace.given + _made(current.choices.writing)[-1][0]
+    ways = {"Your choice": current.trace, "Without it": other}
+    plots([(_way(name, way, fork),) for name, way in ways.items()], "ways")
+    st.html(
+        '<p class="small">What differs is in bold. The close-up shows the opened head for both ways, that without '
+        "your choice below.</p>"
+    )
+
+
+def _way(name: str, way: Trace, fork: int) -> str:
+    start = way.target[fork].start if fork < len(way.target) else len(way.translation)
+    log_prob = number(sum(way.log_probs[fork:]))
+    return (
+        f'<h4>{name}</h4><p class="said" style="white-space: pre-wrap">{escape(way.translation[:start])}'
+        f"<b>{escape(way.translation[start:])}</b><br><small>log-probability of what differs: {log_prob}</small></p>"
+    )
 
 
 def show_residual(current: HeadsScene) -> None:

@@ -8,7 +8,7 @@ from dashboard.shell import widgets
 
 def show() -> dict:
     """The key of the chapter."""
-    widgets.brand("Attention in eight short chapters, with live pictures. You need to know what a neural network is.")
+    widgets.brand("Attention in nine short chapters, with live pictures. You need to know what a neural network is.")
     chapter = st.radio(
         "Chapter",
         list(CHAPTER_TITLES),

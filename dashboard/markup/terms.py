@@ -16,6 +16,7 @@ _PAPERS = {
     "wiegreffe": ("Wiegreffe and Pinter", 2019, "https://aclanthology.org/D19-1002/"),
     "vashishth": ("Vashishth et al.", 2019, "https://arxiv.org/abs/1909.11218"),
     "moradi": ("Moradi et al.", 2019, "https://aclanthology.org/D19-5624/"),
+    "olsson": ("Olsson et al.", 2022, "https://arxiv.org/abs/2209.11895"),
     "deyoung": ("DeYoung et al.", 2020, "https://aclanthology.org/2020.acl-main.408/"),
 }
 

@@ -84,6 +84,14 @@ def begin() -> None:
                 params._initial_query_params.pop(key, None)
 
 
+def put(key: str, value: Any) -> None:
+    """Put a value into a control before it is drawn, in place of what the address says."""
+    st.session_state[key] = value
+    if context := get_script_run_ctx():
+        with context.session_state.query_params() as params:
+            params._initial_query_params.pop(key, None)
+
+
 def also(key: str, written: Callable[[dict], str | None], of_picture: bool = False) -> None:
     """Until the page is run anew the address has this parameter too. written : from the others; None for none.
     of_picture : it says what the page draws, and is not of a part of the page alone (see `stay`)."""

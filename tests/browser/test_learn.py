@@ -35,7 +35,7 @@ def test_all_chapters_and_their_links(dashboard, axe):
     page.wait_for_url("**/inside?**", timeout=WAIT)
     expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
     expect(page.get_by_text("This page has no")).to_have_count(0)
-    assert by_page["./inside"] == links[-1]  # tests/dashboard/learn opens all eight without a browser
+    assert by_page["./inside"] == links[-1]  # tests/dashboard/learn opens all without a browser
 
 
 def chapter(page, number: int):

@@ -145,6 +145,7 @@ def of_figures(model) -> dict:
     return {
         figures.heatmap: [grid, 0, "title"],
         figures.difference: [grid.weights, grid, ("a", "b"), "title"],
+        figures.next_tokens: [["a", "b"], [0.5, 0.2], [1.0, 0.0]],
         figures.step_bars: [grid, 0, "title"],
         figures.token_lines: [[grid], 0, "title"],
         figures.line_threshold: [[grid]],
@@ -170,6 +171,8 @@ def of_statistics(model) -> dict:
         patterns.linked: ["name", "title", [(0, 0)]],
         patterns.ceiling: [pattern, view],
         patterns.score: [weights, weights],
+        patterns.examples: [weights, weights, 2],
+        patterns.repeated: [3, 1],
         patterns.chance: [trace, "encoder", [pattern]],
         across.bootstrap: [values, values, 0, 10],
         across.paired_bootstrap: [values, values, 0, 10],

@@ -1,5 +1,6 @@
 """The chapters of the page Learn, in order; a module each."""
 
-from dashboard.learn.chapters import bottleneck, heads, limits, scaling, scores, typical, weights, who_asks
+from dashboard.learn.chapters import bottleneck, heads, limits, scaling, scores, typical, weights, who_asks, writing
 
-CHAPTERS = tuple(module.CHAPTER for module in (bottleneck, weights, scores, who_asks, scaling, heads, typical, limits))
+_MODULES = bottleneck, weights, scores, who_asks, scaling, heads, typical, writing, limits
+CHAPTERS = tuple(module.CHAPTER for module in _MODULES)

@@ -1,4 +1,4 @@
-"""Chapter 8: what attention does not tell, with attention made uniform at function words."""
+"""Chapter 9: what attention does not tell, with attention made uniform at function words."""
 
 from attnviz.export import heading
 from attnviz.figures.what_if import effect_bars

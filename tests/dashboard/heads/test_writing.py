@@ -1,10 +1,17 @@
 """A model that writes, on the page of heads: the text grows, and a link gives the same text."""
 
+import base64
+import re
+
 import heads_app
+import numpy as np
 import pytest
 from heads_app import cells, heads_scene, page, sound
 
 import attnviz
+from attnviz import patterns
+from attnviz.heads import Head
+from attnviz.networks.writing import Sampling
 
 MODEL = "Shakespeare by letters · written on · Self-attention"
 NAME, TEXT = "shakespeare/writer", "ROMEO:\nO, "
@@ -26,6 +33,10 @@ def test_a_link_gives_the_text_that_the_library_writes():
     assert scene.written_row == len(wanted.target) - 1
     shapes = cells(app, "overview")[0]["figure"]["layout"]["shapes"]
     assert [shape["name"] for shape in shapes] == ["row"]
+    assert app.session_state["row"] == scene.written_row + 1  # of the close-up
+    drawn = base64.b64decode(cells(app, "closeup")[0]["figure"]["data"][0]["z"]["bdata"])
+    hidden = np.isnan(np.frombuffer(drawn, "float32").reshape((len(wanted.target),) * 2))
+    assert np.array_equal(hidden, ~np.tri(len(wanted.target), dtype=bool))  # a later letter is masked
     assert "equal to the logit of the model" in page(app) and "NOT equal" not in page(app)
     assert "10 of at most 500 characters<" in page(app)  # its context has 256 letters, not the 200 of translators
     assert "final norm" in page(app) and "after layer 4" in page(app)
@@ -37,6 +48,9 @@ def test_one_step_and_back():
     button(app, "write_step").click().run()
     after = heads_scene(sound(app)).trace
     assert after.target[:-1] == before.target and len(after.target) == len(before.target) + 1
+    assert app.session_state["row"] == len(after.target)
+    app.slider(key="row").set_value(2).run()
+    assert app.session_state["row"] == 2  # until the next token
     button(app, "write_back").click().run()
     assert heads_scene(sound(app)).trace.target == before.target
 
@@ -49,7 +63,11 @@ def test_a_candidate_is_taken_and_both_ways_are_shown():
     candidates[-1].click().run()
     trace = heads_scene(sound(app)).trace
     assert model.ids(trace) == [*model.ids(before), number]
-    assert "Both ways from your last choice on" in page(app)
+    ways = [cell["words"] for cell in cells(app, "ways")]
+    assert ["Your choice" in way for way in ways] == [True, False] and len(cells(app, "other")) == 2
+    without = model.write(TEXT, 7, 0.8).translation
+    written = re.sub("<[^>]*>", "", ways[1])
+    assert written.startswith(f"Without it{without}log-probability") and ways[0] != ways[1]
 
 
 @pytest.mark.parametrize("way", ["x", "1:2:3", "1:99999999", "-1:4"])
@@ -61,6 +79,30 @@ def test_choices_that_are_spelled_wrongly_are_refused(way):
 def test_a_token_that_cannot_be_written_is_refused():
     app = run(way="1:0")
     assert not app.exception and "can write" in app.error[0].value
+
+
+def test_the_bars_of_the_next_letters_are_a_figure_with_its_numbers():
+    app = sound(run(temperature="0.5", top_k="3", tables="true"))
+    (cell,) = cells(app, "next")
+    before, after = (data["y"] for data in cell["figure"]["data"])
+    trace = heads_scene(app).trace
+    wanted = attnviz.load(NAME).candidates(trace, None, Sampling(0.5, 3))
+    assert before == [round(candidate.probability, 4) for candidate in wanted] and sum(after) == pytest.approx(
+        1, abs=1e-3
+    )
+    assert after[3:] == [0] * 5 and "cannot be drawn" in cell["figure"]["layout"]["meta"]["description"]
+    assert cell["figure"]["layout"]["meta"]["name"]  # it can be saved
+    assert f"{wanted[0].drawn:.4f}" in page(app)
+
+
+def test_random_words_are_read_twice_and_the_page_finds_where_a_head_follows_them():
+    app = sound(run())
+    button(app, "repeated").click().run()
+    scene = heads_scene(sound(app))
+    assert scene.text == patterns.repeated() and not scene.choices.writing.steps
+    best = scene.table.loc[scene.table["induction"].idxmax()]
+    title = scene.head_title(Head("decoder", best["layer"], best["head"]))
+    assert f"Where {title} follows it most" in page(app)
 
 
 def test_nothing_is_written():

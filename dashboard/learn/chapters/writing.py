@@ -1,0 +1,103 @@
+"""Chapter 8: a model that writes, with what may come next, what it would say after each layer, and a head."""
+
+from attnviz import heads
+from attnviz.data.tasks import TASKS
+from attnviz.export import heading
+from attnviz.figures import heatmap, next_tokens
+from attnviz.figures.labels import plain
+from attnviz.heads import Head
+from attnviz.patterns import PATTERNS
+from attnviz.select import select
+from attnviz.trace import Trace
+from dashboard.browser.plot import Cell, named
+from dashboard.choices.options import model_title
+from dashboard.heads.scene import Writing
+from dashboard.learn.chapter import Chapter, Drawn
+from dashboard.markup import tables
+from dashboard.markup.terms import cited
+from dashboard.markup.text import hatched
+from dashboard.session import caches
+
+MODEL = "en/writer"
+TEXT = TASKS["en"].examples[1]
+TEMPERATURES = (1.0, 0.5)
+ROLE = "previous"  # the pattern of the head that is shown
+
+
+def draw(dark: bool) -> Drawn:
+    trace = caches.read(MODEL, TEXT)
+    cells, rows = [], []
+    for temperature in TEMPERATURES:
+        candidates = caches.candidates(MODEL, trace, Writing(temperature=temperature))
+        names = [plain(candidate.text) for candidate in candidates]
+        numbers = [(candidate.probability, candidate.drawn) for candidate in candidates]
+        name = f"The next piece, temperature {temperature:g}"
+        figure = next_tokens(names, *zip(*numbers), dark=dark)
+        cells.append((f"<h4>{name}</h4>", named(figure, name, dark, lines=heading.of_trace(name, trace))))
+        columns = ["of the model", "drawn with"]
+        rows.append(tables.table(name, columns, [(a, [f"{n:.4f}" for n in b]) for a, b in zip(names, numbers)]))
+    cells += [(_layers(trace),), _head(trace, dark)]
+    return Drawn([Cell(*cell) for cell in cells], "".join(rows))
+
+
+def _layers(trace: Trace) -> str:
+    """The logit lens of the last token of the text: how probable it was after each layer, and what was instead."""
+    layers, *_ = caches.stream(MODEL, trace)
+    last = plain(trace.target[-1].text)
+    rows = [
+        (
+            "before layer 1" if number == 0 else f"after layer {number}",
+            [plain(best.text), f"{best.probability:.3f}", f"{layer.log_probs[-1]:.2f}"],
+        )
+        for number, layer in enumerate(layers)
+        for best in layer.alternatives[-1][:1]
+    ]
+    columns = ["most probable", "its probability", f"log-probability of {last}"]
+    return f"<h4>What it would say after each layer</h4>{tables.table(f'In place of {last}', columns, rows)}"
+
+
+def _head(trace: Trace, dark: bool) -> tuple:
+    """The head that looks most at the token before."""
+    best = heads.most_like(heads.table(trace, "decoder"), ROLE, 1).iloc[0]
+    head = Head("decoder", int(best["layer"]), int(best["head"]))
+    grid = select(trace, *head)
+    title = head.title[:1].upper() + head.title[1:]
+    words = (
+        f'<h4>{title}</h4><p class="small">Of all heads it looks most at the token before the query’s own: '
+        f"{best[ROLE]:.2f} of its weight on average.{hatched(grid)}</p>"
+    )
+    return words, named(heatmap(grid, dark=dark), title, dark, lines=heading.of_map(trace, grid))
+
+
+CHAPTER = Chapter(
+    "writing",
+    (
+        "A model that writes has one text and no translation. It reads the tokens so far and gives every token of its "
+        "vocabulary a <b>probability</b> to come next. One of them is taken, joined to the text, and the model reads "
+        "on. A long text is this one step, again and again.",
+        "While it is trained it must not see what it is to predict. So each token attends to itself and to those "
+        f"before it ({cited('vaswani')}). The other half of a map is <b>masked</b>, and drawn hatched.",
+        "To draw a token, the logits are first divided by the <b>temperature</b>. Below 1 the probable tokens become "
+        "more probable, and at 0 the most probable one is always taken.",
+        "Each layer adds something to a vector of the last token. Read with the last matrix after every layer, this "
+        "vector shows how the model comes to its answer: the <b>logit lens</b>.",
+        "Heads share the work. A <b>previous-token</b> head looks one token back. An <b>induction</b> head looks at "
+        f"what came after the same token before ({cited('olsson')}), so that “Mrs. App” can go on as it did. "
+        "Models as small as the two here have the first kind and not the second; "
+        "the study of models that write says when in training each appears.",
+    ),
+    {
+        "y_t": "the token at place t",
+        "p(y_t | y_1 … y_t−1)": "the probability of the token after all before it",
+        "z": "the logits: one number for each token of the vocabulary",
+        "T": "the temperature: a token is drawn from softmax(z / T)",
+    },
+    "A model has no induction head. Can it still write a name for the second time?",
+    "Yes, if it can tell the name otherwise: “Mrs. App” is rare, and a model may have learnt from its books how such "
+    "words go on. It cannot take the rest of a name from the text. Try a name that no book has: the model then ends it "
+    "in its own way.",
+    "heads",
+    {"model": model_title(MODEL), "text": TEXT, "written": "12", "pattern": PATTERNS[ROLE].title},
+    "Let it write, click another token to go that way, and look for patterns below.",
+    draw,
+)
