@@ -227,7 +227,7 @@ def meant_values() -> list[str]:
 
 sent = texts.map(lambda text: text.encode("utf-8", "replace").decode())  # what a browser can have in an address
 queries = st.dictionaries(
-    st.one_of(st.sampled_from(parameters()), st.sampled_from(parameters()), sent.filter(bool)),
+    st.one_of(*[st.deferred(lambda: st.sampled_from(parameters()))] * 2, sent.filter(bool)),  # read when it is needed
     st.one_of(sent, st.sampled_from(meant_values()), numbers.map(str)),
     max_size=5,
 )
