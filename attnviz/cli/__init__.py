@@ -26,6 +26,7 @@ from attnviz.cli import (
     train,
     transplant,
     tryout,
+    watch,
     write,
 )
 
@@ -46,6 +47,7 @@ COMMANDS = {
     "study": study,
     "check": check,
     "try": tryout,
+    "watch": watch,
 }
 LONGEST_WORD, LONGEST_MESSAGE = 80, 1500  # characters of a word of the command line in an error, and of an error
 RESUMABLE = ("train", "study")  # stopped at any time, the same command continues

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from attnviz import mechanisms
 from attnviz.cli import arguments
+from attnviz.data import tasks
 from attnviz.models import checkpoint_files
 from attnviz.python_file import ANYTHING
 
@@ -35,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--task",
-        choices=("reverse", "copy", "sort"),
+        choices=[toy.name for toy in tasks.TOYS],
         default="reverse",
         help="what is to be done with a sequence of letters (default: %(default)s)",
     )

@@ -2,7 +2,7 @@
 of it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ from attnviz import mechanisms
 from attnviz.data.readers import Pairs
 from attnviz.mechanisms import Mechanism
 
+Letter = tuple[str, tuple[int, ...]]  # a letter of a toy task's target, and the places of the letters it is made from
 # Metrics of target languages that are written without spaces; other languages have the default ones.
 LANGUAGE_METRICS = {
     "ja": ("bleu_morphemes", "bleu_char", "chrf"),
@@ -83,6 +84,8 @@ class Task:
     attention_metrics : attention metrics beside entropy and maximum weight; keys of
         attention_metrics.ATTENTION_METRICS.
     trained_like : another task, whose entry in `training_on` of a mechanism holds for this one too.
+    answer : of a toy task, letters of a source -> the letters to write, each with the places of the source letters that
+        it is made from (the right alignment), () where there is none; None where nobody knows.
     samplers : mechanisms whose models draw translations at random for the sign of confidence, where signs that cost
         less time flag too few of the poor translations; () where none do.
 
@@ -113,6 +116,7 @@ class Task:
     metrics: tuple[str, ...] = ()
     attention_metrics: tuple[str, ...] = ()
     trained_like: str = ""
+    answer: Callable[[Sequence[str]], list[Letter]] | None = None
     samplers: tuple[str, ...] = ()
 
     ask: str = "Your sentence"

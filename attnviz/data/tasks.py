@@ -3,11 +3,13 @@
 No torch here: the command line and the page read the table before they read a model.
 """
 
+import datetime
 import functools
 import hashlib
 import random
+import re
 import string
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -15,26 +17,97 @@ from typing import Any
 
 from attnviz.data.language_pairs import EN_DE, EN_FR, EN_JA
 from attnviz.data.readers import DataFolder, Pairs
-from attnviz.data.task import Splits, Task
+from attnviz.data.task import Letter, Splits, Task
 
 __all__ = ["TASKS", "Task", "find"]
 
 
+_VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
+_MONTHS = "january february march april may june july august september october november december".split()
+_DATES = (
+    r"(?P<day>\d{1,2})(?P<month>[a-z]{3,9})(?P<year>\d{4})",
+    r"(?P<month>[a-z]{3,9})(?P<day>\d{1,2}),(?P<year>\d{4})",
+)
+_FIRST_DAY, _DAYS = datetime.date(1900, 1, 1), 73_049  # to the end of 2099
+
+
+def in_reverse(letters: Sequence[str]) -> list[Letter]:
+    return in_order(letters)[::-1]
+
+
+def in_order(letters: Sequence[str]) -> list[Letter]:
+    return [(letter, (place,)) for place, letter in enumerate(letters)]
+
+
+def by_alphabet(letters: Sequence[str]) -> list[Letter]:
+    places = {letter: tuple(i for i, other in enumerate(letters) if other == letter) for letter in letters}
+    return [(letter, places[letter]) for letter in sorted(letters)]
+
+
+def shifted(letters: Sequence[str], by: int) -> list[Letter]:
+    """From the letter after the first `by` ones on, which come last; of fewer letters, again from the start."""
+    return [(letters[(i + by) % len(letters)], ((i + by) % len(letters),)) for i in range(len(letters))]
+
+
+def in_pig_latin(letters: Sequence[str]) -> list[Letter]:
+    """The consonants before the first vowel come last, then "ay", which is made from none."""
+    first = next((i for i, letter in enumerate(letters) if letter in _VOWELS), 0)
+    return [*shifted(letters, first), ("a", ()), ("y", ())]
+
+
+def as_iso_date(letters: Sequence[str]) -> list[Letter]:
+    """The letters of "3 March 2021", "3 Mar 2021" or "March 3, 2021" -> 2021-03-03.
+
+    The month is made from its name, both digits of a one-digit day from that digit. ValueError for any other text."""
+    text = "".join(letters).lower()
+    match = next((match for form in _DATES if (match := re.fullmatch(form, text))), None)
+    month = next((i for i, name in enumerate(_MONTHS, 1) if match and name.startswith(match["month"])), 0)
+    if not match or not month:
+        raise ValueError(f"a date must be as 3 March 2021 or March 3, 2021; got {text!r:.80}")
+    digits = [(digit, (match.start("day") + i,)) for i, digit in enumerate(match["day"])]
+    day = digits if len(digits) == 2 else [("0", digits[0][1]), *digits]
+    of_month = [(digit, tuple(range(*match.span("month")))) for digit in f"{month:02}"]
+    year = [(digit, (match.start("year") + i,)) for i, digit in enumerate(match["year"])]
+    return [*year, ("-", ()), *of_month, ("-", ()), *day]
+
+
+def _letters(generator: random.Random) -> str:
+    """1 to 20 letters; few of them are short."""
+    return " ".join(generator.choices(string.ascii_lowercase, k=generator.randint(1, 20)))
+
+
+def _word(generator: random.Random) -> str:
+    """A made-up word of 3 to 10 letters: none to three consonants, then vowels and consonants in turn."""
+    start, length = generator.randint(0, 3), generator.randint(3, 10)
+    kinds = [_CONSONANTS if i < start or (i - start) % 2 else _VOWELS for i in range(length)]
+    return " ".join(map(generator.choice, kinds))
+
+
+def _date(generator: random.Random) -> str:
+    """A day of the years 1900 to 2099, in one of three formats."""
+    day = _FIRST_DAY + datetime.timedelta(generator.randrange(_DAYS))
+    name = _MONTHS[day.month - 1].capitalize()
+    return generator.choice(
+        (f"{day.day} {name} {day.year}", f"{name} {day.day}, {day.year}", f"{day.day} {name[:3]} {day.year}")
+    )
+
+
 def read_letters(
     name: str,
-    answer: Callable[[list[str]], Iterable[str]],
+    answer: Callable[[Sequence[str]], list[Letter]],
     data: Path | None = None,
     count: int = 20_000,
     seed: int = 1,
+    source: Callable[[random.Random], str] = _letters,
 ) -> Splits:
-    """`count` different sequences of 1 to 20 letters, generated; few of them are short. `data` is not used.
+    """`count` different sources, generated, with their answers. `data` is not used.
 
-    A fortieth is val, a twentieth is test, the rest is train. name : of the task. answer : the letters to be written.
+    A fortieth is val, a twentieth is test, the rest is train. name : of the task. answer : as of Task.
     """
     generator, targets = random.Random(f"{name}/{seed}"), {}
     while len(targets) < count:
-        letters = generator.choices(string.ascii_lowercase, k=generator.randint(1, 20))
-        targets[" ".join(letters)] = " ".join(answer(letters))
+        text = source(generator)
+        targets[text] = " ".join(letter for letter, _ in answer("".join(text.split())))
     pairs = list(targets.items())
     generator.shuffle(pairs)
     digest = hashlib.sha256("\n".join(source for source, _ in pairs).encode()).hexdigest()
@@ -43,7 +116,7 @@ def read_letters(
     return Splits(train, val, {"test": test}, {f"generated, seed {seed}": digest})
 
 
-read_reverse = functools.partial(read_letters, "reverse", reversed)
+read_reverse = functools.partial(read_letters, "reverse", in_reverse)
 REVERSE = Task(
     name="reverse",
     source="zxx",
@@ -51,6 +124,7 @@ REVERSE = Task(
     title="Reverse the sequence",
     output="reversed text",
     read=read_reverse,
+    answer=in_reverse,
     generated=True,
     style="symbols",
     # One right answer and as many sequences as wanted: small models, no label smoothing, no dropout.
@@ -79,7 +153,8 @@ COPY = replace(
     name="copy",
     title="Copy the sequence",
     output="copied text",
-    read=functools.partial(read_letters, "copy", list),
+    read=functools.partial(read_letters, "copy", in_order),
+    answer=in_order,
     attention_metrics=(),
     trained_like="reverse",
     forced="a b c d e f",
@@ -90,13 +165,55 @@ SORT = replace(
     name="sort",
     title="Sort the sequence",
     output="sorted text",
-    read=functools.partial(read_letters, "sort", sorted),
+    read=functools.partial(read_letters, "sort", by_alphabet),
+    answer=by_alphabet,
     attention_metrics=(),
     trained_like="reverse",
     forced="a b c d e f",
     note="Toy task: write the letters in the order of the alphabet. The correct alignment is on the letter that is "
     "written. Ignore the <eos> row.",
 )
+_BY_TWO = functools.partial(shifted, by=2)
+SHIFT = replace(
+    COPY,
+    name="shift",
+    title="Shift the sequence by two",
+    output="shifted text",
+    read=functools.partial(read_letters, "shift", _BY_TWO),
+    answer=_BY_TWO,
+    forced="c d e f a b",
+    note="Toy task: begin with the third letter and write the first two last. The correct alignment is the diagonal "
+    "two letters further on, which begins again at the first letter. Ignore the <eos> row.",
+)
+PIG_LATIN = replace(
+    COPY,
+    name="piglatin",
+    title="Pig Latin of made-up words",
+    output="pig Latin",
+    read=functools.partial(read_letters, "piglatin", in_pig_latin, source=_word),
+    answer=in_pig_latin,
+    ask="Your word",
+    hint="Type the letters of a word with spaces between them and press Enter",
+    examples=("s t r i n g", "c l o u d", "a p p l e", "s c h o l a r"),
+    forced="i n g s t r a y",
+    note="Toy task: the consonants before the first vowel move to the end, then comes “ay”. The correct alignment is "
+    "on the letter that is written; “ay” has none. Ignore the <eos> row.",
+)
+DATES = replace(
+    COPY,
+    name="dates",
+    title="Dates as year, month and day",
+    output="date",
+    read=functools.partial(read_letters, "dates", as_iso_date, source=_date),
+    answer=as_iso_date,
+    ask="Your date",
+    hint="Type a date such as 3 March 2021 and press Enter",
+    examples=("3 March 2021", "July 14, 1989", "28 Dec 1999", "October 1, 2050"),
+    forced="2 0 2 1 - 0 3 - 0 3",
+    note="Toy task: write a date as year, month and day. The correct alignment of the year and the day is on their "
+    "digits, and that of the month on its name. The hyphens have none. Ignore the <eos> row.",
+)
+TOYS = (REVERSE, COPY, SORT, SHIFT, PIG_LATIN, DATES)
 LABELS = ("negative", "positive")  # of a review, by their number in the data
 
 
@@ -215,7 +332,7 @@ SHAKESPEARE = Task(
     **_WRITER,
 )
 _NO_LANGUAGE = ("mul", "und", "zxx")  # several, unknown, none
-TASKS = {task.name: task for task in (EN_FR, EN_DE, EN_JA, REVERSE, COPY, SORT, SST2, ENGLISH, SHAKESPEARE)}
+TASKS = {task.name: task for task in (EN_FR, EN_DE, EN_JA, *TOYS, SST2, ENGLISH, SHAKESPEARE)}
 
 
 def find(name: str) -> Task:

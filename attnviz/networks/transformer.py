@@ -148,6 +148,7 @@ class Transformer(nn.Module):
     """
 
     places: Tensor
+    causal = True  # False only in a lesson that shows what goes wrong where a decoder sees the letters to come
 
     def __init__(
         self,
@@ -208,7 +209,7 @@ class Transformer(nn.Module):
         weights by layer. reweigh : changes the weights of cross-attention, one a layer; () for none."""
         first = state[0][0].shape[2] if state[0] else 0
         count = tokens.shape[1]
-        causal = causal_mask(count, first + count, tokens.device) if count > 1 else None
+        causal = causal_mask(count, first + count, tokens.device) if count > 1 and self.causal else None
         x, caches, own, cross = self.embed(tokens, first), [], [], []
         changes = reweigh or (None,) * len(self.decoder)
         for layer, cache, remembered, change in zip(self.decoder, state, memory.cross, changes, strict=True):

@@ -7,41 +7,34 @@ whenever a person stops, all have had the same processor time.
 
 import math
 import shutil
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from attnviz import loading, mechanisms
-from attnviz.data import corpora
+from attnviz.data import corpora, tasks
 from attnviz.data.readers import Pairs
-from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.evaluation import translation
 from attnviz.mechanisms import Mechanism
-from attnviz.models import checkpoints, machine
-from attnviz.models.names import CARD, TOKENIZER
-from attnviz.models.translator import Translator
-from attnviz.own.source import in_words
+from attnviz.models import machine
+from attnviz.models.names import TOKENIZER
 from attnviz.own.wrap import NAME
 from attnviz.progress import bar as progress_bar
-from attnviz.python_file import ANYTHING
 from attnviz.training import initial
-from attnviz.training.recipes import TrainingConfig
-from attnviz.training.trainer import Diverged, Trainer
+from attnviz.training.race import Held, Learner, save, short, short_run
+from attnviz.training.trainer import Trainer
 
-TOYS, FILE = ("reverse", "copy", "sort"), f"{NAME}.py"
+TOYS, FILE = tuple(toy.name for toy in tasks.TOYS), f"{NAME}.py"
 BESIDE = ("bahdanau", "luong-general")
 SECONDS = 90.0  # of all models together
-_LETTERS = range(3, 11)  # of a sequence
 _TESTED = 300  # sequences of the test
 
 
 @dataclass(frozen=True)
 class Score:
     """How far a model came. exact : share (%) of test sequences that are right. alignment_error : share of the letters
-    whose largest weight is not on the letter that they copy; None where nothing was written. loss : of the last
-    batches, nats a letter."""
+    whose largest weight is on no letter that they are made from, with the right letters before; None without attention.
+    loss : of the last batches, nats a letter."""
 
     mechanism: str
     title: str
@@ -51,50 +44,6 @@ class Score:
     seconds: float
     loss: float
     problem: str = ""
-
-
-class _Learner:
-    """A model in training, and the processor time that it has had."""
-
-    def __init__(self, mechanism: str, options: dict, tokenizer: SubwordTokenizer, pairs: Pairs):
-        config = TrainingConfig(
-            mechanism,
-            epochs=1_000,  # the time ends the run
-            batch_tokens=512,  # about 64 sequences
-            learning_rate=3e-3,
-            warmup=30,
-            label_smoothing=0.0,
-            average=0.95,
-            decay=1e-6,  # no end is known, towards which the rate could fall
-            options=options,
-        )
-        self.trainer = Trainer(config, tokenizer, pairs, "cpu", compile=False)
-        self.seconds, self.batches, self.loss, self.problem = 0.0, 0, math.nan, ""
-        self._batches = self._order()
-
-    @property
-    def name(self) -> str:
-        return self.trainer.config.mechanism
-
-    def _order(self) -> Iterator[list[int]]:
-        for epoch in range(self.trainer.config.epochs):
-            yield from self.trainer.batches.order(epoch)
-
-    def advance(self) -> float:
-        """One batch -> its processor time. ValueError for what a person's module raises."""
-        started = time.process_time()
-        try:
-            loss = float(self.trainer.update(next(self._batches)))
-        except Diverged:
-            self.problem = f"diverged after {self.batches} batches"
-        except ANYTHING as error:  # a person's code may raise anything
-            raise ValueError(f"{mechanisms.find(self.name).title} cannot be trained: {in_words(error)}") from error
-        else:
-            self.batches += 1
-            self.loss = loss if self.batches == 1 else 0.9 * self.loss + 0.1 * loss
-        took = time.process_time() - started
-        self.seconds += took
-        return took
 
 
 def train_beside(
@@ -108,27 +57,22 @@ def train_beside(
     if not 0 < seconds < math.inf:
         raise ValueError(f"seconds must be positive and finite; got {seconds}")
     machine.use_threads(machine.THREADS)
-    corpus = _short(corpora.load(task, None))
+    corpus = corpora.load(task, None)
+    corpus = replace(corpus, train=short(corpus.train))
     for other in TOYS:  # those of an earlier module
         shutil.rmtree(folder / other, ignore_errors=True)
     text = initial.choose_tokenizer(folder / task / TOKENIZER, corpus, 100)
     options = yours.training_on[TOYS[0]]["options"]
-    learners = [_Learner(name, dict(options), text, corpus.train) for name in (yours.name, *BESIDE)]
+    configs = [short_run(name, dict(options)) for name in (yours.name, *BESIDE)]
+    learners = [Learner(Trainer(config, text, corpus.train, "cpu", compile=False)) for config in configs]
     stopped = _take_turns(learners, seconds, task)
     initial.save_tokenizer(folder / task / TOKENIZER, text)
-    test = corpus.tests["test"][:_TESTED]
-    return [_score(learner, folder, test, task) for learner in learners], stopped
+    test = short(corpus.tests["test"])[:_TESTED]
+    held = Held(test, text, tasks.find(task))
+    return [_score(learner, folder, test, task, held) for learner in learners], stopped
 
 
-def _short(corpus: corpora.Corpus) -> corpora.Corpus:
-    def short(pairs: Pairs) -> Pairs:
-        return [pair for pair in pairs if len(pair[0].split()) in _LETTERS]
-
-    tests = {name: short(pairs) for name, pairs in corpus.tests.items()}
-    return replace(corpus, train=short(corpus.train), val=short(corpus.val), tests=tests)
-
-
-def _take_turns(learners: list[_Learner], seconds: float, task: str) -> bool:
+def _take_turns(learners: list[Learner], seconds: float, task: str) -> bool:
     """Train until the time is over -> did Ctrl-C end it early?"""
     form = "{desc} {percentage:3.0f}% {bar} {n:.0f} of {total:.0f} s{postfix}"
     with progress_bar(total=seconds, desc=task, bar_format=form) as bar:
@@ -146,45 +90,23 @@ def _take_turns(learners: list[_Learner], seconds: float, task: str) -> bool:
     return False
 
 
-def _score(learner: _Learner, folder: Path, test: Pairs, task: str) -> Score:
+def _score(learner: Learner, folder: Path, test: Pairs, task: str, held: Held) -> Score:
     """Save a model with its card, and measure it as it was saved."""
-    trainer, name = learner.trainer, f"{task}/{learner.name}"
-    checkpoints.save_model(folder / name, trainer.model_config, trainer.optimizer.average)
-    model = loading.load_translator(name, folder)
+    save(learner, folder, task, {})
     sources, references = zip(*test)
-    measured = translation.score(model, sources, references)
-    checkpoints.write_json(
-        folder / name / CARD,
-        {
-            "pair": task,
-            "mechanism": learner.name,
-            "seed": trainer.config.seed,
-            "options": dict(trainer.config.options),
-            "seconds": round(learner.seconds),
-            "scores": {"test": measured},
-        },
-    )
-    share = measured["antidiagonal"] if task == TOYS[0] else _on_its_letter(model, test)
+    measured = translation.score(loading.load_translator(f"{task}/{learner.name}", folder), sources, references)
+    save(learner, folder, task, {"test": measured})
+    error = held.look(learner).alignment_error
     return Score(
         learner.name,
         mechanisms.find(learner.name).title,
         measured["exact_match"],
-        None if share is None else round(1 - share / 100, 4),
+        None if error is None else round(error, 4),
         learner.batches,
         round(learner.seconds, 1),
         round(learner.loss, 4),
         learner.problem,
     )
-
-
-def _on_its_letter(model: Translator, test: Pairs) -> float | None:
-    """The share (%) of the letters written whose largest weight is on such a letter; None where none was written."""
-    right = []
-    traces: Iterable[Any] = model.traces([source for source, _ in test])  # of sentences that can be read
-    for trace in traces:
-        looks = trace.map("cross").weights[0].argmax(axis=-1)
-        right += [trace.source[key].text == token.text for key, token in zip(looks, trace.target) if not token.special]
-    return 100 * sum(right) / len(right) if right else None
 
 
 def write_file(

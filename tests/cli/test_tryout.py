@@ -85,14 +85,14 @@ def test_the_models_learn_and_have_the_same_time(tmp_path):
 
 
 def test_ctrl_c_keeps_what_was_trained(mine, tmp_path, capsys, monkeypatch):
-    advance = train._Learner.advance
+    advance = train.Learner.advance
 
     def interrupted(learner):
         if learner.batches == 2:
             raise KeyboardInterrupt
         return advance(learner)
 
-    monkeypatch.setattr(train._Learner, "advance", interrupted)
+    monkeypatch.setattr(train.Learner, "advance", interrupted)
     assert main(["try", mine, "--out", str(tmp_path / "out")]) == 0
     assert "Ctrl-C ended the training; what was trained is kept." in capsys.readouterr().out
     assert (tmp_path / "out" / "reverse" / "yours" / "model.safetensors").is_file()

@@ -165,3 +165,51 @@ def test_shakespeare_is_divided_by_its_characters(data):
     ((train, _),), ((val, _),) = corpus.train, corpus.val
     whole = (data / "tinyshakespeare" / "input.txt").read_text(encoding="utf-8")
     assert train + val == whole and len(train) == int(0.9 * len(whole)) and corpus.tests == {}
+
+
+@pytest.mark.parametrize(
+    "task, source, target, places",
+    [
+        (tasks.REVERSE, "abc", "cba", [(2,), (1,), (0,)]),
+        (tasks.COPY, "aab", "aab", [(0,), (1,), (2,)]),
+        (tasks.SORT, "bab", "abb", [(1,), (0, 2), (0, 2)]),
+        (tasks.SHIFT, "abcde", "cdeab", [(2,), (3,), (4,), (0,), (1,)]),
+        (tasks.SHIFT, "a", "a", [(0,)]),
+        (tasks.PIG_LATIN, "string", "ingstray", [(3,), (4,), (5,), (0,), (1,), (2,), (), ()]),
+        (tasks.PIG_LATIN, "apple", "appleay", [*((i,) for i in range(5)), (), ()]),
+        (tasks.PIG_LATIN, "rhythm", "rhythmay", [*((i,) for i in range(6)), (), ()]),
+        (
+            tasks.DATES,
+            "3march2021",
+            "2021-03-03",
+            [(6,), (7,), (8,), (9,), (), (1, 2, 3, 4, 5), (1, 2, 3, 4, 5), (), (0,), (0,)],
+        ),
+        (
+            tasks.DATES,
+            "May14,1989",
+            "1989-05-14",
+            [(6,), (7,), (8,), (9,), (), (0, 1, 2), (0, 1, 2), (), (3,), (4,)],
+        ),
+    ],
+)
+def test_the_answer_of_a_toy_task_and_its_alignment(task, source, target, places):
+    answer = task.answer(source)
+    assert "".join(letter for letter, _ in answer) == target and [place for _, place in answer] == places
+
+
+@pytest.mark.parametrize("text", ["", "march2021", "3march21", "32021", "3smarch2021", "3/3/2021"])
+def test_what_is_no_date_has_no_answer(text):
+    with pytest.raises(ValueError, match="a date must be as 3 March 2021"):
+        tasks.as_iso_date(text)
+
+
+@pytest.mark.parametrize("task", tasks.TOYS, ids=lambda task: task.name)
+def test_generated_pairs_are_the_answers(task):
+    splits = task.read(None, count=200)
+    assert len({source for source, _ in splits.train + splits.val + splits.tests["test"]}) == 200
+    for source, target in splits.train:
+        letters = "".join(source.split())
+        answer = task.answer(letters)
+        assert target == " ".join(letter for letter, _ in answer)
+        if task is not tasks.DATES:
+            assert all(letters[place] == letter for letter, places in answer for place in places)

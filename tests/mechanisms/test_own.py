@@ -220,6 +220,7 @@ CONTENT = ("dashboard/learn/", "dashboard/compare/tour.py", "attnviz/studies/", 
 DEFAULTS = (
     "dashboard/choices/pairs.py",
     "attnviz/own/train.py",
+    "attnviz/training/seen.py",
     "dashboard/inside/matter.py",
     "attnviz/data/language_pairs.py",
 )

@@ -11,7 +11,7 @@ import synthetic
 from opened_steps import step
 
 from attnviz import figures, heads, inside, rollout, select, stats
-from attnviz.figures import faithfulness, many, what_if
+from attnviz.figures import faithfulness, learning, many, what_if
 from attnviz.figures import inside as opened
 from attnviz.figures.arcs import dependency_arcs
 from attnviz.figures.chart import Chart, large
@@ -99,5 +99,20 @@ def _of_studies() -> dict[Callable, Chart]:
         many.distribution: many.distribution(samples, "Entropy (nats)", references=levels, uniform=2.5),
         many.scatter: many.scatter(points, ("Length", "Entropy"), texts),
         many.by_length: many.by_length(lengths),
+        learning.over_time: learning.over_time(
+            {
+                name: {
+                    "batch": [0, 9],
+                    "loss": [3.2, 0.4],
+                    "exact": [0, 0.7],
+                    "entropy": [2, 1],
+                    "alignment_error": error,
+                }
+                for name, error in (("Bahdanau", [0.9, 0.2]), ("Fixed context", [None, None]))
+            },
+            marks={"Bahdanau": {"loss": 9, "alignment_error": None}},
+            at=9,
+        ),
+        learning.maps_over_time: learning.maps_over_time({"Bahdanau": [GRID, GRID]}, ["batch 0", "batch 9"]),
         figures.reliability: figures.reliability([(0.04, 0.02, 50), (0.31, 0.4, 51)]),
     }

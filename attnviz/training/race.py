@@ -1,0 +1,392 @@
+"""Train mechanisms on a toy task side by side, and look at them on the way.
+
+    for moment in training.watch("reverse", ["bahdanau", "luong-general"]):
+        print(moment.batch, moment.of["bahdanau"].alignment_error)
+    figures.heatmap(select(moment.trace("bahdanau")))
+
+All mechanisms read the same batches in the same order, and each has random numbers of its own: a run is the same bit
+for bit however long it pauses, and whoever else trains beside it.
+Letters: N sequences, L layers, H heads, T target letters, S source letters, the <eos> row and column included.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from attnviz import arguments, mechanisms, python_file
+from attnviz.data import corpora, tasks
+from attnviz.data.batching import pad
+from attnviz.data.readers import Pairs
+from attnviz.data.task import Letter, Task
+from attnviz.data.tokenizer import BOS, PAD, SubwordTokenizer, train_vocabulary
+from attnviz.evaluation.translation import attention_sums
+from attnviz.mechanisms import Mechanism
+from attnviz.models import checkpoints, machine
+from attnviz.models.names import CARD, TOKENIZER
+from attnviz.networks import decode, registry
+from attnviz.python_file import ANYTHING
+from attnviz.training import initial
+from attnviz.training.recipes import TrainingConfig
+from attnviz.training.seen import AT_ONCE, MOST_PAIRS, SHOWN, Moment, Seen, Settings
+from attnviz.training.trainer import Diverged, Trainer, token_loss
+
+LETTERS = range(3, 11)  # of a sequence
+TESTED = 60  # sequences that are measured at a moment
+VOCABULARY = 1000  # pieces, at most; a toy task has few
+SHARE = 0.12  # of the time, at most, goes into looking
+PAUSE = 0.4  # processor seconds of training between two looks, at least
+
+
+class Learner:
+    """A model in training, and the processor time that it has had. Its random numbers are its own."""
+
+    def __init__(self, trainer: Trainer):
+        self.trainer = trainer
+        self.seconds, self.batches, self.loss, self.problem = 0.0, 0, math.nan, ""
+        self._batches = self._order()
+        self._random = torch.Generator().manual_seed(trainer.config.seed).get_state()
+
+    @property
+    def name(self) -> str:
+        return self.trainer.config.mechanism
+
+    def _order(self) -> Iterator[list[int]]:
+        for epoch in range(self.trainer.config.epochs):
+            yield from self.trainer.batches.order(epoch)
+
+    @contextmanager
+    def _own_random_numbers(self) -> Iterator[None]:
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(self._random)
+            yield
+            self._random = torch.get_rng_state()
+
+    def advance(self) -> float:
+        """One batch -> its processor time. ValueError for what a person's module raises."""
+        started = time.process_time()
+        try:
+            with self._own_random_numbers():
+                loss = float(self.trainer.update(next(self._batches)))
+        except Diverged:
+            self.problem = f"diverged after {self.batches} batches"
+        except ANYTHING as error:  # a person's code may raise anything
+            words = machine.too_large(error) or python_file.in_words(error)
+            raise ValueError(f"{mechanisms.find(self.name).title} cannot be trained: {words}") from error
+        else:
+            self.batches += 1
+            self.loss = loss if self.batches == 1 else 0.9 * self.loss + 0.1 * loss
+        took = time.process_time() - started
+        self.seconds += took
+        return took
+
+
+def short_run(mechanism: str, options: dict, seed: int = 1, **changes: Any) -> TrainingConfig:
+    """The recipe of a run of a minute on a toy task."""
+    recipe: dict[str, Any] = dict(
+        epochs=1_000,  # the time ends the run
+        batch_tokens=512,  # about 64 sequences
+        learning_rate=3e-3,
+        warmup=30,
+        label_smoothing=0.0,
+        average=0.95,
+        decay=1e-6,  # no end is known, towards which the rate could fall
+    )
+    return TrainingConfig(mechanism, **recipe | changes, seed=seed, options=options)
+
+
+class _LessonTrainer(Trainer):
+    """A Trainer that follows the settings of a race."""
+
+    def __init__(self, settings: Settings, config: TrainingConfig, tokenizer: SubwordTokenizer, pairs: Pairs):
+        self.settings = settings
+        super().__init__(config, tokenizer, pairs, "cpu", compile=False)
+        models: list[Any] = [self.optimizer.master, self.optimizer.working]
+        for model in models:
+            model.causal = settings.causal
+
+    def loss(self, indices: list[int]) -> Tensor:
+        """With the model's own letters in place of some, where the settings say so."""
+        source, target = self.batches.tensors(indices, self.device)
+        model: Any = self.optimizer.working
+        memory = model.encode(source, source != PAD)
+        before = F.pad(target[:, :-1], (1, 0), value=BOS)
+        if self.settings.teacher_forcing < 1:
+            before = self._with_own(model, memory, before)
+        return self._smoothed_loss(model.logits(model.readouts(memory, before)), target)
+
+    def _with_own(self, model: Any, memory: Any, before: Tensor) -> Tensor:
+        """before (B, T) with the letters that the model would write after the right ones, in a share of the places:
+        scheduled sampling in two passes (Bengio et al. 2015; Mihaylova and Martins 2019)."""
+        with torch.no_grad():
+            own = decode.without(decode.NEVER, model.logits(model.readouts(memory, before)).flatten(0, 1)).argmax(-1)
+        written = F.pad(own.view_as(before)[:, :-1], (1, 0), value=BOS)
+        keep = torch.rand(before.shape) < self.settings.teacher_forcing
+        return torch.where(keep | (before == PAD), before, written)
+
+
+class Held:
+    """The sequences that all mechanisms are measured on, the first SHOWN of which have their maps kept."""
+
+    def __init__(self, pairs: Pairs, tokenizer: SubwordTokenizer, task: Task | None):
+        sources, targets = (tokenizer.batch_ids([pair[side] for pair in pairs]) for side in (0, 1))
+        self.source, self.target = pad(sources), pad(targets)  # (N, S), (N, T)
+        self.lengths = [(len(source), len(target)) for source, target in zip(sources, targets)]
+        self.right = None if task is None or task.answer is None else self._right(task.answer, pairs)  # (N, T, S)
+        pieces = [
+            [tuple(tokenizer.piece(number) for number in ids) for ids in side[:SHOWN]] for side in (sources, targets)
+        ]
+        self.sequences = tuple(zip(*pieces))
+
+    def _right(self, answer: Callable[[Sequence[str]], list[Letter]], pairs: Pairs) -> Tensor:
+        """The letters that each target letter is made from, as True in (N, T, S)."""
+        right = torch.zeros(*self.target.shape, self.source.shape[1], dtype=torch.bool)
+        for row, (source, _) in enumerate(pairs):
+            for step, (_, places) in enumerate(answer(_letters(source))):
+                right[row, step, list(places)] = True
+        return right
+
+    @torch.inference_mode()
+    def look(self, learner: Learner) -> Seen:
+        """Measure a mechanism with the moving average of its weights, which is what would be kept."""
+        model: Any = learner.trainer.optimizer.averaged_model()
+        mask = self.source != PAD
+        forced = decode.forced(model, self.source, self.target, mask)
+        loss = token_loss(forced.rows(), self.target, 0.0)
+        written = decode.unroll(model, self.source, mask, decode.best, self.target.shape[1]).tokens
+        written = F.pad(written, (0, self.target.shape[1] - written.shape[1]), value=PAD)
+        exact = ((written == self.target) | (self.target == PAD)).all(dim=1).double().mean()
+        entropy, _, rows = attention_sums(forced.cross, [target - 1 for _, target in self.lengths]).tolist()
+        return Seen(
+            float(loss),
+            float(exact),
+            entropy / rows if rows else None,
+            self.alignment_error(forced.cross),
+            self._maps(forced.cross),
+            learner.seconds,
+            learner.problem,
+            mechanisms.find(learner.name).title,
+        )
+
+    def alignment_error(self, layers: Sequence[Tensor]) -> float | None:
+        """layers : weights (N, H, T, S) of each -> of the best head; None where nobody knows what is right."""
+        if not layers or self.right is None:
+            return None
+        aligned = self.right.any(-1)  # (N, T)
+        looks = torch.stack(list(layers)).argmax(-1)  # (L, N, H, T)
+        hits = self.right[:, None].expand(*looks.shape[1:], -1).gather(-1, looks.movedim(0, -1)).movedim(-1, 0)
+        return 1 - float((hits & aligned[:, None]).sum((1, 3)).max() / aligned.sum())
+
+    def _maps(self, layers: Sequence[Tensor]) -> tuple[np.ndarray, ...]:
+        if not layers:
+            return ()
+        shown = torch.stack([layer[:SHOWN] for layer in layers]).numpy()  # (L, N, H, T, S)
+        return tuple(shown[:, i, :, :t, :s].copy() for i, (s, t) in enumerate(self.lengths[:SHOWN]))
+
+
+def options(settings: Settings, mechanism: str) -> dict[str, object]:
+    """The options of a mechanism's network under these settings; those that it does not have are left out."""
+    wanted = dict(
+        width=settings.width,
+        embedding_width=settings.width,
+        hidden=4 * settings.width,
+        layers=settings.layers,
+        heads=settings.heads,
+        dropout=0.0,
+        attention_dropout=settings.dropout,
+    )
+    return {name: value for name, value in wanted.items() if name in registry.options(mechanism)}
+
+
+class Race:
+    """Mechanisms that learn a task side by side. `advance` is one batch of each, `look` a moment.
+
+    task : the name of a toy task, a Task with an `answer`, or pairs of a person's own. names : of mechanisms, at most
+    AT_ONCE, or Mechanisms, which are added. ValueError.
+    """
+
+    def __init__(self, task: str | Task | Pairs, names: Sequence[str | Mechanism], settings: Settings | None = None):
+        self.settings = settings or Settings()
+        if isinstance(names, str) or not 1 <= len(names) <= AT_ONCE:
+            raise ValueError(f"mechanisms must be a list of 1 to {AT_ONCE}; got {names!r:.200}")
+        self.task = _task(task)
+        machine.use_threads(machine.THREADS)
+        corpus = _corpus(self.task, task)
+        self.tokenizer = train_vocabulary(corpus.texts(), VOCABULARY, corpus.style)
+        corpus, _ = corpora.length_filter(corpus, self.tokenizer)
+        self.held = Held(corpus.val[:TESTED], self.tokenizer, self.task)
+        self.learners = [self._learner(name, corpus.train) for name in dict.fromkeys(map(self._named, names))]
+
+    def _named(self, mechanism: str | Mechanism) -> str:
+        """The name of a mechanism, which is added, or changed as the settings say when it asks."""
+        kind = mechanisms.find(mechanism) if isinstance(mechanism, str) else mechanisms.add(mechanism)
+        if not kind.translates:
+            raise ValueError(f"{kind.title} does not write an output from a source; choose another mechanism")
+        if self.settings.asks in ("", kind.asks) or not kind.score or kind.network:
+            return kind.name
+        words = f"asks {self.settings.asks} the step"
+        changed = replace(kind, name=f"{kind.name}-{self.settings.asks}", title=f"{kind.title}, {words}", color="")
+        return mechanisms.add(replace(changed, asks=self.settings.asks)).name
+
+    def _learner(self, name: str, train: Pairs) -> Learner:
+        rate = self.settings.learning_rate
+        config = short_run(name, options(self.settings, name), self.settings.seed, learning_rate=rate)
+        with torch.random.fork_rng(devices=[]):
+            return Learner(_LessonTrainer(self.settings, config, self.tokenizer, train))
+
+    @property
+    def seconds(self) -> float:
+        """Processor time that all have trained together."""
+        return sum(learner.seconds for learner in self.learners)
+
+    @property
+    def batch(self) -> int:
+        return max(learner.batches for learner in self.learners)
+
+    @property
+    def learning(self) -> list[Learner]:
+        """Those that have not diverged."""
+        return [learner for learner in self.learners if not learner.problem]
+
+    def advance(self) -> None:
+        """One batch of each mechanism that learns. ValueError for what a person's module raises."""
+        for learner in self.learning:
+            learner.advance()
+
+    def look(self) -> Moment:
+        """What they do now. It changes nothing of the training."""
+        of = {learner.name: self.held.look(learner) for learner in self.learners}
+        return Moment(self.batch, self.seconds, of, self.held.sequences)
+
+    def save(self, folder: Path, name: str = "") -> list[str]:
+        """Keep the models as a folder for ATTNVIZ_CHECKPOINTS -> their names. name : of the task, for own pairs."""
+        pair = self.task.name if self.task else name or "own-pairs"
+        initial.save_tokenizer(Path(folder) / pair / TOKENIZER, self.tokenizer)
+        for learner in self.learners:
+            save(learner, Path(folder), pair, {})
+        return [f"{pair}/{learner.name}" for learner in self.learners]
+
+
+def save(learner: Learner, folder: Path, pair: str, scores: dict) -> str:
+    """Write the model of a learner with its card below a folder of checkpoints -> its name."""
+    trainer, name = learner.trainer, f"{pair}/{learner.name}"
+    checkpoints.save_model(folder / name, trainer.model_config, trainer.optimizer.average)
+    card = {"pair": pair, "mechanism": learner.name, "seed": trainer.config.seed}
+    card |= {"options": dict(trainer.config.options), "seconds": round(learner.seconds), "scores": scores}
+    checkpoints.write_json(folder / name / CARD, card)
+    return name
+
+
+def watch(
+    task: str | Task | Pairs,
+    mechanisms: Sequence[str | Mechanism],
+    settings: Settings | None = None,
+    *,
+    batches: int | None = None,
+    seconds: float = 60.0,
+    every: int | None = None,
+) -> Iterator[Moment]:
+    """Train mechanisms on a task, and yield a Moment now and then, the untrained models first, the last ones last.
+
+    To pause, ask for no further moment; what other code does meanwhile changes nothing.
+    task : the name of a toy task (`tasks.TOYS`), a Task that has an `answer`, or pairs of texts, at most MOST_PAIRS.
+    mechanisms : at most AT_ONCE names or Mechanisms. batches : after which the run ends; without, `seconds` of
+    processor time for each mechanism end it. every : batches between two moments; without, as often as looking takes
+    SHARE of the time. ValueError for what cannot be trained.
+    """
+    return moments_of(Race(task, mechanisms, settings), batches, seconds, every)
+
+
+def moments_of(
+    race: Race, batches: int | None = None, seconds: float = 60.0, every: int | None = None
+) -> Iterator[Moment]:
+    """The moments of a race, as of `watch`. ValueError for numbers that are not positive."""
+    if not 0 < seconds < math.inf or (batches is not None and batches < 1) or (every is not None and every < 1):
+        raise ValueError(f"seconds, batches and every must be positive; got {seconds}, {batches} and {every}")
+    return _moments(race, math.inf if batches is None else batches, seconds, every)
+
+
+def _moments(race: Race, batches: float, seconds: float, every: int | None) -> Iterator[Moment]:
+    rhythm = Rhythm(race, every)
+    yield rhythm.look()
+    while race.learning and race.batch < batches:
+        race.advance()
+        over = batches == math.inf and race.seconds >= seconds * len(race.learners)
+        if over or race.batch >= batches or not race.learning or rhythm.due():
+            yield rhythm.look()
+        if over:
+            return
+
+
+class Rhythm:
+    """When to look at a race: every so many batches, or as often as its share of the time allows."""
+
+    def __init__(self, race: Race, every: int | None = None):
+        self.race, self.every, self._looked, self._pause = race, every, 0.0, 0.0
+
+    def look(self) -> Moment:
+        """A moment of the race."""
+        started = time.process_time()
+        moment = self.race.look()
+        self._pause = max(PAUSE, (time.process_time() - started) / SHARE)
+        self._looked = self.race.seconds
+        return moment
+
+    def due(self) -> bool:
+        """Is it time to look again?"""
+        if self.every:
+            return self.race.batch % self.every == 0
+        return self.race.seconds - self._looked >= self._pause
+
+
+def _task(task: str | Task | Pairs) -> Task | None:
+    """The Task, or None for pairs. ValueError for a task whose right alignment nobody knows."""
+    names = ", ".join(toy.name for toy in tasks.TOYS)
+    if isinstance(task, str):
+        task = next((toy for toy in tasks.TOYS if toy.name == task), task)
+        if isinstance(task, str):
+            raise ValueError(f"task must be one of {names}, a Task, or pairs of texts; got {task!r:.80}")
+    if isinstance(task, Task):
+        if task.answer is None or task.read is None:
+            raise ValueError(f"a task must have an answer, as {names} have; got {task.name!r:.80}")
+        return task
+    return None
+
+
+def _corpus(task: Task | None, pairs: Any) -> corpora.Corpus:
+    """What is trained on, and as val what is looked at: the examples of a task first. ValueError for own pairs that are
+    too many, too few or no texts."""
+    if task and task.read and task.answer:
+        splits, answer_to = task.read(None), task.answer
+        letters = {text: answer_to(_letters(text)) for text in task.examples if len(text.split()) in LETTERS}
+        examples = [(text, " ".join(letter for letter, _ in answer)) for text, answer in letters.items()]
+        train, val = ([pair for pair in short(part) if pair[0] not in letters] for part in (splits.train, splits.val))
+        return corpora.Corpus(train, examples + val, {}, {}, style=task.style)
+    pairs = list(pairs) if arguments.is_list(pairs) else [None]
+    if not all(map(_is_pair, pairs)):
+        raise ValueError("task must be the name of a toy task, a Task, or a list of pairs of texts")
+    if len(pairs) > MOST_PAIRS:
+        raise ValueError(f"at most {MOST_PAIRS:,} pairs of texts can be watched; got {len(pairs):,}")
+    symbols = all(len(word) == 1 for pair in pairs for side in pair for word in side.split())
+    return corpora.own([(a, b) for a, b in pairs], {}, style="symbols" if symbols else "written")
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple | list) and len(value) == 2 and all(isinstance(side, str) for side in value)
+
+
+def short(pairs: Pairs) -> Pairs:
+    """The pairs whose source has as many letters as LETTERS allows."""
+    return [pair for pair in pairs if len(pair[0].split()) in LETTERS]
+
+
+def _letters(text: str) -> str:
+    return "".join(text.split()).lower()
