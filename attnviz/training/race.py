@@ -92,7 +92,7 @@ class Learner:
 def short_run(mechanism: str, options: dict, seed: int = 1, **changes: Any) -> TrainingConfig:
     """The recipe of a run of a minute on a toy task."""
     recipe: dict[str, Any] = dict(
-        epochs=1_000,  # the time ends the run
+        epochs=1_000_000,  # the time ends the run, also of few pairs
         batch_tokens=512,  # about 64 sequences
         learning_rate=3e-3,
         warmup=30,
@@ -227,7 +227,9 @@ class Race:
 
     def _named(self, mechanism: str | Mechanism) -> str:
         """The name of a mechanism, which is added, or changed as the settings say when it asks."""
-        kind = mechanisms.find(mechanism) if isinstance(mechanism, str) else mechanisms.add(mechanism)
+        kind = mechanisms.find(mechanism) if isinstance(mechanism, str) else mechanism
+        if mechanisms.ALL.get(getattr(kind, "name", "")) is not kind:
+            mechanisms.add(kind)
         if not kind.translates:
             raise ValueError(f"{kind.title} does not write an output from a source; choose another mechanism")
         if self.settings.asks in ("", kind.asks) or not kind.score or kind.network:
