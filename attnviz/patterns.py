@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnviz.arguments import checked
+from attnviz.arguments import checked, shown
 from attnviz.trace import AttentionMap, Token, Trace
 
 _WORDS = (
@@ -238,7 +238,9 @@ def repeated(count: int = 12, seed: int = 1) -> str:
     """A text that shows induction: `count` words in a random order, twice. Nothing in their order can be known but from
     the first copy (Olsson et al. 2022, “random tokens repeated”). ValueError unless count is from 2 to 24."""
     if not 2 <= count <= len(_WORDS):
-        raise ValueError(f"count must be from 2 to {len(_WORDS)}; got {count}")
+        raise ValueError(f"count must be from 2 to {len(_WORDS)}; got {shown(count)}")
+    if seed < 0:
+        raise ValueError(f"seed must be at least 0; got {shown(seed)}")
     words = np.random.default_rng(seed).permutation(_WORDS)[:count].tolist()
     return " ".join(words * 2)
 

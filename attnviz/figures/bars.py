@@ -68,15 +68,16 @@ def next_tokens(
     """What may come next: of each token the model's probability, and beside it the one that it is drawn with, after
     temperature and cut-offs, both from 0 to 1. ValueError unless there is one of each for a token.
     """
-    if not len(names) == len(probabilities) == len(drawn) > 0:
-        counts = f"{len(probabilities)} and {len(drawn)}"
-        raise ValueError(f"probabilities and drawn must have one number per token, {len(names)}; got {counts}")
+    probabilities, drawn = (np.asarray(values, dtype=float) for values in (probabilities, drawn))
+    if not names or not probabilities.shape == drawn.shape == (len(names),):
+        shapes = f"shapes {probabilities.shape} and {drawn.shape}"
+        raise ValueError(f"probabilities and drawn must have one number per token, {len(names)}; got {shapes}")
     shown = [labels.plain(name) for name in names]
     likely, frequent = int(np.argmax(probabilities)), int(np.argmax(drawn))
     description = (
         f"{len(names)} tokens that may come next. The most probable is ‘{labels.escape(shown[likely])}’, "
         f"{probabilities[likely]:.3f}; after temperature and cut-offs ‘{labels.escape(shown[frequent])}’ is drawn with "
-        f"{drawn[frequent]:.3f}, and {int(np.sum(np.asarray(drawn) == 0))} of these tokens cannot be drawn."
+        f"{drawn[frequent]:.3f}, and {int(np.sum(drawn == 0))} of these tokens cannot be drawn."
     )
     above, colors = TITLE if title else 0, palette(dark)
     frame = layout(dark, _HEIGHT + 24 + above, (34, 8, 42 + above, 52), title and labels.escape(title), description)
