@@ -5,9 +5,10 @@
 
 A change (`Uniform`, `Permuted`, `Hide` …) is a value; a `Scope` says at which steps, and in which layer and head of a
 Transformer. `run` has both translations; `effects` changes one step at a time; `rewrite` replaces a source word.
+`written`, `written_effects` and `written_after` are the same for a model that writes.
 """
 
-from attnviz.intervene.changed import Scope
+from attnviz.intervene.changed import MASK, Scope, Word, replaced, words
 from attnviz.intervene.changes import (
     KINDS,
     Change,
@@ -26,20 +27,19 @@ from attnviz.intervene.changes import (
     parse,
 )
 from attnviz.intervene.run import (
-    MASK,
     Outcome,
     Rewritten,
     StepEffect,
-    Word,
     effect_on_label,
     effects,
     effects_on_labels,
     effects_together,
-    replaced,
     rewrite,
     run,
     total_variation,
-    words,
+    written,
+    written_after,
+    written_effects,
 )
 
 __all__ = [
@@ -73,4 +73,7 @@ __all__ = [
     "run",
     "total_variation",
     "words",
+    "written",
+    "written_after",
+    "written_effects",
 ]

@@ -1,5 +1,6 @@
 """Where attention is changed (which steps, and in a Transformer which layer and head of cross-attention), and a
-translator's network with changed attention, which decode.py can use like any other network.
+translator's network with changed attention, which decode.py can use like any other network; the same of a network
+that writes; and a word of a text that is replaced.
 
 The change is an argument of the network's `step`; the number of the step is a part of the decoder's state. So the
 network itself never changes, also when a change raises.
@@ -8,19 +9,22 @@ network itself never changes, also when a change raises.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from attnviz.arguments import Checked
+from attnviz.arguments import Checked, checked
 from attnviz.attention import Reweigh
 from attnviz.function_words import CONTENT, FUNCTION
-from attnviz.intervene.changes import Change, Identity, Place
+from attnviz.intervene.changes import Change, Hide, Identity, Place
 from attnviz.networks import DecoderStep, Memory, Network, decode
+from attnviz.networks.decoder_only import DecoderOnly, Reading
 from attnviz.networks.transformer import Transformer
+from attnviz.trace import Trace
 
+MASK = "□"  # in no vocabulary of this project: the model reads one unknown piece
 OnStep = Callable[[], None]
 Chosen = Callable[[int, Callable[[], Tensor]], bool]  # step, what the unchanged network says there (V,) -> change it?
 
@@ -140,6 +144,58 @@ class Changed:
         return readouts
 
 
+class ChangedWriter:
+    """A network that writes, whose self-attention is changed, as `networks.writing` needs it.
+
+    The row of a map that produces a token is the step of that token. Every row is changed by itself, over the tokens
+    that it sees, so a text read at once and one read token by token are the same. ValueError for a layer or head that
+    the network does not have, and for a scope of kinds of words.
+    """
+
+    def __init__(self, network: DecoderOnly, change: Change, scope: Scope, on_step: OnStep = lambda: None):
+        if scope.words is not None:
+            raise ValueError("words must be None for a model that writes: it has no steps of kinds of words")
+        layers = network.decoder
+        for name, number, count in (
+            ("layer", scope.layer, len(layers)),
+            ("head", scope.head, layers[0].attention.heads),
+        ):
+            if number is not None and not 0 <= number < count:
+                raise ValueError(f"{name} must be None or from 0 to {count - 1}; got {number}")
+        self.network, self.change, self.scope, self.on_step = network, change, scope, on_step
+        self.longest, self.logits = network.longest, network.logits
+
+    def read(self, tokens: Tensor, state: Sequence = ()) -> Reading:
+        """As the `read` of the network."""
+        self.on_step()
+        first = state[0][0].shape[2] if state else 0
+        changes = [
+            partial(self._rows, layer, first) if self.scope.layer in (None, layer) else None
+            for layer in range(len(self.network.decoder))
+        ]
+        return self.network.read(tokens, state, changes)
+
+    def _rows(self, layer: int, first: int, weights: Tensor, _mask: Tensor | None) -> Tensor:
+        """weights (B, H, T, t), the rows those of the tokens from `first` on."""
+        result, heads = weights.clone(), slice(None) if self.scope.head is None else [self.scope.head]
+        for row in range(weights.shape[2]):
+            step = first + row
+            if self.scope.steps is None or step in self.scope.steps:
+                seen = weights[:, heads, row, : step + 1]
+                result[:, heads, row, : step + 1] = self._row(seen, Place(step, layer))
+        return result
+
+    def _row(self, seen: Tensor, place: Place) -> Tensor:
+        """seen (B, H, t): a row over the tokens that it sees. A row that sees none or only hidden tokens stays."""
+        change = self.change
+        if isinstance(change, Hide):
+            tokens = tuple(token for token in change.tokens if token <= place.step)
+            if len(tokens) in (0, seen.shape[-1]):
+                return seen
+            change = Hide(tokens)
+        return change(seen, torch.ones_like(seen, dtype=torch.bool), place)
+
+
 def at_steps(steps: Sequence[int] | None) -> Chosen:
     """These steps, or all."""
     return lambda number, _said: steps is None or number in steps
@@ -152,3 +208,34 @@ def where_first_choice(steps: Sequence[int] | None, is_such: Callable[[int], boo
         return (steps is None or number in steps) and is_such(int(decode.best(number, logits()[None])))
 
     return chosen
+
+
+class Word(NamedTuple):
+    """A word of a source text: text[start:end]."""
+
+    text: str
+    start: int
+    end: int
+
+
+@checked
+def words(trace: Trace) -> tuple[Word, ...]:
+    """The words of a trace's source, in order; special tokens and white space are none."""
+    spans: dict[int, tuple[int, int]] = {}
+    for token in trace.source:
+        if token.word is not None and token.end > token.start:
+            start, end = spans.get(token.word, (token.start, token.end))
+            spans[token.word] = min(start, token.start), max(end, token.end)
+    listed = (Word(trace.text[start:end], start, end) for start, end in spans.values())
+    return tuple(word for word in listed if word.text.strip())
+
+
+@checked
+def replaced(text: str, word: Word, new: str = MASK) -> str:
+    """The text with another word in that place. ValueError where the word does not stand there, or nothing changes."""
+    if text[word.start : word.end] != word.text:
+        raise ValueError(f"word must stand at {word.start} of the text; got {word.text!r:.80}")
+    if new.strip() == word.text.strip():
+        raise ValueError(f"the new word must be another one; got {new!r:.80}")
+    changed = text[: word.start] + new.strip() + text[word.end :]
+    return changed if new.strip() else " ".join(changed.split())

@@ -7,7 +7,7 @@ And one source word replaced or masked, with what the model says then: freely, a
 Letters: B rows of a batch, S source tokens, T target tokens, V vocabulary.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,16 +19,30 @@ from attnviz import function_words
 from attnviz.arguments import brief, checked
 from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS
-from attnviz.intervene.changed import Changed, OnStep, Scope, at_steps, check_scope, reweigh_layers, where_first_choice
+from attnviz.intervene.changed import (
+    MASK,
+    Changed,
+    ChangedWriter,
+    OnStep,
+    Scope,
+    Word,
+    at_steps,
+    check_scope,
+    replaced,
+    reweigh_layers,
+    where_first_choice,
+)
 from attnviz.intervene.changes import Change, Identity, Place
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
+from attnviz.models.writer import Writer
 from attnviz.networks import Network, ReadoutStep
 from attnviz.networks.classifier import SelfAttention
 from attnviz.networks.cpu import OneDNN
+from attnviz.networks.writing import Sampling
 from attnviz.trace import Trace
 
-MASK = "□"  # in no vocabulary of this project: the model reads one unknown piece
+_GREEDY = Sampling(0.0)
 TOGETHER = 8  # steps whose changed logits are worked out at once
 
 
@@ -84,10 +98,9 @@ def run(
         raise ValueError(f"steps must be from 0 to {count - 1}, as the target has tokens; got {max(scope.steps)}")
     chosen = _chosen(model, before, scope)
     forced, changed = forced_with_logits(model, text, target, change, scope, chosen, on_step)
-    variation = (plain.softmax(-1) - changed.softmax(-1)).abs().sum(-1) / 2
     steps = np.isin(np.arange(count), chosen)
     free = free_text(model, text, change, scope, on_step)
-    return Outcome(change, scope, before, forced, free, variation.numpy(), steps)
+    return Outcome(change, scope, before, forced, free, total_variation_of(plain, changed), steps)
 
 
 def own_text(model: Translator, text: str) -> str:
@@ -137,6 +150,11 @@ def _changed(model: Translator, network: Changed) -> Translator:
 def target_language(model: Translator) -> str:
     """The language that a model translates into."""
     return model.task.target
+
+
+def total_variation_of(plain: Tensor, changed: Tensor) -> np.ndarray:
+    """Logits (T, V) twice -> (T,): as of `total_variation`, row by row."""
+    return ((plain.softmax(-1) - changed.softmax(-1)).abs().sum(-1) / 2).numpy()
 
 
 class StepEffect(NamedTuple):
@@ -252,14 +270,6 @@ def total_variation(plain: Tensor, changed: Tensor) -> Tensor:
     return changed.softmax(-1).sub_(plain.softmax(-1)).abs_().sum(-1) / 2
 
 
-class Word(NamedTuple):
-    """A word of a source text: text[start:end]."""
-
-    text: str
-    start: int
-    end: int
-
-
 @dataclass(frozen=True, eq=False)
 class Rewritten:
     """A translation of a text, and of the same text with another word.
@@ -279,30 +289,8 @@ class Rewritten:
     @property
     def log_prob_changes(self) -> np.ndarray:
         """(T,): log-probability (natural) of each target token with the new word, minus that with the old one."""
-        return np.subtract(self.forced.log_probs, self.before.log_probs)
-
-
-@checked
-def words(trace: Trace) -> tuple[Word, ...]:
-    """The words of a trace's source, in order; special tokens and white space are none."""
-    spans: dict[int, tuple[int, int]] = {}
-    for token in trace.source:
-        if token.word is not None and token.end > token.start:
-            start, end = spans.get(token.word, (token.start, token.end))
-            spans[token.word] = min(start, token.start), max(end, token.end)
-    listed = (Word(trace.text[start:end], start, end) for start, end in spans.values())
-    return tuple(word for word in listed if word.text.strip())
-
-
-@checked
-def replaced(text: str, word: Word, new: str = MASK) -> str:
-    """The text with another word in that place. ValueError where the word does not stand there, or nothing changes."""
-    if text[word.start : word.end] != word.text:
-        raise ValueError(f"word must stand at {word.start} of the text; got {word.text!r:.80}")
-    if new.strip() == word.text.strip():
-        raise ValueError(f"the new word must be another one; got {new!r:.80}")
-    changed = text[: word.start] + new.strip() + text[word.end :]
-    return changed if new.strip() else " ".join(changed.split())
+        last = slice(-len(self.total_variation), None)  # of a model that writes, without the prompt
+        return np.subtract(self.forced.log_probs[last], self.before.log_probs[last])
 
 
 @checked
@@ -324,6 +312,78 @@ def rewrite(
     target = own_text(model, text) if target is None else target
     before, plain = forced_with_logits(model, text, target, Identity(), Scope(), None, on_step)
     forced, changed = forced_with_logits(model, other, target, Identity(), Scope(), None, on_step)
-    variation = (plain.softmax(-1) - changed.softmax(-1)).abs().sum(-1) / 2
     free = free_text(model, other, Identity(), Scope(), on_step)
-    return Rewritten(before, forced, free, variation.numpy())
+    return Rewritten(before, forced, free, total_variation_of(plain, changed))
+
+
+@checked
+@torch.inference_mode()
+def written(
+    model: Writer,
+    trace: Trace,
+    change: Change,
+    scope: Scope = Scope(),
+    how: Sampling = _GREEDY,
+    choices: Mapping[int, int] | None = None,
+    on_step: OnStep = lambda: None,
+) -> Outcome:
+    """A text that a model wrote, under a change of its self-attention: `before` and `forced` are the same text, read
+    without and with the change; `free` is what it writes after the prompt under the change, as many tokens, with the
+    same sampling and choices (as of `Writer.write`).
+
+    Row t of a map is the step that produces token t. ValueError as of `run`, and for a trace of another model.
+    """
+    before, plain = model.again(trace)
+    count = len(before.target)
+    if scope.steps and max(scope.steps) >= count:
+        raise ValueError(f"steps must be from 0 to {count - 1}, as the text has tokens; got {max(scope.steps)}")
+    network = ChangedWriter(model.model, change, scope, on_step)
+    changed = replace(model, name=f"{model.name} ({change.title})", model=network)
+    forced, logits = changed.again(trace)
+    more = {"top_k": how.top_k, "top_p": how.top_p, "seed": how.seed, "choices": choices}
+    wrote = count - trace.given
+    free = changed.write(trace.text, wrote, how.temperature, **more) if wrote else forced
+    steps = np.isin(np.arange(count), range(count) if scope.steps is None else scope.steps)
+    return Outcome(change, scope, before, forced, free, total_variation_of(plain, logits), steps)
+
+
+@checked
+@torch.inference_mode()
+def written_after(
+    model: Writer,
+    trace: Trace,
+    word: Word,
+    new: str = MASK,
+    how: Sampling = _GREEDY,
+) -> Rewritten:
+    """A text that a model wrote, with another word in its prompt: `forced` has the same tokens after the other prompt,
+    `free` is what the model writes there by itself. total_variation : of the tokens that were written, the last ones.
+
+    Errors as of `replaced` and `Writer.write`; ValueError where nothing was written.
+    """
+    count = len(trace.target) - trace.given
+    if not count:
+        raise ValueError("trace must have tokens that the model wrote after the prompt; let it write one")
+    other = replaced(trace.text, word, new)
+    before, plain = model.again(trace)
+    forced, logits = model.again(trace, other)
+    free = model.write(other, count, how.temperature, top_k=how.top_k, top_p=how.top_p, seed=how.seed)
+    return Rewritten(before, forced, free, total_variation_of(plain[-count:], logits[-count:]))
+
+
+@checked
+@torch.inference_mode()  # of a generator: only while it runs
+def written_effects(
+    model: Writer, trace: Trace, change: Change, scope: Scope = Scope(), rows: int = 1
+) -> Iterator[StepEffect]:
+    """`effects` for a text that a model wrote: self-attention is changed in the row of each token alone, and the rows
+    before it are as they were. weights (H, t) of each layer."""
+    network, state = ChangedWriter(model.model, change, scope), ()
+    for step, number in enumerate([BOS, *model.ids(trace)[:-1]]):
+        token = torch.tensor([[number]])
+        plain = model.model.read(token, state)
+        changed = network.read(token.expand(rows, 1), widened(state, rows))
+        weights = tuple(layer[0, :, 0] for layer in plain.maps)
+        both = (model.model.logits(reading.readouts[:, -1]) for reading in (plain, changed))
+        yield StepEffect(step, weights, next(both)[0], next(both))
+        state = plain.state

@@ -131,6 +131,22 @@ class Writer(Trained):
         logits = self.model.logits(self.model.readouts(torch.tensor([[BOS, *ids[:-1]]])))
         return probabilities.total(logits[0], ids)
 
+    @torch.inference_mode()
+    def again(self, trace: Trace, prompt: str | None = None) -> tuple[Trace, torch.Tensor]:
+        """The text of a trace read again in one pass, and the logits (T, V) of its tokens. prompt : another text before
+        what was written, which stays. Raises TextError for a prompt that leaves no room, ValueError as of `ids`."""
+        text, ids = trace.text if prompt is None else prompt, self.ids(trace)
+        source = self.read(text, "prompt")
+        whole = [*source.ids, *ids[trace.given :]]
+        if len(whole) > self.limit:
+            raise TextError(
+                f"the prompt is too long: with what was written it has {len(whole)} {self.task.piece}s, and "
+                f"{self.name} reads at most {self.limit}"
+            )
+        reading = self.model.read(torch.tensor([[BOS, *whole[:-1]]]))
+        logits = self.model.logits(reading.readouts[0])
+        return self._trace(text, source, Written(whole, logits, [weights[0] for weights in reading.maps])), logits
+
     def lens(self, trace: Trace) -> tuple[TokenProbabilities, ...]:
         """What the model would say before its first layer and after each: of every token of the trace's target its
         log-probability and the most probable tokens in its place (`decoder_only.lens`). The last is the model's own.

@@ -22,6 +22,7 @@ ENDS = {  # how the name of such a module ends -> is it of cross-attention
     "attn.out_proj": False,
     "attn.attention.out_proj": False,  # GPT-J, GPT-Neo
     "attention.dense": False,  # GPT-NeoX, Pythia
+    "self_attn.dense": False,  # Phi
     "self_attn.o_proj": False,  # Llama, Mistral, Qwen, Gemma
     "self_attn.out_proj": False,
     "encoder_attn.out_proj": True,  # BART, Marian, Pegasus, OPT

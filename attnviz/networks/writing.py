@@ -57,10 +57,13 @@ def allowed(logits: Tensor, how: Sampling, never: Sequence[int] = NEVER) -> Tens
     """logits (V) -> scores (V), whose softmax has the probabilities that a token is drawn with: -inf for one that is
     cut off, and for those that are `never` drawn. With temperature 0 only the most probable is left."""
     scores = without(never, logits.double().unsqueeze(0))[0] if never else logits.double()
-    order = scores.argsort(descending=True, stable=True)
     if how.temperature == 0:
-        return scores.masked_fill(torch.arange(len(scores), device=scores.device) != order[0], -torch.inf)
+        best = scores.argmax()  # the first of equal ones
+        return scores.masked_fill(torch.arange(len(scores), device=scores.device) != best, -torch.inf)
     scores = scores / how.temperature
+    if not how.top_k and how.top_p == 1:  # to sort a large vocabulary takes milliseconds
+        return scores
+    order = scores.argsort(descending=True, stable=True)
     count = how.top_k or len(scores)
     before = F.pad(scores[order[:count]].softmax(dim=-1).cumsum(dim=-1)[:-1], (1, 0))
     left_out = order[count:], order[:count][before >= how.top_p]
