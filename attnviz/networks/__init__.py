@@ -7,7 +7,9 @@ heads.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
+import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from attnviz.attention import Reweigh
 
@@ -87,6 +89,27 @@ class Network(Protocol):
         """Logits (B, T, V), and weights of the last layer."""
 
     def parameters(self) -> Iterator[nn.Parameter]: ...
+
+
+class Walk:
+    """Step by step through the target positions from <bos> on: call it with the token before (B,) for logits (B, V)."""
+
+    def __init__(self, network: Network, memory: Memory):
+        self._network, self._memory, self._state = network, memory, memory.state
+        self._cross: list[tuple] = []
+        self._decoder: list[tuple] = []
+
+    def __call__(self, token: Tensor) -> Tensor:
+        logits, self._state, cross, decoder = self._network.step(self._memory, self._state, token)
+        self._cross.append(cross)
+        self._decoder.append(decoder)
+        return logits
+
+    def maps(self) -> tuple[list[Tensor], list[Tensor]]:
+        """Weights of the T steps taken: cross (B, H, T, S) and decoder (B, H, T, T) of each layer."""
+        rows = len(self._cross)
+        own = [torch.stack([F.pad(w, (0, rows - w.shape[-1])) for w in layer], dim=2) for layer in zip(*self._decoder)]
+        return [torch.stack(layer, dim=2) for layer in zip(*self._cross)], own
 
 
 class Blocks(nn.ModuleList, Generic[Block]):

@@ -7,6 +7,7 @@ import functools
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz.data.tokenizer import BOS, EOS, PAD, UNK
-from attnviz.networks import Network
+from attnviz.networks import Network, Walk
 
 NEVER = (PAD, BOS, UNK)  # produced by no decoder: there is nothing a reader could do with them
 # How many times in a row a unit of so many pieces stands in a loop. People repeat words too ("very, very, very"), and
@@ -76,7 +77,8 @@ def limit(source_length: int) -> int:
 
 def best(step: int, logits: Tensor) -> Tensor:
     """The most probable of the tokens that may be produced, for each row."""
-    return without(NEVER, logits).argmax(dim=-1)
+    tokens = logits.argmax(dim=-1)  # mostly one that may be: the copy without the others costs twice the argmax
+    return without(NEVER, logits).argmax(dim=-1) if any(map(NEVER.__contains__, tokens.tolist())) else tokens
 
 
 def without(tokens: Sequence[int], scores: Tensor) -> Tensor:
@@ -97,27 +99,18 @@ def unroll(model: Network, source: Tensor, mask: Tensor | None, choose: Choose, 
     source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded.
     """
     memory = model.encode(source, mask)
-    state, token = memory.state, source.new_full((len(source),), BOS)
-    done = torch.zeros(len(source), dtype=torch.bool, device=source.device)
-    tokens, logits, cross, decoder = [], [], [], []
+    walk = getattr(model, "walk", partial(Walk, model))(memory)
+    token, open_rows = source.new_full((len(source),), BOS), set(range(len(source)))
+    tokens, logits = [], []
     for t in range(steps):
-        step = model.step(memory, state, token)
-        state, token = step.state, choose(t, step.logits)
+        logits.append(walk(token))
+        token = choose(t, logits[-1])
         tokens.append(token)
-        logits.append(step.logits)
-        cross.append(step.cross)
-        decoder.append(step.decoder)
-        done |= token == EOS
-        if done.all():
+        open_rows -= {row for row, number in enumerate(token.tolist()) if number == EOS}
+        if not open_rows:
             break
-    rows = len(tokens)
-    return Unrolled(
-        torch.stack(tokens, dim=1),
-        torch.stack(logits, dim=1),
-        [torch.stack(layer, dim=2) for layer in zip(*cross)],
-        list(memory.maps),
-        [torch.stack([F.pad(w, (0, rows - w.shape[-1])) for w in layer], dim=2) for layer in zip(*decoder)],
-    )
+    cross, decoder = walk.maps()
+    return Unrolled(torch.stack(tokens, dim=1), torch.stack(logits, dim=1), cross, list(memory.maps), decoder)
 
 
 def greedy(model: Network, source: Tensor, mask: Tensor | None = None, end_loops: bool = False) -> Unrolled:
@@ -277,6 +270,8 @@ class Loop:
 def loop_at_end(pieces: Sequence[Hashable]) -> Loop | None:
     """The loop that the pieces end in, the one of the shortest unit; None when they end in none."""
     for length, least in LOOP_TIMES.items():
+        if len(pieces) <= length or pieces[-1] != pieces[-1 - length]:
+            continue
         times = _repeats(pieces, length)
         if times >= least:
             return Loop(len(pieces) - length * times, length, times)

@@ -67,7 +67,8 @@ class DeepOutput(Recurrent):
 
         Bahdanau et al. print s_{i-1} in A.2.2, where their eq. 4 and Cho et al. have s_i; the latter is followed.
         """
-        return self.deep(torch.cat([outputs, embedded], dim=-1)).unflatten(-1, (-1, 2)).amax(dim=-1)
+        pairs = self.deep(torch.cat([outputs, embedded], dim=-1))
+        return pairs.view(*pairs.shape[:-1], -1, 2).amax(dim=-1)
 
 
 class FixedContext(DeepOutput):

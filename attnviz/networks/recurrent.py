@@ -15,14 +15,14 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnviz.attention import Attention, Reweigh
 from attnviz.networks import DecoderStep, ReadoutStep
-from attnviz.networks.cpu import Dropout, gru_step
+from attnviz.networks.cpu import Dropout, Transposed, gru_step
 
 
 class GRUCell(nn.GRUCell):
     """torch's, with its state in a tuple: (h,), as LSTMCell has (h, c)."""
 
     def forward(self, x, state):  # type: ignore[override]  # a tuple in place of torch's tensor
-        return (super().forward(x, state[0]),)
+        return (torch.gru_cell(x, state[0], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh),)
 
     def follow(self, read: Tensor, state: tuple) -> tuple:
         """read (B, G), which is W_ih x + b_ih, and the state before -> the state after."""
@@ -123,6 +123,7 @@ class Recurrent(nn.Module):
         self.cell = kind.decoder(embedding_width + extra, width)
         self.output_bias = nn.Parameter(torch.zeros(vocabulary))
         self.dropout = Dropout(dropout)
+        self.output = Transposed()
 
     def embed(self, tokens: Tensor) -> Tensor:
         """tokens (...) -> (..., E), scaled so that the tied output matrix keeps a small variance."""
@@ -134,7 +135,7 @@ class Recurrent(nn.Module):
 
     def logits(self, readout: Tensor) -> Tensor:
         """readout (..., E) -> (..., V)."""
-        return F.linear(self.dropout(readout), self.embedding.weight, self.output_bias)
+        return self.output.product(self.dropout(readout), self.embedding.weight, self.output_bias)
 
     def first(self, summary: Tensor) -> tuple:
         """s_0 = tanh(V summary), and so an LSTM's c_0. Cho et al. 2014, A.1.2; Bahdanau et al. 2015, A.2.2."""

@@ -172,7 +172,8 @@ def rows(untrained: bool, rounds: int):
             yield measure(f"untrained {name}", model, ids, STEPS, rounds)
         return
     for name in checkpoints.names():
-        if ModelName.parse(name).task.classifies:
+        task = ModelName.parse(name).task
+        if task.classifies or task.writes:
             continue
         try:
             translator = Translator.load(name)

@@ -5,9 +5,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers_by_hand import FIRST, LENGTHS, H, V, at_once, close, ids, made, stepwise
+from torch import nn
 
 from attnviz.data.tokenizer import BOS, PAD
-from attnviz.networks.transformer import Transformer, positions
+from attnviz.networks import Walk
+from attnviz.networks.transformer import QuickWalk, Transformer, positions
 
 
 # Two paths agree.
@@ -23,6 +25,52 @@ def test_kept_keys_and_values_change_nothing(mask, norm_first):
     assert len(cross) == len(own) == len(kept_cross) == len(kept_own) == 3
     for a, b in zip(cross + own, kept_cross + kept_own):
         close(a, b)
+
+
+def walked(walk, target) -> tuple:
+    """Logits (B, T, V), and the maps, of the steps whose tokens before are target (B, T)."""
+    logits = [walk(token) for token in target.unbind(1)]
+    return torch.stack(logits, dim=1), *walk.maps()
+
+
+@pytest.mark.parametrize("mask", [None, LENGTHS])
+@pytest.mark.parametrize("steps", [1, 7, 40])  # more than the room for keys and values at the beginning
+def test_a_quick_walk_is_step_by_step(mask, steps):
+    model = made(layers=3).eval()
+    source, target = ids(3, 6), ids(3, steps, seed=1)
+    memory = model.encode(source, mask)
+    with torch.inference_mode():
+        quick, slow = model.walk(memory), Walk(model, memory)
+        assert isinstance(quick, QuickWalk)
+        (logits, cross, own), (wanted, wanted_cross, wanted_own) = walked(quick, target), walked(slow, target)
+    close(logits, wanted)
+    assert len(cross) == len(own) == 3
+    for ours, theirs in zip(cross + own, wanted_cross + wanted_own, strict=True):
+        assert ours.shape == theirs.shape
+        close(ours, theirs)
+    assert not own[0].triu(1).any()
+
+
+def test_a_walk_is_slow_where_modules_are_changed_or_watched():
+    """Hooks see every call, other modules are used, and a norm after the sub-layers stays there."""
+    seen = []
+    watched, other, post = made().eval(), made().eval(), made(norm_first=False).eval()
+    watched.decoder[0].cross.output.register_forward_pre_hook(lambda module, inputs: seen.append(inputs))
+    other.decoder[0].feed = nn.Sequential(other.decoder[0].feed)
+    for model in (watched, other, post, made().train()):
+        walk = model.walk(model.encode(ids(1, 4)))
+        assert type(walk) is Walk
+        walk(torch.tensor([BOS]))
+    assert len(seen) == 1
+
+
+def test_logits_follow_weights_that_change():
+    model = made().eval()
+    readout = torch.randn(1, model.embedding.embedding_dim)
+    with torch.no_grad():
+        before = model.logits(readout)
+        model.embedding.weight.mul_(2)
+        close(model.logits(readout), 2 * before)
 
 
 def test_several_tokens_after_kept_ones_change_nothing():
