@@ -66,6 +66,7 @@ class Translator(Trained):
         batch_size: int = batches.BATCH,
         beam: int = 1,
         keep: Collection[str] = ("maps",),
+        guess: str = "",
     ) -> Iterator[Trace | TraceStatistics | TextError]:
         """`trace` of each text (and target: None leaves it to the model) in the order given, in batches of
         similar lengths.
@@ -73,14 +74,16 @@ class Translator(Trained):
         The tokens are the same as one by one, and the numbers agree up to rounding. Any number of texts will do: a few
         hundred are read at a time. A text that cannot be read yields its TextError in its place.
         keep : ("maps",) yields Trace; ("statistics",) TraceStatistics, without weights, which is faster; both,
-        TraceStatistics with its trace. Raises ValueError for a beam, batch_size or keep out of range, and when there
-        are more texts than targets or fewer.
+        TraceStatistics with its trace. guess : what may be the translation of a text, such as another model's; decoded
+        greedily and alone it takes less time, and nothing but rounding changes.
+        Raises ValueError for a beam, batch_size or keep out of range, and when there are more texts than targets or
+        fewer.
         """
         check_beam(beam)
         batches.check_size(batch_size)
         wanted = batches.parts_kept(keep)
         jobs = batches.jobs(self.read, texts, targets)
-        return batches.in_order(jobs, lambda batch: self._run(batch, beam, wanted), batch_size)
+        return batches.in_order(jobs, lambda batch: self._run(batch, beam, wanted, guess), batch_size)
 
     def samples(self, text: str, count: int) -> tuple[str, ...]:
         """Other translations of a text, drawn at random (networks/decode.py); the same for the same text and count.
@@ -113,7 +116,7 @@ class Translator(Trained):
         inputs = torch.cat([wanted.new_tensor([[BOS]]), wanted[:, :-1]], dim=1)
         return probabilities.total(self.model(source, inputs)[0][0], wanted[0].tolist())
 
-    def _unroll(self, jobs: Sequence[Job], beam: int) -> Unrolled:
+    def _unroll(self, jobs: Sequence[Job], beam: int, guess: str = "") -> Unrolled:
         """Decode a batch of texts; either all of them are forced or none. Of several that are forced,
         the logits are not yet made."""
         source = pad([list(job.source.ids) for job in jobs])
@@ -123,11 +126,18 @@ class Translator(Trained):
         elif beam > 1:
             target = [decode.beam(self.model, torch.tensor([job.source.ids]), beam, end_loops=True) for job in jobs]
         else:
-            return decode.greedy(self.model, source, mask, end_loops=True)
+            return decode.greedy(self.model, source, mask, end_loops=True, guess=self._guessed(guess))
         if len(jobs) == 1:
             return decode.forced(self.model, source, pad(target))
         with OneDNN():
             return decode.forced(self.model, source, pad(target), mask, project=False)
+
+    def _guessed(self, guess: str) -> tuple[int, ...]:
+        """The pieces of a guess, without <eos>; () for a text that cannot be read."""
+        try:
+            return tuple(self._divided(guess, "target").ids[:-1]) if guess else ()
+        except TextError:
+            return ()
 
     def _output(self, job: Job, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
         """The target's text and tokens."""
@@ -135,8 +145,10 @@ class Translator(Trained):
             return self.tokenizer.spell(ids)
         return job.target, job.wanted.tokens
 
-    def _run(self, jobs: Sequence[Job], beam: int, keep: Collection[str]) -> Sequence[Trace | TraceStatistics]:
-        unrolled = self._unroll(jobs, beam)
+    def _run(
+        self, jobs: Sequence[Job], beam: int, keep: Collection[str], guess: str
+    ) -> Sequence[Trace | TraceStatistics]:
+        unrolled = self._unroll(jobs, beam, guess)
         ends = [decode.limit(len(job.source.ids)) if job.wanted is None else MOST_PIECES for job in jobs]
         steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # each text has its own limit in a batch
         outputs = [self._output(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]

@@ -92,18 +92,32 @@ class Network(Protocol):
 
 
 class Walk:
-    """Step by step through the target positions from <bos> on: call it with the token before (B,) for logits (B, V)."""
+    """Step by step through the target positions from <bos> on: call it with tokens before (B, T) for logits (B, T, V).
+
+    goes_back : can it forget steps? Then tokens may be guesses, and several at once take less time than one by one.
+    """
+
+    goes_back = False
 
     def __init__(self, network: Network, memory: Memory):
         self._network, self._memory, self._state = network, memory, memory.state
         self._cross: list[tuple] = []
         self._decoder: list[tuple] = []
 
-    def __call__(self, token: Tensor) -> Tensor:
-        logits, self._state, cross, decoder = self._network.step(self._memory, self._state, token)
-        self._cross.append(cross)
-        self._decoder.append(decoder)
-        return logits
+    def __call__(self, tokens: Tensor) -> Tensor:
+        logits = []
+        for token in tokens.unbind(1):
+            step = self._network.step(self._memory, self._state, token)
+            self._state = step.state
+            self._cross.append(step.cross)
+            self._decoder.append(step.decoder)
+            logits.append(step.logits)
+        return torch.stack(logits, dim=1)
+
+    def forget(self, count: int) -> None:
+        """Go back to before the last `count` tokens; less than all of the last call."""
+        if count:
+            raise ValueError(f"{type(self).__name__} does not go back")
 
     def maps(self) -> tuple[list[Tensor], list[Tensor]]:
         """Weights of the T steps taken: cross (B, H, T, S) and decoder (B, H, T, T) of each layer."""

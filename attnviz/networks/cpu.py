@@ -68,7 +68,7 @@ class Transposed:
         version = weight.data_ptr(), weight._version
         if version != self._of:
             self._copy, self._of = weight.T.contiguous(), version
-        return x @ self._copy if bias is None else torch.addmm(bias, x, self._copy)
+        return F.linear(x, self._copy.T, bias)
 
 
 class OneDNN(TorchFunctionMode):

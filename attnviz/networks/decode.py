@@ -93,30 +93,54 @@ def _places(tokens: tuple[int, ...], device: torch.device) -> Tensor:
 
 
 @torch.inference_mode()
-def unroll(model: Network, source: Tensor, mask: Tensor | None, choose: Choose, steps: int) -> Unrolled:
+def unroll(
+    model: Network, source: Tensor, mask: Tensor | None, choose: Choose, steps: int, guess: Sequence[int] = ()
+) -> Unrolled:
     """Step a model from <bos> until every sentence has its <eos>, or `steps` times, keeping all it attended to.
 
     source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded.
+    guess : ids of what it may choose, of one sentence, without <eos>. Steps are taken together as far as the guess says
+    what comes next, and those after a wrong guess are taken back. So the tokens chosen are the same, and all else to
+    rounding (Leviathan et al. 2023, without chance).
     """
     memory = model.encode(source, mask)
     walk = getattr(model, "walk", partial(Walk, model))(memory)
+    guess = list(guess) if walk.goes_back and len(source) == 1 else []
     token, open_rows = source.new_full((len(source),), BOS), set(range(len(source)))
-    tokens, logits = [], []
-    for t in range(steps):
-        logits.append(walk(token))
-        token = choose(t, logits[-1])
-        tokens.append(token)
-        open_rows -= {row for row, number in enumerate(token.tolist()) if number == EOS}
-        if not open_rows:
-            break
+    tokens: list[Tensor] = []
+    logits: list[Tensor] = []
+    while open_rows and len(tokens) < steps:
+        ahead = _what_follows(guess, tokens)[: steps - len(tokens) - 1]
+        rows = walk(torch.cat([token, token.new_tensor(ahead)])[None] if ahead else token[:, None])
+        for place, row in enumerate(rows.unbind(1)):
+            token = choose(len(tokens), row)
+            tokens.append(token)
+            logits.append(row)
+            open_rows -= {row for row, number in enumerate(token.tolist()) if number == EOS}
+            if not open_rows or place == len(ahead) or int(token) != ahead[place]:
+                break
+        walk.forget(len(ahead) - place)
     cross, decoder = walk.maps()
     return Unrolled(torch.stack(tokens, dim=1), torch.stack(logits, dim=1), cross, list(memory.maps), decoder)
 
 
-def greedy(model: Network, source: Tensor, mask: Tensor | None = None, end_loops: bool = False) -> Unrolled:
-    """The most probable token at every step. source (B, S), mask (B, S). end_loops : <eos> after a loop, see `Loop`."""
+def _what_follows(guess: list[int], tokens: Sequence[Tensor]) -> list[int]:
+    """The part of a guess after the token chosen last, where that stands nearest to its own place; all at first."""
+    if not guess or not tokens:
+        return guess
+    last = int(tokens[-1])
+    places = (place for place, number in enumerate(guess) if number == last)
+    nearest = min(places, key=lambda place: abs(place + 1 - len(tokens)), default=len(guess))
+    return guess[nearest + 1 :]
+
+
+def greedy(
+    model: Network, source: Tensor, mask: Tensor | None = None, end_loops: bool = False, guess: Sequence[int] = ()
+) -> Unrolled:
+    """The most probable token at every step. source (B, S), mask (B, S). end_loops : <eos> after a loop, see `Loop`.
+    guess : of `unroll`."""
     choose = best_or_end(len(source)) if end_loops else best
-    return unroll(model, source, mask, choose, limit(source.shape[1]))
+    return unroll(model, source, mask, choose, limit(source.shape[1]), guess)
 
 
 def best_or_end(rows: int) -> Choose:

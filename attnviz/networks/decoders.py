@@ -45,9 +45,9 @@ class DeepOutput(Recurrent):
         state = self.cell(torch.cat([embedded, context], dim=-1), state)
         return torch.cat([state[0], context], dim=-1), state, cross
 
-    def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list]:
+    def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list, list]:
         """words (B, T, G) as the cell reads them, more (G, C) for what it reads of c_t -> [s_t; c_t] (B, T, W + C),
-        weights.
+        weights, states.
 
         W_c c_t = W_c sum_j a_tj h_j = sum_j a_tj (W_c h_j): the products with the annotations come first.
         """
@@ -56,11 +56,12 @@ class DeepOutput(Recurrent):
         for word in words.unbind(1):
             context, rows = self.look(through, state[0])
             state = self.cell.follow(word + context, state)
-            states.append(state[0])
+            states.append(state)
             cross.append(rows)
         weights = [torch.cat(layer, dim=1) for layer in zip(*cross)]
         contexts = weights[0] @ memory.values if weights else memory.values.unsqueeze(1).expand(-1, len(states), -1)
-        return torch.cat([torch.stack(states, dim=1), contexts], dim=-1), cross
+        after = torch.stack([state[0] for state in states], dim=1)
+        return torch.cat([after, contexts], dim=-1), cross, states
 
     def readout(self, outputs: Tensor, embedded: Tensor) -> Tensor:
         """[s_t; c_t] (..., W + C), y_{t-1} (..., E) -> maxout over pairs (..., E).
@@ -175,22 +176,23 @@ class Luong(Recurrent):
         vector = torch.tanh(self.attentional(torch.cat([context.squeeze(1), current[0]], dim=-1)))
         return vector, (*current, vector), (weights,)
 
-    def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list]:
-        """words (B, T, G) as the cell reads them, more (G, E) for what it reads of h~_{t-1} -> h~_t (B, T, E), weights.
+    def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list, list]:
+        """words (B, T, G) as the cell reads them, more (G, E) for what it reads of h~_{t-1} -> h~_t (B, T, E), weights,
+        states.
 
         W_c [c_t; s_t] = sum_j a_tj (W h_j) + W' s_t: the products with the annotations come first.
         """
         of_context, of_state = self.attentional.weight.split([memory.values.shape[-1], self.cell.hidden_size], dim=1)
         values = F.linear(memory.values, of_context.contiguous())
         *state, fed = memory.state
-        vectors, cross = [], []
+        states, cross = [], []
         for word in words.unbind(1):
             state = self.cell.follow(word + F.linear(fed, more), state)
             context, rows = self.attention.read(state[0].unsqueeze(1), memory.prepared, values, memory.mask)
             fed = torch.tanh(context.squeeze(1) + F.linear(state[0], of_state))
-            vectors.append(fed)
+            states.append((*state, fed))
             cross.append((rows,))
-        return torch.stack(vectors, dim=1), cross
+        return torch.stack([fed for *_, fed in states], dim=1), cross, states
 
     def readout(self, outputs: Tensor, embedded: Tensor) -> Tensor:
         """h~_t goes to the output as it is, eq. 6."""

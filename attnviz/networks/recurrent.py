@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnviz.attention import Attention, Reweigh
-from attnviz.networks import DecoderStep, ReadoutStep
+from attnviz.networks import DecoderStep, ReadoutStep, Walk
 from attnviz.networks.cpu import Dropout, Transposed, gru_step
 
 
@@ -163,9 +163,9 @@ class Recurrent(nn.Module):
         """state, embedded (B, E) the word before -> what `readout` reads (B, ...), the state after, weights."""
         raise TypeError(f"{type(self).__name__} must define advance()")
 
-    def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list]:
+    def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list, list]:
         """words (B, T, G) as the cell reads them, more (G, ...) for what else it reads -> what `readout` reads
-        (B, T, ...), weights step by step."""
+        (B, T, ...), weights and states step by step."""
         raise TypeError(f"{type(self).__name__} must define unfold()")
 
     def readout(self, outputs: Tensor, embedded: Tensor) -> Tensor:
@@ -211,18 +211,51 @@ class Recurrent(nn.Module):
     def force(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
         """target inputs (B, T) from <bos> on -> readouts (B, T, E), cross weights (B, 1, T, S) of each layer, and () of
         none: what `step` gives position by position, in evaluation mode."""
-        readouts, cross = self._force(memory, target)
+        readouts, cross, _ = self.follow(memory, target)
         weights = tuple(torch.stack(layer, dim=2) for layer in zip(*cross))
         return readouts, weights, ()
 
     def readouts(self, memory: RecurrentMemory, target: Tensor) -> Tensor:
         """target inputs (B, T) from <bos> on -> what logits are made of (B, T, E)."""
-        return self._force(memory, target)[0]
+        return self.follow(memory, target)[0]
 
-    def _force(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, list]:
-        """Readouts, and weights step by step. Every product that needs no state is outside the loop."""
+    def follow(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, list, list]:
+        """Readouts, and weights and states step by step. Every product that needs no state is outside the loop."""
         embedded = self.embed(target)
         read, cell = embedded.shape[-1], self.cell
         words = F.linear(embedded, cell.weight_ih[:, :read].contiguous(), cell.bias_ih)  # (B, T, G)
-        outputs, cross = self.unfold(memory, words, cell.weight_ih[:, read:].contiguous())
-        return self.readout(outputs, embedded), cross
+        outputs, cross, states = self.unfold(memory, words, cell.weight_ih[:, read:].contiguous())
+        return self.readout(outputs, embedded), cross, states
+
+    def walk(self, memory: RecurrentMemory) -> Walk:
+        """All its steps, one after the other."""
+        return RecurrentWalk(self, memory)
+
+
+class RecurrentWalk(Walk):
+    """Keeps the states, to go back to, and takes several tokens as `Recurrent.follow` does."""
+
+    goes_back = True
+    _network: Recurrent
+    _memory: RecurrentMemory
+
+    def __init__(self, network: Recurrent, memory: RecurrentMemory):
+        super().__init__(network, memory)
+        self._states = [memory.state]
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        if tokens.shape[1] == 1:
+            logits = super().__call__(tokens)
+            self._states.append(self._state)
+            return logits
+        readouts, cross, states = self._network.follow(self._memory._replace(state=self._state), tokens)
+        self._cross += cross
+        self._decoder += [()] * len(states)
+        self._states += states
+        self._state = states[-1]
+        return self._network.logits(readouts)
+
+    def forget(self, count: int) -> None:
+        for steps in (self._states, self._cross, self._decoder):
+            del steps[len(steps) - count :]
+        self._state = self._states[-1]

@@ -265,39 +265,53 @@ class QuickWalk:
     """What `Walk` does, for a network of pre-norm layers as they were built: modules are opened once, not at every
     step, and keys and values are written into memory that was set aside. Half the time of a step is saved."""
 
+    goes_back = True
+
     def __init__(self, network: Transformer, memory: TransformerMemory):
         self._network, self._position = network, 0
-        self._rows, self._heads = memory.cross[0][0].shape[:2]
-        visible = memory.mask
+        heads, visible = network.decoder[0].attention.heads, memory.mask
         if visible is not None:  # the same for each head
-            visible = visible.expand(-1, self._heads, -1, -1).flatten(0, 1)
+            visible = visible.expand(-1, heads, -1, -1).flatten(0, 1)
         self._layers = [_LayerWalk(*parts, visible) for parts in zip(network.decoder, memory.cross, strict=True)]
 
-    def __call__(self, token: Tensor) -> Tensor:
+    def __call__(self, tokens: Tensor) -> Tensor:
         """See `Walk`."""
-        network = self._network
-        x = network.embed(token[:, None], self._position)[:, 0]
+        network, count = self._network, tokens.shape[1]
+        x = network.embed(tokens, self._position)
+        causal = causal_mask(count, self._position + count, tokens.device) if count > 1 else None
         for layer in self._layers:
-            x = layer(x, self._position)
-        self._position += 1
+            x = layer(x, self._position, causal)
+        self._position += count
         return network.logits(network.decoder_norm(x))
+
+    def forget(self, count: int) -> None:
+        """See `Walk`."""
+        self._position -= count
+        for rows in (rows for layer in self._layers for rows in (layer.own, layer.cross)):
+            rows[-1] = rows[-1][:, : rows[-1].shape[1] - count]
 
     def maps(self) -> tuple[list[Tensor], list[Tensor]]:
         """See `Walk`."""
-        steps, shape = self._position, (self._rows, self._heads, self._position, -1)
-        cross = [torch.cat(layer.cross, dim=1).view(shape) for layer in self._layers]
-        lower = causal_mask(steps, steps, cross[0].device)
-        own = [
-            rows.new_zeros(len(rows), steps, steps).masked_scatter(lower, rows).view(shape)
-            for rows in (torch.cat(layer.own, dim=2) for layer in self._layers)
-        ]
-        return cross, own
+        heads, steps = self._network.decoder[0].attention.heads, self._position
+        cross = [torch.cat(layer.cross, dim=1).unflatten(0, (-1, heads)) for layer in self._layers]
+        return cross, [_filled(layer.own, steps).unflatten(0, (-1, heads)) for layer in self._layers]
+
+
+def _filled(parts: Sequence[Tensor], steps: int) -> Tensor:
+    """Weights of some positions after another (N, T, t) -> of all (N, steps, steps), 0 for later keys."""
+    filled, first = parts[0].new_zeros(len(parts[0]), steps, steps), 0
+    for part in parts:
+        last, keys = first + part.shape[1], min(part.shape[2], steps)
+        filled[:, first:last, :keys] = part[:, :, :keys]
+        first = last
+    return filled
 
 
 class _LayerWalk:
-    """`DecoderLayer.forward`, position by position. Letters: N sentences times heads, d width of a head.
+    """`DecoderLayer.forward`, with its positions so far. N sentences times heads, T new positions, t all so far, d
+    width of a head.
 
-    own, cross : weights (N, 1, t) and (N, 1, S) of each step.
+    own, cross : weights (N, T, t) and (N, T, S) of each call.
     """
 
     def __init__(self, layer: DecoderLayer, remembered: tuple, visible: Tensor | None):
@@ -310,29 +324,41 @@ class _LayerWalk:
         self._read = torch.cat([of_query.weight, of_memory.weight]), torch.cat([of_query.bias, of_memory.bias])
         linear = attention.output, cross.query, cross.output, layer.feed.enter, layer.feed.leave
         self._linear = [(module.weight, module.bias) for module in linear]
-        self._remembered = [part.flatten(0, 1) for part in remembered]  # (N, S, d)
-        self._cache = self._remembered[0].new_empty(2, len(self._remembered[0]), 0, self._remembered[0].shape[-1])
+        self._keys, self._values = (part.flatten(0, 1) for part in remembered)  # (N, S, d)
+        self._cache = self._keys.new_empty(2, len(self._keys), 0, self._keys.shape[-1])  # keys and values (N, t, d)
 
-    def __call__(self, x: Tensor, position: int) -> Tensor:
-        """x (B, D) of this position -> (B, D)."""
-        (write, look, write_looked, enter, leave), (first, second, third) = self._linear, self._norms
-        x = x + F.linear(self._look_back(torch.layer_norm(x, *first), position).view(x.shape), *write)
-        query = F.linear(torch.layer_norm(x, *second), *look).view(len(self._remembered[0]), 1, -1)
-        context, weights = attend(scaled_dot_scores(query, self._remembered[0]), self._remembered[1], self._visible)
+    def __call__(self, x: Tensor, first: int, causal: Tensor | None) -> Tensor:
+        """x (B, T, D) of the positions from `first` on, causal (T, t) -> (B, T, D)."""
+        (write, look, write_looked, enter, leave), norms = self._linear, self._norms
+        x = x + F.linear(self._look_back(torch.layer_norm(x, *norms[0]), first, causal), *write)
+        (query,) = self._split(F.linear(torch.layer_norm(x, *norms[1]), *look), 1)
+        context, weights = attend(scaled_dot_scores(query, self._keys), self._values, self._visible)
         self.cross.append(weights)
-        x = x + F.linear(context.view(x.shape), *write_looked)
-        return x + F.linear(F.linear(torch.layer_norm(x, *third), *enter).relu_(), *leave)
+        x = x + F.linear(self._joined(context, x), *write_looked)
+        return x + F.linear(F.linear(torch.layer_norm(x, *norms[2]), *enter).relu_(), *leave)
 
-    def _look_back(self, seen: Tensor, position: int) -> Tensor:
-        """seen (B, D) -> context (N, 1, d) of self-attention."""
-        parts = F.linear(seen, *self._read).view(len(seen), 3, self._heads, -1).transpose(0, 1).flatten(1, 2)
-        if position == self._cache.shape[2]:  # full: twice the room
-            self._cache = F.pad(self._cache, (0, 0, 0, max(32, position)))
-        self._cache[:, :, position] = parts[1:]
-        keys, values = self._cache[:, :, : position + 1]
-        context, weights = attend(scaled_dot_scores(parts[0].unsqueeze(1), keys), values)
+    def _look_back(self, seen: Tensor, first: int, causal: Tensor | None) -> Tensor:
+        """seen (B, T, D) -> context of self-attention (B, T, D)."""
+        parts, last = self._split(F.linear(seen, *self._read), 3), first + seen.shape[1]
+        if last > self._cache.shape[2]:
+            self._cache = F.pad(self._cache, (0, 0, 0, max(32, 2 * last) - self._cache.shape[2]))
+        self._cache[:, :, first:last] = parts[1:]
+        keys, values = self._cache[:, :, :last]
+        context, weights = attend(scaled_dot_scores(parts[0], keys), values, causal)
         self.own.append(weights)
-        return context
+        return self._joined(context, seen)
+
+    def _split(self, x: Tensor, count: int) -> Tensor:
+        """x (B, T, count*H*d) -> (count, N, T, d)."""
+        if x.shape[0] == x.shape[1] == 1:
+            return x.view(count, self._heads, 1, -1)
+        return x.view(*x.shape[:2], count, self._heads, -1).permute(2, 0, 3, 1, 4).flatten(1, 2)
+
+    def _joined(self, context: Tensor, x: Tensor) -> Tensor:
+        """context (N, T, d) -> (B, T, H*d), as x is."""
+        if x.shape[1] == 1:
+            return context.view(x.shape)
+        return context.view(len(x), self._heads, x.shape[1], -1).transpose(1, 2).reshape(x.shape)
 
 
 def _is_plain(network: Transformer) -> bool:

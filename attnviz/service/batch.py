@@ -49,9 +49,10 @@ class Models:
 def answers(models: Models, requests: Sequence[Request]) -> Iterator[tuple[int, Answer]]:
     """(place, answer) of each request, in groups of requests that differ only in their texts, in the
     order of arrival."""
+    translations: dict[tuple[str, str], str] = {}  # pair and text -> what a model wrote: a guess at what the next will
     for places in _groups(requests):
         group = [requests[place] for place in places]
-        yield from zip(places, _group(models, group), strict=True)
+        yield from zip(places, _group(models, group, translations), strict=True)
 
 
 def _groups(requests: Sequence[Request]) -> Iterable[list[int]]:
@@ -63,7 +64,7 @@ def _groups(requests: Sequence[Request]) -> Iterable[list[int]]:
     return groups.values()
 
 
-def _group(models: Models, group: Sequence[Request]) -> Iterable[Answer]:
+def _group(models: Models, group: Sequence[Request], translations: dict[tuple[str, str], str]) -> Iterable[Answer]:
     first = group[0]
     targets = None if first.target is None else [request.target for request in group]
     options: dict[str, Any] = {} if first.beam == 1 else {"beam": first.beam}
@@ -71,7 +72,11 @@ def _group(models: Models, group: Sequence[Request]) -> Iterable[Answer]:
     if first.sample_count or first.hypotheses:
         return (_several(models, request) for request in group)
     try:
-        traces = models.model_for(first).traces([request.text for request in group], targets, **options)
+        model = models.model_for(first)
+        if isinstance(model, Translator):
+            options["guess"] = translations.get((model.pair, first.text), "") if len(group) == 1 else ""
+        traces = list(model.traces([request.text for request in group], targets, **options))
+        translations |= {(model.pair, t.text): t.translation for t in traces if not isinstance(t, Exception)}
         return [str(trace) if isinstance(trace, Exception) else trace for trace in traces]
     except ValueError as error:  # a checkpoint that cannot be read, a target or a beam that does not apply
         return [str(error)] * len(group)

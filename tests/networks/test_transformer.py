@@ -4,8 +4,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers_by_hand import FIRST, LENGTHS, H, V, at_once, close, ids, made, stepwise
 from torch import nn
+from transformers_by_hand import FIRST, LENGTHS, H, V, at_once, close, ids, made, stepwise
 
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.networks import Walk
@@ -29,8 +29,8 @@ def test_kept_keys_and_values_change_nothing(mask, norm_first):
 
 def walked(walk, target) -> tuple:
     """Logits (B, T, V), and the maps, of the steps whose tokens before are target (B, T)."""
-    logits = [walk(token) for token in target.unbind(1)]
-    return torch.stack(logits, dim=1), *walk.maps()
+    logits = [walk(token[:, None]) for token in target.unbind(1)]
+    return torch.cat(logits, dim=1), *walk.maps()
 
 
 @pytest.mark.parametrize("mask", [None, LENGTHS])
@@ -60,7 +60,7 @@ def test_a_walk_is_slow_where_modules_are_changed_or_watched():
     for model in (watched, other, post, made().train()):
         walk = model.walk(model.encode(ids(1, 4)))
         assert type(walk) is Walk
-        walk(torch.tensor([BOS]))
+        walk(torch.tensor([[BOS]]))
     assert len(seen) == 1
 
 

@@ -11,7 +11,8 @@ import pytest
 import tiny
 
 from attnviz import loading, stats
-from attnviz.service import Request, ServiceError, open_service
+from attnviz.networks import decode
+from attnviz.service import Request, ServiceError, batch, open_service
 from attnviz.service.embedded import Embedded
 from attnviz.service.request import RESTARTING, RUNNING
 
@@ -87,11 +88,29 @@ def test_many_requests_are_the_traces_one_by_one(service, root, ask):
     ]
     answers = results(service, [ask(text, name, target=target, beam=beam) for text, name, target, beam in asked])
     for (text, name, target, beam), trace in zip(asked, answers, strict=True):
-        alone = models[name].trace(text, target, beam)
-        assert (trace.text, trace.translation, trace.target) == (text, alone.translation, alone.target)
-        assert trace.log_prob == pytest.approx(alone.log_prob, abs=1e-4)
-        for ours, theirs in zip(trace.maps, alone.maps, strict=True):
-            np.testing.assert_allclose(ours.weights, theirs.weights, atol=1e-5)
+        same(trace, models[name].trace(text, target, beam))
+
+
+def same(trace, alone):
+    """Of the same text and tokens, and the same numbers to rounding."""
+    assert (trace.text, trace.translation, trace.target) == (alone.text, alone.translation, alone.target)
+    np.testing.assert_allclose(trace.log_probs, alone.log_probs, atol=1e-5)
+    for ours, theirs in zip(trace.maps, alone.maps, strict=True):
+        np.testing.assert_allclose(ours.weights, theirs.weights, atol=1e-5)
+
+
+def test_models_of_one_text_guess_from_each_other_and_differ_in_rounding_alone(root, ask, monkeypatch):
+    """In one process, as both services run it: the first model is on its own, the others begin with what it wrote."""
+    guesses, greedy = [], decode.greedy
+    monkeypatch.setattr(
+        decode, "greedy", lambda *given, guess, **more: [guesses.append(guess), greedy(*given, guess=guess, **more)][1]
+    )
+    requests = [ask(TEXTS[1], name) for name in MECHANISMS]
+    for place, trace in batch.answers(batch.Models(), [*requests, ask(TEXTS[1], target="Le chien dort.")]):
+        if place < len(requests):
+            assert bool(guesses.pop()) == (place > 0)
+            same(trace, loading.load_checkpoint(requests[place].model, root).trace(TEXTS[1]))
+            guesses.clear()  # of the model alone
 
 
 def test_a_bad_text_fails_alone_and_in_the_words_of_the_model(service, root, ask):

@@ -7,8 +7,40 @@ from decoding import Biased, V, every, ids, made
 from attnviz.data.tokenizer import BOS, EOS, PAD, UNK
 from attnviz.networks import decode
 
-
 # Greedy.
+GUESSES = {
+    "right": lambda said: said,
+    "too long": lambda said: [*said, 5, 6, 7],
+    "wrong in the middle": lambda said: [*said[:2], *(4 + number % 7 for number in said[2:5]), *said[5:]],
+    "a word more": lambda said: [5, *said],
+    "a word less": lambda said: said[1:],
+    "always the same": lambda said: [said[0]] * 9,
+}
+
+
+@every
+@pytest.mark.parametrize("kind", GUESSES)
+@pytest.mark.parametrize("ending", [0.0, 4.0])
+def test_a_guess_changes_nothing_but_rounding(name, kind, ending, monkeypatch):
+    model, source, calls = made(name, ending=ending), ids(1, 5), []
+    plain = decode.greedy(model, source)
+    said = [number for number in plain.tokens[0].tolist() if number != EOS]
+    logits = model.logits
+    monkeypatch.setattr(model, "logits", lambda readout: [calls.append(readout), logits(readout)][1])
+    guessed = decode.greedy(model, source, guess=GUESSES[kind](said))
+    assert guessed.tokens.tolist() == plain.tokens.tolist()
+    torch.testing.assert_close(guessed.logits, plain.logits, atol=1e-5, rtol=1e-5)
+    for ours, theirs in zip(guessed.cross + guessed.decoder, plain.cross + plain.decoder, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)  # shapes too
+    assert len(calls) == 1 if kind in ("right", "too long") else len(calls) <= len(plain.tokens[0])
+
+
+def test_a_network_that_cannot_go_back_takes_no_guess():
+    model, source = Biased(made("bahdanau"), EOS, -1e3), ids(1, 4)
+    wanted = decode.greedy(model, source)
+    assert torch.equal(decode.greedy(model, source, guess=[9, 9, 9]).logits, wanted.logits)
+
+
 @every
 def test_greedy_takes_the_most_probable_token_that_may_be_said(name):
     unrolled = decode.greedy(made(name), ids(1, 5))
