@@ -358,14 +358,12 @@ def coverage(trace: Trace, language: str = "en") -> tuple[Covered, ...]:
     if not maps or not rows:
         return ()
     weights = max(maps, key=lambda attention: attention.layer).weights.mean(0)[rows]
+    places = [(key, token.start, token.end) for key, token in enumerate(trace.source) if not token.special]
     result = []
     for match in _WORD.finditer(trace.text):
-        word = match.group()
-        keys = [
-            key
-            for key, token in enumerate(trace.source)
-            if not token.special and token.start < match.end() and token.end > match.start()
-        ]
-        if keys and word.lower() not in _IDIOMS and function_words.kind(word, language) == function_words.CONTENT:
+        word, (begin, stop) = match.group(), match.span()
+        if word.lower() in _IDIOMS or function_words.kind(word, language) != function_words.CONTENT:
+            continue
+        if keys := [key for key, start, end in places if start < stop and end > begin]:
             result.append(Covered(word, float(weights[:, keys].sum(1).max())))
     return tuple(result)

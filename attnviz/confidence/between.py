@@ -106,6 +106,8 @@ def _spelt(text: str) -> set[str]:
 
 def _plain(text: str) -> str:
     """Full-width digits and signs as usual ones; raised digits and fractions stay as they are."""
+    if unicodedata.is_normalized("NFKC", text):  # nearly always
+        return text
     return "".join(c if c in _RAISED else unicodedata.normalize("NFKC", c) for c in text)
 
 

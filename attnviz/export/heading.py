@@ -127,7 +127,7 @@ def folded(lines: Sequence[str], columns: int) -> list[list[str]]:
 
 
 def _usual_letters(line: str) -> float:
-    capitals = sum(letter.isupper() for letter in line) / max(len(line), 1)
+    capitals = sum(map(str.isupper, line)) / max(len(line), 1)
     return 1 - capitals * (1 - _CAPITAL)
 
 

@@ -80,7 +80,7 @@ class Client:
         message.rerun_script.context_info.timezone = "UTC"
         await self._socket.send(message.SerializeToString())
         answer = await self.answer()
-        if not (self._text and self._fragment):
+        if not self._text:
             raise Lost("the page has no field for a sentence")
         return answer
 
