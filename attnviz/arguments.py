@@ -50,8 +50,8 @@ def checked(function: Callable) -> Callable:
         annotated = hints()
         quick = plain and not kwargs and needed <= len(args) <= len(names)  # often, and ten times as fast
         for name, value in zip(names, args) if quick else bound(args, kwargs):
-            hint = annotated.get(name, Any)
-            if type(value) is not hint or not _is_enough(hint):
+            kind, hint = type(value), annotated.get(name, Any)
+            if kind is not hint or not _is_enough(kind):
                 check(name, value, hint)
         return function(*args, **kwargs)
 

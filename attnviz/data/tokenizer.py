@@ -255,18 +255,21 @@ class SubwordTokenizer:
 
     def _spell_after(self, text: str, ids: Sequence[int]) -> tuple[str, list[Token]]:
         """The text with what the ids add to it, and their tokens. A line has no space before its first word."""
-        tokens = []
+        places: list[tuple[int, int, str]] = []  # of each token, and its name if it is special
         for number in ids:
             if number < len(SPECIALS):
-                tokens.append(Token(SPECIALS[number], len(text), len(text), special=True))
+                places.append((len(text), len(text), SPECIALS[number]))
                 continue
             piece = self._spelling(number)
             piece = piece.replace(SPACE, " ") if text and text[-1] != "\n" else piece.lstrip(SPACE)
             start = len(text) + (len(piece) - len(piece.lstrip(" ")) if piece.strip() else 0)
             text += piece
-            tokens.append(Token(text[start:], start, len(text)))
-        words = iter(self._words(text, [token.start for token in tokens if not token.special]))
-        return text, [token if token.special else replace(token, word=next(words)) for token in tokens]
+            places.append((start, len(text), ""))
+        words = iter(self._words(text, [start for start, _, name in places if not name]))
+        return text, [
+            Token(name, start, end, special=True) if name else Token(text[start:end], start, end, word=next(words))
+            for start, end, name in places
+        ]
 
     def _words(self, text: str, places: Sequence[int]) -> list[int]:
         """The number of the word that begins at each place, or that the place lies in."""

@@ -12,6 +12,7 @@ from attnviz.arguments import shown
 from attnviz.data import MOST_PIECES
 from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD
+from attnviz.data.tokenizer_rules import TokenizerError, contained
 from attnviz.models import batches, measured, probabilities
 from attnviz.models.batches import Job
 from attnviz.models.measured import TraceStatistics
@@ -126,7 +127,8 @@ class Translator(Trained):
         elif beam > 1:
             target = [decode.beam(self.model, torch.tensor([job.source.ids]), beam, end_loops=True) for job in jobs]
         else:
-            return decode.greedy(self.model, source, mask, end_loops=True, guess=self._guessed(guess))
+            pieces = self._guessed(guess) if guess and len(jobs) == 1 else ()
+            return decode.greedy(self.model, source, mask, end_loops=True, guess=pieces)
         if len(jobs) == 1:
             return decode.forced(self.model, source, pad(target))
         with OneDNN():
@@ -135,8 +137,9 @@ class Translator(Trained):
     def _guessed(self, guess: str) -> tuple[int, ...]:
         """The pieces of a guess, without <eos>; () for a text that cannot be read."""
         try:
-            return tuple(self._divided(guess, "target").ids[:-1]) if guess else ()
-        except TextError:
+            with contained():
+                return tuple(self.tokenizer.ids(guess)[:-1])
+        except TokenizerError:
             return ()
 
     def _output(self, job: Job, ids: list[int]) -> tuple[str, tuple[Token, ...]]:

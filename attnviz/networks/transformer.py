@@ -7,7 +7,7 @@ Letters: B batch, T target, S source, D width, H heads.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -319,7 +319,9 @@ class _LayerWalk:
         self.own: list[Tensor] = []
         self.cross: list[Tensor] = []
         self._heads, self._visible = attention.heads, visible
-        self._norms = [(norm.normalized_shape, norm.weight, norm.bias, norm.eps) for norm in layer.norms]
+        self._norms: list[tuple[Any, ...]] = [
+            (norm.normalized_shape, norm.weight, norm.bias, norm.eps) for norm in layer.norms
+        ]
         of_query, of_memory = attention.query, attention.memory
         self._read = torch.cat([of_query.weight, of_memory.weight]), torch.cat([of_query.bias, of_memory.bias])
         linear = attention.output, cross.query, cross.output, layer.feed.enter, layer.feed.leave

@@ -17,6 +17,9 @@ KEPT = 32  # models in memory
 # a trace, its statistics, samples or hypotheses; or why there are none
 Answer = Trace | TraceStatistics | tuple[str, ...] | tuple[Hypothesis, ...] | str
 
+# pair and text -> a model, and what it wrote: a guess at what another model will write, which costs it less then
+Translations = dict[tuple[str, str], tuple[str, str]]
+
 
 class Models:
     """Models in memory, those used last; one whose files have changed is read again.
@@ -49,7 +52,7 @@ class Models:
 def answers(models: Models, requests: Sequence[Request]) -> Iterator[tuple[int, Answer]]:
     """(place, answer) of each request, in groups of requests that differ only in their texts, in the
     order of arrival."""
-    translations: dict[tuple[str, str], str] = {}  # pair and text -> what a model wrote: a guess at what the next will
+    translations: Translations = {}
     for places in _groups(requests):
         group = [requests[place] for place in places]
         yield from zip(places, _group(models, group, translations), strict=True)
@@ -64,7 +67,7 @@ def _groups(requests: Sequence[Request]) -> Iterable[list[int]]:
     return groups.values()
 
 
-def _group(models: Models, group: Sequence[Request], translations: dict[tuple[str, str], str]) -> Iterable[Answer]:
+def _group(models: Models, group: Sequence[Request], translations: Translations) -> Iterable[Answer]:
     first = group[0]
     targets = None if first.target is None else [request.target for request in group]
     options: dict[str, Any] = {} if first.beam == 1 else {"beam": first.beam}
@@ -74,9 +77,14 @@ def _group(models: Models, group: Sequence[Request], translations: dict[tuple[st
     try:
         model = models.model_for(first)
         if isinstance(model, Translator):
-            options["guess"] = translations.get((model.pair, first.text), "") if len(group) == 1 else ""
+            name, guess = translations.get((model.pair, first.text), ("", ""))
+            options["guess"] = guess if len(group) == 1 and name != model.name else ""
         traces = list(model.traces([request.text for request in group], targets, **options))
-        translations |= {(model.pair, t.text): t.translation for t in traces if not isinstance(t, Exception)}
+        translations |= {
+            (model.pair, trace.text): (model.name, trace.translation)
+            for trace in traces
+            if not isinstance(trace, Exception)
+        }
         return [str(trace) if isinstance(trace, Exception) else trace for trace in traces]
     except ValueError as error:  # a checkpoint that cannot be read, a target or a beam that does not apply
         return [str(error)] * len(group)

@@ -205,7 +205,7 @@ def test_no_more_than_a_window_is_read_ahead(translator, monkeypatch):
 def test_batches_hold_like_lengths_and_no_more_than_asked(translator, monkeypatch):
     sizes = []
     real = Translator._unroll
-    monkeypatch.setattr(Translator, "_unroll", lambda self, jobs, beam: sizes.append(jobs) or real(self, jobs, beam))
+    monkeypatch.setattr(Translator, "_unroll", lambda self, jobs, *how: sizes.append(jobs) or real(self, jobs, *how))
     texts = ["The cat sleeps.", "The black white dog runs.", "Cat.", "The dog runs."] * 4
     list(translator.traces(texts, batch_size=4))
     lengths = [[len(job.source.ids) for job in jobs] for jobs in sizes]

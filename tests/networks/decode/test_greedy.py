@@ -14,15 +14,15 @@ GUESSES = {
     "wrong in the middle": lambda said: [*said[:2], *(4 + number % 7 for number in said[2:5]), *said[5:]],
     "a word more": lambda said: [5, *said],
     "a word less": lambda said: said[1:],
-    "always the same": lambda said: [said[0]] * 9,
+    "always the same": lambda said: said[:1] * 9,
 }
 
 
 @every
 @pytest.mark.parametrize("kind", GUESSES)
-@pytest.mark.parametrize("ending", [0.0, 4.0])
-def test_a_guess_changes_nothing_but_rounding(name, kind, ending, monkeypatch):
-    model, source, calls = made(name, ending=ending), ids(1, 5), []
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_guess_changes_nothing_but_rounding(name, kind, seed, monkeypatch):
+    model, source, calls = made(name, seed, ending=-1.0), ids(1, 5), []
     plain = decode.greedy(model, source)
     said = [number for number in plain.tokens[0].tolist() if number != EOS]
     logits = model.logits
