@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.xdist_group("browser-address")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 DEFAULT = "The black dog is running across the green grass."
 BEFORE, TYPED = "Two boys play with a ball.", "A dog runs."
 OPEN = "?text=Two+boys+play+with+a+ball.&show=Bahdanau"  # one model: quicker

@@ -12,7 +12,6 @@ FIRST = (
     "ray",
     "hf",
     "browser-others",
-    "browser-address",
     "people",
     "hostile-server",
     "public-server",

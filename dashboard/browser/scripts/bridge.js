@@ -146,7 +146,7 @@ function scan() {
   skipLinks();
   nameUploads();
   closeNotice();
-  reachFormulas();
+  markWide();
   nameMenu();
   fitStage();
   readStep();

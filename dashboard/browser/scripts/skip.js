@@ -24,12 +24,13 @@ function nameUploads() {
   document.querySelectorAll("[data-testid=stFileUploaderDropzone][role=presentation]").forEach((field) => field.setAttribute("role", "group"));
 }
 
-// A formula that is wider than a narrow window scrolls: the Tab key reaches it.
-function reachFormulas() {
-  if (innerWidth > 1000) return;
-  for (const formula of document.querySelectorAll(".katex-display:not([tabindex])")) {
-    if (formula.scrollWidth <= formula.clientWidth) continue;
-    Object.assign(formula, { tabIndex: 0, role: "group", ariaLabel: "Formula" });
+// A formula or a table that is wider than a narrow window scrolls and says so: see style.css. The Tab key reaches it.
+function markWide() {
+  const narrow = innerWidth <= 1000;
+  for (const part of document.querySelectorAll(narrow ? ".katex-display, .scroll" : ".wide")) {
+    const wide = narrow && part.scrollWidth > part.clientWidth;
+    part.classList.toggle("wide", wide);
+    if (wide && part.matches(".katex-display:not([tabindex])")) Object.assign(part, { tabIndex: 0, role: "group", ariaLabel: "Formula" });
   }
 }
 

@@ -1,6 +1,9 @@
 """The browser's own printing: the PDF has the page without its controls, whole, on A4 and on Letter."""
 
+from typing import NamedTuple
+
 import pypdfium2
+import pypdfium2.raw as pdfium_c
 import pytest
 from heads_panels import CHARTS, OPEN
 
@@ -13,32 +16,38 @@ MARGIN = 34  # points: 12 mm
 NO_LIGATURES = "@media print { * { font-variant-ligatures: none !important; } }"  # pdfium measures them wrongly
 
 
-def printed(page, paper: str) -> pypdfium2.PdfDocument:
-    """The PDF of a page, once it is seen that no letter stands in the margins, where Chromium would cut it off."""
+class Sheet(NamedTuple):
+    """All letters without blanks, for small type has them where it has none on the screen; and the box of each."""
+
+    words: str
+    boxes: list[tuple[float, float, float, float]]  # left, bottom, right, top in points
+
+
+def printed(page, paper: str) -> list[Sheet]:
+    """The sheets of a page, once it is seen that no letter stands in the margins, where Chromium would cut it off."""
     page.add_style_tag(content=NO_LIGATURES)
-    document = pypdfium2.PdfDocument(page.pdf(format=paper))
-    for sheet in document:
+    sheets = []
+    for sheet in pypdfium2.PdfDocument(page.pdf(format=paper)):
         assert [round(side) for side in sheet.get_size()] == pytest.approx(PAPER[paper], abs=1)
         text, (wide, high) = sheet.get_textpage(), sheet.get_size()
-        for left, bottom, right, top in map(text.get_charbox, range(text.count_chars())):
+        places = range(text.count_chars())
+        boxes = [text.get_charbox(place) for place in places]
+        for left, bottom, right, top in boxes:
             assert MARGIN - 2 <= left <= right <= wide - MARGIN + 2 and 0 <= bottom <= top <= high
-    return document
+        letters = [chr(pdfium_c.FPDFText_GetUnicode(text, place)) for place in places]
+        seen = [place for place in places if letters[place].strip()]
+        sheets.append(Sheet("".join(letters[place] for place in seen), [boxes[place] for place in seen]))
+    return sheets
 
 
-def words(document: pypdfium2.PdfDocument) -> str:
-    """All letters, without blanks: small type has them where it has none on the screen."""
-    return "".join("".join(sheet.get_textpage().get_text_range().split()) for sheet in document)
+def words(sheets: list[Sheet]) -> str:
+    return "".join(sheet.words for sheet in sheets)
 
 
-def check_heading(document: pypdfium2.PdfDocument, heading: str) -> None:
+def check_heading(sheets: list[Sheet], heading: str) -> None:
     """The heading stands on one sheet, no other letter stands over it, and something follows it there."""
-    heading, shown = "".join(heading.split()), []
-    for text in (sheet.get_textpage() for sheet in document):
-        letters = [(text.get_text_range(place, 1), text.get_charbox(place)) for place in range(text.count_chars())]
-        letters = [(letter, box) for letter, box in letters if letter.strip()]
-        first = "".join(letter for letter, _ in letters).find(heading)
-        if first >= 0:
-            shown.append(([box for _, box in letters], first))
+    heading = "".join(heading.split())
+    shown = [(sheet.boxes, sheet.words.find(heading)) for sheet in sheets if heading in sheet.words]
     [(boxes, first)] = shown
     own, others = boxes[first : first + len(heading)], [*boxes[:first], *boxes[first + len(heading) :]]
     left, bottom, right, top = (pick(sides) for pick, sides in zip((min, min, max, max), zip(*own)))

@@ -7,7 +7,7 @@ import pytest
 
 import attnviz
 
-pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
+pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 CLOSE_UP = (
     "() => [...(document.querySelector('.st-key-chart-closeup .plot')?._fullData?.[0].z ?? [])].map((row) => [...row])"
 )
