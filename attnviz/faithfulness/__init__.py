@@ -26,6 +26,7 @@ from attnviz.faithfulness.effects import (
     preserved_together,
     random_importance,
     variation,
+    written,
 )
 from attnviz.faithfulness.subject import Subject, subject, subjects
 
@@ -48,4 +49,5 @@ __all__ = [
     "subjects",
     "tau_b",
     "variation",
+    "written",
 ]

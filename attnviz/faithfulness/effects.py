@@ -21,7 +21,9 @@ from attnviz.arguments import checked
 from attnviz.faithfulness.subject import Labelled, Subject
 from attnviz.function_words import OTHER
 from attnviz.intervene import Change, Permuted, Stacked, Uniform
+from attnviz.models.writer import Writer
 from attnviz.networks import decode
+from attnviz.trace import Trace
 
 CHANGES: tuple[Change, ...] = (
     intervene.Uniform(),
@@ -45,6 +47,21 @@ def preserved(subject: Subject, changes: Sequence[Change] = CHANGES) -> pd.DataF
     content or other, of the word in the target's language; other for a label, and where the language has no list.
     """
     return preserved_together([subject], changes)[0]
+
+
+@checked
+def written(model: Writer, trace: Trace, changes: Sequence[Change] = CHANGES) -> pd.DataFrame:
+    """The same of a text that a model wrote, given tokens included: one row per token and change, with columns step,
+    token, change, preserved, total_variation. Self-attention is changed in the row of that token alone, in all layers
+    and heads. preserved : the first choice stays, whether or not the token is it. ValueError for another model's trace.
+    """
+    rows = []
+    for change in changes:
+        for step, _, plain, changed in intervene.written_effects(model, trace, change):
+            variation = float(intervene.total_variation(plain, changed)[0])
+            same = bool(plain.argmax() == changed[0].argmax())
+            rows.append((step, trace.target[step].text, str(change), same, variation))
+    return pd.DataFrame(rows, columns=["step", "token", "change", "preserved", "total_variation"])
 
 
 @checked

@@ -5,13 +5,14 @@ queries; queries vary fastest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnviz import lazy_pandas
 from attnviz.stats import STATISTICS, measure
-from attnviz.trace import BOS, Token, Trace
+from attnviz.trace import BOS, AttentionMap, Token, Trace
 from attnviz.trace.token import queries_and_keys
 
 if TYPE_CHECKING:
@@ -95,6 +96,61 @@ class TraceStatistics:
         import pandas as pd  # half a second, which the start of the model process does without
 
         return pd.DataFrame({"model": self.model, "mechanism": self.mechanism, **self.columns()})
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """What is shown of the self-attention of a long text, taken layer by layer as it was computed, without the weights.
+
+    trace : the text without maps. kind : of attention. table : exact, as `heads.table`. pooled : layer -> (H, q, k), at
+    most 64 cells a side, each the largest weight of its block (`small_maps.pool`); NaN where every cell is hidden.
+    row_sums : layer -> (H, Q), which are 1 but for rounding.
+    """
+
+    trace: Trace
+    kind: str
+    table: "pd.DataFrame"
+    pooled: Mapping[int, np.ndarray]
+    row_sums: Mapping[int, np.ndarray]
+
+    def __repr__(self) -> str:
+        """One line: the model, and how much was read."""
+        return f"Reduced({self.trace.model}: {len(self.trace.source)} tokens, {len(self.table)} heads)"
+
+
+class Reducer:
+    """Makes a `Reduced` of the maps of a text as they come, some heads of a layer at a time; it keeps none of them.
+
+    bare : the trace without maps.
+    """
+
+    def __init__(self, bare: Trace):
+        self.bare, self.kind = bare, ""
+        self._tables: list = []
+        self._pooled: dict[int, list[np.ndarray]] = {}
+        self._sums: dict[int, list[np.ndarray]] = {}
+
+    def take(self, attention: AttentionMap, first: int) -> None:
+        """Heads of a layer, from `first` on. ValueError for weights that are none of this text."""
+        from attnviz import heads
+        from attnviz.figures import small_maps
+
+        part = replace(self.bare, maps=(attention,))
+        table = heads.table(part)
+        self._tables.append(table.assign(head=table["head"] + first))
+        seen = small_maps.pool(part.visible(attention)[None])
+        pooled = np.where(seen, small_maps.pool(attention.weights), np.nan)
+        self._pooled.setdefault(attention.layer, []).append(pooled)
+        self._sums.setdefault(attention.layer, []).append(attention.weights.sum(-1, dtype=np.float64))
+        self.kind = attention.kind
+
+    def done(self) -> Reduced:
+        """What was taken. ValueError when nothing was."""
+        if not self._tables:
+            raise ValueError("there must be a layer to reduce; got none")
+        table = lazy_pandas.concat(self._tables, ignore_index=True)
+        joined = ({layer: np.concatenate(parts) for layer, parts in of.items()} for of in (self._pooled, self._sums))
+        return Reduced(self.bare, self.kind, table, *joined)
 
 
 def of_trace(trace: Trace, keep: bool) -> TraceStatistics:

@@ -185,16 +185,24 @@ def lens(network: DecoderOnly, tokens: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Contributions:
-    """The direct parts of the logits of T tokens: embedding (T,), heads (L, H, T), biases (L, T), feeds (L, T)."""
+    """The direct parts of the logits of T tokens: embedding (T,), heads (L, H, T), biases (L, T), feeds (L, T).
+    constant (T,) : what a bias of the final norm or of the output matrix adds; None without one."""
 
     embedding: Tensor
     heads: Tensor
     biases: Tensor
     feeds: Tensor
+    constant: Tensor | None = None
+
+    @property
+    def others(self) -> Tensor:
+        """(T,): all but the heads and the feed-forward networks."""
+        parts = self.embedding + self.biases.sum(dim=0)
+        return parts if self.constant is None else parts + self.constant
 
     def total(self) -> Tensor:
         """Their sum (T,): the logits."""
-        return self.embedding + self.heads.sum(dim=(0, 1)) + self.biases.sum(dim=0) + self.feeds.sum(dim=0)
+        return self.others + self.heads.sum(dim=(0, 1)) + self.feeds.sum(dim=0)
 
 
 @torch.inference_mode()

@@ -1,16 +1,22 @@
-"""Attention through the layers: rollout, and how far each layer looks."""
+"""Attention through the layers: rollout, and how far each layer looks. Of a model that writes, what it would say after
+each, and the parts of a logit."""
 
 import streamlit as st
 
 from attnviz import figures, rollout, select
 from attnviz.export import heading
+from attnviz.figures.labels import plain
 from attnviz.select import Grid
 from dashboard.browser.plot import HALF, Cell, named, plots
 from dashboard.choices.options import place_title
 from dashboard.heads.scene import HeadsScene
 from dashboard.markup import tables, terms
 from dashboard.markup.text import escape, hatched, reading
-from dashboard.session import address
+from dashboard.session import address, caches
+from dashboard.shell.problems import sentence
+
+_PLACES = 12  # of the text, the last ones
+_TOLERANCE = 1e-3  # of a sum of float32 numbers
 
 
 @address.fragment
@@ -85,4 +91,75 @@ def _distance_table(frame) -> str:
     ]
     return tables.table(
         "Share of each layer's weight by distance", [f"layer {layer + 1}" for layer in wide.columns], rows
+    )
+
+
+def show_residual(current: HeadsScene) -> None:
+    """The logit lens as a table, and the parts of the last logit."""
+    st.subheader("What it would say after each layer", divider="gray")
+    if not current.trace.target:
+        st.html('<p class="small" role="status">Let the model write a token, and this shows where it comes from.</p>')
+        return
+    try:
+        layers, parts, logit = caches.stream(current.choices.source.name, current.trace)
+    except ValueError as error:  # of a family that is not known well enough
+        st.html(f'<p class="small" role="status">{escape(sentence(str(error)))}</p>')
+        return
+    places = range(max(0, len(current.trace.target) - _PLACES), len(current.trace.target))
+    names = [f"{place + 1} {plain(current.trace.target[place].text)}" for place in places]
+    best = [[layer.alternatives[place][0] for place in places] for layer in layers]
+    rows = [
+        ("before layer 1" if number == 0 else f"after layer {number}", [_probable(choice) for choice in row])
+        for number, row in enumerate(best)
+    ]
+    st.html(
+        '<p class="what">The logit lens: the final norm and the output matrix are applied to the vector of each '
+        "position after each layer (nostalgebraist 2020). A cell has the most probable token and its probability. "
+        f"The columns are the last {len(names)} tokens of the text. {escape(_change(best, names))}</p>"
+        + tables.table("The most probable token after each layer, in place of each token", names, rows)
+    )
+    if logit is None:
+        st.html(f'<p class="small" role="status">What each head adds is not shown. {escape(sentence(parts))}</p>')
+    else:
+        _parts(current, parts, logit)
+
+
+def _probable(choice) -> str:
+    return f"{plain(choice.text)} {choice.probability:.2f}"
+
+
+def _change(best: list[list], names: list[str]) -> str:
+    """In how many places, and after which layer, the most probable token becomes that of the last layer."""
+    settled = []
+    for column in zip(*best):
+        layer = len(column) - 1
+        while layer and column[layer - 1].text == column[-1].text:
+            layer -= 1
+        settled.append(layer)
+    counts = [f"{settled.count(layer)} after layer {layer}" for layer in sorted(set(settled)) if layer]
+    early = settled.count(0)
+    counts = ([f"{early} before layer 1"] if early else []) + counts
+    return f"The model comes to its final answer, and keeps it: {', '.join(counts)} (of {len(names)} places)."
+
+
+def _parts(current: HeadsScene, parts, logit: float) -> None:
+    """The direct parts of the logit of the last token, the heads as a table of layers and heads."""
+    token = plain(current.trace.target[-1].text)
+    rows = [
+        (
+            f"layer {layer + 1}",
+            [*(tables.cell(float(head), "+.2f") for head in heads), tables.cell(float(feed), "+.2f")],
+        )
+        for layer, (heads, feed) in enumerate(zip(parts.heads[:, :, -1], parts.feeds[:, -1]))
+    ]
+    columns = [*(f"head {head + 1}" for head in range(parts.heads.shape[1])), "feed-forward"]
+    total = float(parts.total()[-1])
+    agrees = "equal to" if abs(total - logit) <= _TOLERANCE * max(1, abs(logit)) else "NOT equal to"
+    others = float(parts.others[-1])
+    st.html(
+        f'<p class="what">The logit of the last token, {escape(token)}, is a sum of what each part adds directly '
+        "(Elhage et al. 2021). What a part changes in later layers is not counted. Embedding and biases add "
+        f"{tables.cell(others, '+.2f')}. Sum of all parts: {tables.cell(total, '.3f')}, {agrees} the logit of the "
+        f"model, {tables.cell(logit, '.3f')}.</p>"
+        + tables.table(f"What each head adds to the logit of {token}", columns, rows)
     )

@@ -75,7 +75,7 @@ def _draw(current: HeadsScene, dark: bool) -> None:
         st.html('<p class="small" role="status">The other panels follow when the writing pauses.</p>')
         return
     if current.choices.writing:
-        writing.show_residual(current)
+        layers.show_residual(current)
     comparison.show(current, dark)
     comparison.show_table(current)
     _download(current)
@@ -84,6 +84,8 @@ def _draw(current: HeadsScene, dark: bool) -> None:
         current.choices.writing and (languages.writes or current.choices.writing.steps)
     ):  # the parser reads whole sentences
         syntax.show(current, dark)
+    if current.choices.writing:
+        writing.show_changes(current, dark)
     for show_panel in (layers.show, comparison.show_other_model, ablation.show, ablation.show_importance):
         show_panel(current, dark)
     st.html(terms.caveat())

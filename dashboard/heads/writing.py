@@ -1,20 +1,29 @@
 """The panels of a model that writes on after the text, token by token: what could come next, both ways where a person
-chose, and what the model would say after each layer."""
+chose, and what it writes under changed attention or after another word."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from attnviz import figures
+from attnviz import faithfulness, figures, intervene, select
+from attnviz.export import heading
 from attnviz.figures.labels import plain
+from attnviz.figures.what_if import effect_bars
+from attnviz.figures.wording import signed
+from attnviz.intervene import Change, Outcome, Rewritten, Scope, Word
+from attnviz.networks.writing import Sampling
 from attnviz.trace import Trace
 from dashboard.browser.plot import named, plots
 from dashboard.heads.scene import HeadsScene, Writing
+from dashboard.inside import effects
 from dashboard.markup import tables
 from dashboard.markup.text import escape, markdown, number
-from dashboard.session import caches
+from dashboard.session import address, caches
+from dashboard.shell import frame
+from dashboard.shell.frame import slider_value
 from dashboard.shell.problems import SceneError, sentence
 
 MOST = 200  # tokens written
@@ -22,9 +31,14 @@ BEAT = 0.25  # s a token is shown while playing
 _PLAYING, _NEXT = "writing plays", "writes one more token"  # in the session
 _TEMPERATURES = (0.0, 0.2, 0.5, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0)
 _TOP_K = (0, 1, 2, 3, 5, 10, 20, 40)
+_CHANGES = {"": "none"} | {
+    name: kind.title
+    for name, kind in intervene.KINDS.items()
+    if isinstance(kind.title, str) and name not in ("identity", "given", "last-only")
+}
+_CHANGES["last-only"] = "only the token itself"
+_RULES = {"permuted": "permuted:0"}  # those with a number
 _TOP_P = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5, 0.2)
-_PLACES = 12  # of the text, the last ones
-_TOLERANCE = 1e-3  # of a sum of float32 numbers
 
 
 def controls(piece: str, steps: int) -> Writing:
@@ -139,10 +153,6 @@ def show(current: HeadsScene, dark: bool) -> None:
         st.html(f'<p class="what" role="status">The context of the model is full: no {piece} can follow.</p>')
     if (other := other_way(current)) is not None:
         _both_ways(current, other)
-    st.html(
-        '<p class="small">Below, one can switch heads off for this text. Changed attention, replaced tokens and the '
-        "pages Inside a step and Many sentences do not work for a model that writes yet.</p>"
-    )
 
 
 def _text(current: HeadsScene, trace) -> str:
@@ -228,70 +238,127 @@ def _way(name: str, way: Trace, fork: int) -> str:
     )
 
 
-def show_residual(current: HeadsScene) -> None:
-    """The logit lens as a table, and the parts of the last logit."""
-    st.subheader("What it would say after each layer", divider="gray")
-    if not current.trace.target:
-        st.html('<p class="small" role="status">Let the model write a token, and this shows where it comes from.</p>')
-        return
-    try:
-        layers, parts, logit = caches.stream(current.choices.source.name, current.trace)
-    except ValueError as error:  # of a family that is not known well enough
-        st.html(f'<p class="small" role="status">{escape(sentence(str(error)))}</p>')
-        return
-    places = range(max(0, len(current.trace.target) - _PLACES), len(current.trace.target))
-    names = [f"{place + 1} {plain(current.trace.target[place].text)}" for place in places]
-    best = [[layer.alternatives[place][0] for place in places] for layer in layers]
-    rows = [
-        ("before layer 1" if number == 0 else f"after layer {number}", [_probable(choice) for choice in row])
-        for number, row in enumerate(best)
-    ]
-    st.html(
-        '<p class="what">The logit lens: the final norm and the output matrix are applied to the vector of each '
-        "position after each layer (nostalgebraist 2020). A cell has the most probable token and its probability. "
-        f"The columns are the last {len(names)} tokens of the text. {escape(_change(best, names))}</p>"
-        + tables.table("The most probable token after each layer, in place of each token", names, rows)
-    )
-    if parts is not None:
-        _parts(current, parts, logit)
-
-
-def _probable(choice) -> str:
-    return f"{plain(choice.text)} {choice.probability:.2f}"
-
-
-def _change(best: list[list], names: list[str]) -> str:
-    """In how many places, and after which layer, the most probable token becomes that of the last layer."""
-    settled = []
-    for column in zip(*best):
-        layer = len(column) - 1
-        while layer and column[layer - 1].text == column[-1].text:
-            layer -= 1
-        settled.append(layer)
-    counts = [f"{settled.count(layer)} after layer {layer}" for layer in sorted(set(settled)) if layer]
-    early = settled.count(0)
-    counts = ([f"{early} before layer 1"] if early else []) + counts
-    return f"The model comes to its final answer, and keeps it: {', '.join(counts)} (of {len(names)} places)."
-
-
-def _parts(current: HeadsScene, parts, logit: float) -> None:
-    """The direct parts of the logit of the last token, the heads as a table of layers and heads."""
-    token = plain(current.trace.target[-1].text)
-    rows = [
-        (
-            f"layer {layer + 1}",
-            [*(tables.cell(float(head), "+.2f") for head in heads), tables.cell(float(feed), "+.2f")],
+@address.fragment
+def show_changes(current: HeadsScene, dark: bool) -> None:
+    """The text under changed self-attention, and after a prompt with another word."""
+    st.subheader("Change attention, or a word", divider="gray")
+    if not current.choices.languages.writes:
+        st.html(
+            '<p class="small" role="status">The attention of a model of the transformers library cannot be changed '
+            "here, because each family computes it in its own way. Heads can be switched off below.</p>"
         )
-        for layer, (heads, feed) in enumerate(zip(parts.heads[:, :, -1], parts.feeds[:, -1]))
-    ]
-    columns = [*(f"head {head + 1}" for head in range(parts.heads.shape[1])), "feed-forward"]
-    total = float(parts.total()[-1])
-    agrees = "equal to" if abs(total - logit) <= _TOLERANCE * max(1, abs(logit)) else "NOT equal to"
-    others = float(parts.embedding[-1] + parts.biases[:, -1].sum())
-    st.html(
-        f'<p class="what">The logit of the last token, {escape(token)}, is a sum of what each part adds directly '
-        "(Elhage et al. 2021). What a part changes in later layers is not counted. Embedding and biases add "
-        f"{tables.cell(others, '+.2f')}. Sum of all parts: {tables.cell(total, '.3f')}, {agrees} the logit of the "
-        f"model, {tables.cell(logit, '.3f')}.</p>"
-        + tables.table(f"What each head adds to the logit of {token}", columns, rows)
+        return
+    first, second, third = st.columns(3)
+    change = first.selectbox("Change", list(_CHANGES), format_func=_CHANGES.get, key="rule", bind="query-params")
+    places = [None, *((layer, None) for layer in current.layers), *((head.layer, head.head) for head in current.heads)]
+    place = second.selectbox("Where", places, format_func=_place, key="rule_place", bind="query-params")
+    count = len(current.trace.target)
+    slider_value("rule_row", 0, count)
+    row = third.slider(f"Row (1 to {count}; 0 for all)", 0, count, key="rule_row", bind="query-params")
+    if change:
+        layer, head = place or (None, None)
+        scope = intervene.Scope((row - 1,) if row else None, None, layer, head)
+        _or_why_not(lambda: _effect(current, intervene.parse(_RULES.get(change, change)), scope, dark))
+    words = intervene.words(current.trace)
+    frame.keep_place("prompt_word", range(-1, len(words)), [word.text for word in words])
+    left, right = st.columns(2)
+    number = left.selectbox(
+        "Word of the prompt",
+        range(-1, len(words)),
+        format_func=lambda number: "none" if number < 0 else f"{number + 1} {words[number].text}",
+        key="prompt_word",
+        bind="query-params",
     )
+    new = right.text_input(
+        "Its replacement", key="prompt_new", bind="query-params", max_chars=50, placeholder="empty: an unknown piece"
+    )
+    if number >= 0:
+        _or_why_not(lambda: _effect_of_word(current, words[number], new.strip() or intervene.MASK, dark))
+    if st.toggle("Does attention matter? Change each row alone", key="rows_alone", bind="query-params"):
+        _or_why_not(lambda: _rows_alone(current))
+
+
+def _or_why_not(show: Callable[[], None]) -> None:
+    """Show something of the text, or say why not: the same word, a prompt that is too long, nothing written."""
+    try:
+        show()
+    except ValueError as error:
+        st.error(markdown(sentence(str(error))), icon=":material/info:")
+
+
+def _place(place: tuple[int, int | None] | None) -> str:
+    return "all layers and heads" if place is None else select.map_title(*place)
+
+
+def _sampling_of(writing: Writing) -> Sampling:
+    return Sampling(writing.temperature, writing.top_k, writing.top_p, writing.seed)
+
+
+def _effect(current: HeadsScene, change: Change, scope: Scope, dark: bool) -> None:
+    writing = current.choices.writing
+    model, how = caches.model(current.choices.source.name), _sampling_of(writing)
+    outcome = intervene.written(model, current.trace, change, scope, how, dict(writing.choices))
+    layer = current.layers[-1] if scope.layer is None else scope.layer
+    note = f"{_CHANGES[change.name]}, {_place(None if scope.layer is None else (layer, scope.head))}"
+    cells = _effect_cells(outcome, f"under the change ({note})", dark)
+    for name, trace in (("as it is", outcome.before), ("under the change", outcome.forced)):
+        grid = select.select(trace, "decoder", layer, scope.head)
+        title = f"{select.map_title(layer, scope.head)} {name}"
+        lines = [title, note, *heading.of_map(trace, grid)]
+        figure = named(figures.heatmap(grid, dark=dark), title, dark, lines=lines)
+        cells.append((f"<h4>{title[:1].upper()}{title[1:]}, same text</h4>", figure))
+    plots(cells, "changed")
+    st.html(
+        '<p class="small">The model never read so in training, so a word may change for that reason alone. A word that '
+        "stays can be written without this attention.</p>"
+    )
+    if current.choices.tables:
+        st.html(_effect_table(outcome, "under the change"))
+
+
+def _effect_of_word(current: HeadsScene, word: Word, new: str, dark: bool) -> None:
+    model, how = caches.model(current.choices.source.name), _sampling_of(current.choices.writing)
+    outcome = intervene.written_after(model, current.trace, word, new, how)
+    plots(_effect_cells(outcome, "after the other prompt", dark), "replaced")
+    if current.choices.tables:
+        st.html(_effect_table(outcome, "after the other prompt"))
+
+
+def _effect_cells(outcome: Outcome | Rewritten, how: str, dark: bool) -> list[tuple]:
+    """Both texts, and what becomes of each token."""
+    tokens = outcome.before.target[-len(outcome.total_variation) :]
+    texts = effects.marked(outcome.before.translation, outcome.free.translation, "en")
+    change = signed(float(outcome.log_prob_changes.sum()), 2)
+    words = (
+        f'<dl class="versions" style="white-space: pre-wrap"><dt>As it is</dt><dd>{texts[0]}</dd>'
+        f"<dt>Written {escape(how)}</dt><dd>{texts[1]}</dd>"
+        f"<dt>The unchanged tokens, forced</dt><dd><small>{change} nats</small></dd></dl>"
+    )
+    name = f"Each token {how}, same text"
+    figure = effect_bars(tokens, outcome.log_prob_changes, outcome.total_variation, dark=dark)
+    lines = heading.of_trace(name, outcome.before)
+    return [(words,), (f"<h4>{escape(name)}</h4>", named(figure, name, dark, lines=lines))]
+
+
+def _effect_table(outcome: Outcome | Rewritten, how: str) -> str:
+    tokens = outcome.before.target[-len(outcome.total_variation) :]
+    rows = [
+        (f"{number} {plain(token.text)}", [signed(change, 3), f"{variation:.3f}"])
+        for number, (token, change, variation) in enumerate(
+            zip(tokens, outcome.log_prob_changes.tolist(), outcome.total_variation.tolist()), 1
+        )
+    ]
+    columns = ["change of log-probability (nats)", "total variation (0 to 1)"]
+    return tables.table(f"Each token {how}, same text", columns, rows)
+
+
+def _rows_alone(current: HeadsScene) -> None:
+    """For each change: in how many rows the most probable next token stays, and how far its distribution moves."""
+    measured = faithfulness.written(caches.model(current.choices.source.name), current.trace)
+    rows = [
+        (_CHANGES[name.partition(":")[0]], [f"{part['preserved'].mean():.0%}", f"{part['total_variation'].mean():.3f}"])
+        for name, part in measured.groupby("change", sort=False)
+    ]
+    count = len(current.trace.target)
+    columns = ["rows where the most probable token stays", "mean total variation (0 to 1)"]
+    st.html(tables.table(f"Attention changed in one of {count} rows at a time, in all layers and heads", columns, rows))

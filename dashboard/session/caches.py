@@ -101,11 +101,13 @@ def candidates(name: str, trace, writing):
 
 def stream(name: str, trace) -> tuple:
     """What a model that writes would say after each layer, the parts of each logit, and the logit of the last token as
-    a full pass computes it; of a model of the transformers library the first alone. Raises ValueError."""
+    a full pass computes it; in place of the parts why there are none. Raises ValueError."""
     writer = model(name)
-    if not hasattr(writer, "contributions"):
-        return writer.lens(trace), None, None
-    return writer.lens(trace), writer.contributions(trace), writer.logit(trace)
+    layers = writer.lens(trace)
+    try:
+        return layers, writer.contributions(trace), writer.logit(trace)
+    except ValueError as error:  # of a family that is not known well enough
+        return layers, str(error), None
 
 
 def uploaded(file, reading=None):

@@ -4,8 +4,10 @@ Two subclasses serve all families: `SingleStackModel` (such as BERT and GPT) and
 weights that the model computed its output with (eager attention).
 """
 
+import copy
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -30,6 +32,8 @@ MOST_TOKENS = (
     512  # tokens of a text, even if the model could read more: memory grows with the square, in every layer and head
 )
 
+_TOGETHER = 2**25  # weights of heads that are handed on at once: 134 MB
+TakeHeads = Callable[[int, int, Tensor], None]  # layer, first head, weights (heads, T, T), which are reused after it
 _WINDOWS = (
     "sliding_window",
     "window_size",
@@ -45,7 +49,7 @@ class HuggingFaceModel(ABC):
 
     name : `hf:` and the folder or the name on the hub. mechanism : its family, as the model says (`bert`, `t5`).
     fields : kind of map -> field of the model's output with its layers. limit : tokens of the longest text.
-    head_counts : kind -> heads of each layer.
+    head_counts : kind -> heads of each layer. context : tokens that the model reads, which may be more than `limit`.
     """
 
     name: str
@@ -55,6 +59,7 @@ class HuggingFaceModel(ABC):
     fields: dict[str, str]
     limit: int
     head_counts: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    context: int = 0
 
     labels = ()
 
@@ -86,8 +91,9 @@ class HuggingFaceModel(ABC):
         """Kinds of attention that have heads to show."""
         return tuple(self.fields)
 
-    def read(self, text: str, target: bool = False) -> Tokens:
-        """The tokens of a text. Raises TextError for an empty or too long one."""
+    def read(self, text: str, target: bool = False, most: int | None = None) -> Tokens:
+        """The tokens of a text. most : of them; `limit` unless given. Raises TextError for an empty or too long one."""
+        most = self.limit if most is None else most
         what = "target" if target else "text"
         check_text(text, what)
         try:
@@ -109,10 +115,10 @@ class HuggingFaceModel(ABC):
             )
         if all(token.special for token in tokens.tokens):
             raise TextError(f"the {what} has no tokens but special ones; type a sentence")
-        if len(tokens.ids) > self.limit:
+        if len(tokens.ids) > most:
             raise TextError(
                 f"the {what} is too long: {len(tokens.ids)} tokens with those that {self.name} adds, and its limit "
-                f"here is {self.limit}; shorten it or split it into sentences"
+                f"here is {most}; shorten it or split it into sentences"
             )
         return tokens
 
@@ -170,6 +176,69 @@ class HuggingFaceModel(ABC):
             )
             for kind, layer, weights in layers
         )
+
+
+class _OneHead:
+    """A module of attention as the function of its family sees it when it is given one query head and its keys."""
+
+    num_key_value_groups = 1
+
+    def __init__(self, module: nn.Module):
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+
+class _HeadByHead:
+    """A function of attention as the library asks for one: it computes each head alone, by the function of its family,
+    and hands on the weights of some heads at a time."""
+
+    def __init__(self, take: TakeHeads):
+        self.take, self.layers = take, 0
+
+    def __call__(self, module, query, key, value, attention_mask, **options) -> tuple[Tensor, None]:
+        """query (1, H, T, d), key and value (1, G, T, d), mask (1, 1 or H, T, T) -> contexts (1, T, H, d)."""
+        eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
+        if eager is None:
+            raise ValueError(f"{type(module).__name__} computes attention in a way of its own")
+        heads, rows, columns = query.shape[1], query.shape[2], key.shape[2]
+        together = max(1, _TOGETHER // (rows * columns))
+        contexts, kept = [], query.new_empty(min(together, heads), rows, columns)
+        for head in range(heads):
+            own, place = slice(head * key.shape[1] // heads, head * key.shape[1] // heads + 1), head % together
+            alone = attention_mask is not None and attention_mask.shape[1] > 1
+            mask = attention_mask[:, head : head + 1] if alone else attention_mask
+            parts = query[:, head : head + 1], key[:, own], value[:, own], mask
+            context, weights = eager(_OneHead(module), *parts, **options)
+            contexts.append(context)
+            kept[place] = weights[0, 0]
+            if place + 1 == together or head + 1 == heads:
+                self.take(self.layers, head - place, kept[: place + 1])
+        self.layers += 1
+        return torch.cat(contexts, dim=2), None
+
+
+def by_heads(body: nn.Module, ids: Tensor, mask: Tensor, take: TakeHeads) -> int:
+    """Run a copy of the body, which shares its weights, on ids and mask (1, T) -> how many layers handed on weights.
+
+    The library asks a function for attention by the name in the config, so the copy's config names another one.
+    """
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import eager_mask
+
+    shared = {id(tensor): tensor for tensor in [*body.parameters(), *body.buffers()]}
+    copied, attend = copy.deepcopy(body, shared), _HeadByHead(take)
+    name = f"attnviz {id(attend)}"
+    AttentionInterface.register(name, attend)
+    AttentionMaskInterface.register(name, eager_mask)
+    try:
+        copied.config._attn_implementation = name
+        copied(input_ids=ids, attention_mask=mask, use_cache=False)
+    finally:
+        AttentionInterface._global_mapping.pop(name, None)
+        AttentionMaskInterface._global_mapping.pop(name, None)
+    return attend.layers
 
 
 def _shared(config: Any, heads: int) -> int:

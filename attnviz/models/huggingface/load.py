@@ -75,7 +75,9 @@ def load(name: str) -> HuggingFaceModel:
         kind, fields = EncoderDecoderModel, ENCODER_DECODER_FIELDS
     else:
         kind, fields = SingleStackModel, SINGLE_STACK_FIELDS
-    ready = probe(kind(full_name, config.model_type, model, tokenizer, fields, _limit(model, tokenizer)))
+    context = _context(model, tokenizer)
+    limit = min(context, MOST_TOKENS)
+    ready = probe(kind(full_name, config.model_type, model, tokenizer, fields, limit, context=context))
     writes = isinstance(ready, SingleStackModel) and ready.causal and ready.predicts
     return WritingModel(**vars(ready)) if writes else ready
 
@@ -172,9 +174,9 @@ def _check_complete(name: str, model: nn.Module, left: Iterable[str]) -> None:
         )
 
 
-def _limit(model: nn.Module, tokenizer: Any) -> int:
-    """Tokens of the longest text: the smallest limit of its config, its position embeddings, its tokenizer and
-    MOST_TOKENS."""
+def _context(model: nn.Module, tokenizer: Any) -> int:
+    """Tokens of the longest text that it reads: the smallest limit of its config, its position embeddings and its
+    tokenizer."""
     tables = [
         module
         for name, module in model.named_modules()
@@ -187,7 +189,6 @@ def _limit(model: nn.Module, tokenizer: Any) -> int:
     claimed = (
         *(getattr(model.config, name, None) for name in ("max_position_embeddings", "max_seq_len")),
         tokenizer.model_max_length,
-        MOST_TOKENS,
     )
     numbers = (size for size in (*sizes, *claimed) if isinstance(size, int | float) and not isinstance(size, bool))
     return int(min(size for size in numbers if size > 0))

@@ -2,7 +2,7 @@
 text."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from attnviz.data.tokenizer import Tokens
 from attnviz.models import probabilities
 from attnviz.models.huggingface import tokenization
-from attnviz.models.huggingface.base import HuggingFaceModel
+from attnviz.models.huggingface.base import HuggingFaceModel, TakeHeads, by_heads
+from attnviz.models.measured import Reduced, Reducer
 from attnviz.models.model import TextError
-from attnviz.trace import Alternative, Trace
+from attnviz.trace import Alternative, AttentionMap, Token, Trace
 
 MASKED = 64  # tokens of a text that are masked in turn, at most: the model reads the whole text for each
 BATCH = 8  # of these texts read at once
@@ -42,18 +43,67 @@ class SingleStackModel(HuggingFaceModel):
         self.check_beam(beam)
         self._refuse_target(target)
         source = self.read(text)
+        return self._read_trace(text, source.tokens, self.maps(self.run(source.ids)))
+
+    def _read_trace(self, text: str, source: tuple[Token, ...], maps: tuple[AttentionMap, ...]) -> Trace:
         return Trace(
             model=self.name,
             mechanism=self.mechanism,
             text=text,
             translation="",
             forced=False,
-            source=source.tokens,
+            source=source,
             target=(),
             log_probs=(),
             alternatives=(),
-            maps=self.maps(self.run(source.ids)),
+            maps=maps,
         )
+
+    @torch.inference_mode()
+    def reduced(self, text: str) -> Reduced:
+        """Read a text of up to `context` tokens, and keep of each layer what an overview shows: it is reduced while it
+        is computed, some heads at a time, so memory grows with the square of the tokens and not with layers and heads.
+
+        The numbers are those of `heads.table` of the whole trace. `opened` gives one head in full. Raises TextError;
+        ValueError for a family that computes attention in a way of its own.
+        """
+        source = self.read(text, most=self.context)
+        reducer = Reducer(self._read_trace(text, source.tokens, ()))
+        self._by_heads(source, lambda layer, first, weights: reducer.take(self._map(layer, weights), first))
+        return reducer.done()
+
+    @torch.inference_mode()
+    def opened(self, text: str, layer: int, head: int) -> AttentionMap:
+        """The map of one head of a text of up to `context` tokens, computed again. Errors as of `reduced`; ValueError
+        for a layer or head that is not there."""
+        (kind,) = self.fields
+        counts = self.head_counts[kind]
+        if not 0 <= layer < len(counts) or not 0 <= head < counts[layer]:
+            raise ValueError(f"layer and head must be of the {len(counts)} layers of {self.name}; got {layer}, {head}")
+        result: list[AttentionMap] = []
+
+        def take(number: int, first: int, weights: Tensor) -> None:
+            if number == layer and first <= head < first + len(weights):
+                result.append(self._map(layer, weights[head - first : head - first + 1].clone()))
+
+        self._by_heads(self.read(text, most=self.context), take)
+        return result[0]
+
+    def _by_heads(self, source: Tokens, take: TakeHeads) -> None:
+        """Run the model on a text, and hand on the weights of some heads at a time."""
+        ids = torch.tensor([source.ids])
+        (kind,) = self.fields
+        layers = by_heads(self.body, ids, torch.ones_like(ids), take)
+        if layers != len(self.head_counts[kind]):
+            raise ValueError(
+                f"{self.name} ({self.mechanism}) computes attention in a way of its own, so it cannot be reduced as it "
+                f"is computed; texts of up to {self.limit} tokens can be shown"
+            )
+
+    def _map(self, layer: int, weights: Tensor) -> AttentionMap:
+        """weights (H, Q, K) of some heads of a layer."""
+        (name,) = self.fields.values()
+        return replace(self.maps({name: [weights[None]]})[0], layer=layer)
 
     @property
     def body(self) -> nn.Module:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -25,12 +25,15 @@ from attnviz.models.model import TextError
 from attnviz.models.names import without_prefix
 from attnviz.models.probabilities import TokenProbabilities
 from attnviz.networks import writing
+from attnviz.networks.decoder_only import Contributions
+from attnviz.networks.projections import Projection
 from attnviz.networks.writing import Candidate, Sampling
 from attnviz.trace import Token, Trace
 from attnviz.trace.generated import by_layer
 
 _SPACES = ("Ġ", "▁")  # before a piece of a vocabulary that begins a word
 _FINAL_NORMS = ("norm", "ln_f", "final_layer_norm", "final_layernorm")  # as families call it
+_FEEDS = ("mlp", "feed_forward", "fc2")  # of a layer, as families call it
 _SAME = 1e-3  # by which two ways to the same logits may differ
 _TEMPLATE = 2**20  # bytes of a chat template, at most
 
@@ -124,6 +127,81 @@ class WritingModel(SingleStackModel):
                 f"{self.name} ({self.mechanism}) makes its logits in another way than by a norm and a matrix"
             )
         return tuple(probabilities.of_sentence(logits, ids[1:], self._spelled) for logits in layers)
+
+    @torch.inference_mode()
+    def contributions(self, trace: Trace) -> Contributions:
+        """The direct parts of the logit of every token of the trace's target, as of `Writer.contributions`.
+
+        ValueError for another model's trace, and for a family whose layers do more than add the output of attention and
+        that of a feed-forward network to what they read (such as a norm between, in Gemma 2), or whose logits are not
+        a norm and a matrix: the parts must sum to the vectors after each layer, and to the model's own logits.
+        """
+        ids = self.ids(trace)
+        places = [place for place in self.projections() if place.kind == "decoder"]
+        feeds = [self._feed(place) for place in places]
+        modules = [self.model.get_submodule(place.path) for place in places]
+        with _Watched([*modules, *feeds, self._final_norm()]) as watched:
+            output = self.model(input_ids=torch.tensor([ids[:-1]]), output_hidden_states=True)
+        count = len(places)
+        streams = torch.cat([*output.hidden_states[:count], watched.inputs[-1]]).float()
+        attended, fed = (  # (L, T, D); OPT runs its feed-forward network on all rows of a batch at once
+            torch.stack([output.reshape(streams.shape[1:]).float() for output in outputs])
+            for outputs in (watched.outputs[:count], watched.outputs[count:-1])
+        )
+        added = streams[:-1] + attended + fed
+        if len({place.heads for place in places}) > 1 or not torch.allclose(added, streams[1:], atol=_SAME, rtol=_SAME):
+            raise ValueError(
+                f"the layers of {self.name} ({self.mechanism}) are more than sums of attention and feed-forward"
+            )
+        heads = torch.stack([_of_heads(m, x[0], p.heads) for m, x, p in zip(modules, watched.inputs, places)])
+        directions, constant = self._directions(watched, torch.tensor(ids[1:]))
+        biases = torch.stack([_bias(module) for module in modules])
+        parts = Contributions(
+            (streams[0] * directions).sum(-1),
+            torch.einsum("lhtd,td->lht", heads, directions),
+            biases @ directions.T,
+            torch.einsum("ltd,td->lt", fed, directions),
+            constant,
+        )
+        wanted = output.logits[0].float().gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
+        if not torch.allclose(parts.total(), wanted, atol=_SAME, rtol=_SAME):
+            raise ValueError(
+                f"{self.name} ({self.mechanism}) makes its logits in another way than by a norm and a matrix"
+            )
+        return parts
+
+    def _directions(self, watched: "_Watched", produced: Tensor) -> tuple[Tensor, Tensor]:
+        """(T, D) whose product with the stream is the logit of each produced token, and (T,) what is added to it.
+
+        The final norm multiplies each entry by a gain and all by one number. A LayerNorm takes the mean off first."""
+        norm, stream, normed = self._final_norm(), watched.inputs[-1][0].float(), watched.outputs[-1][0].float()
+        centred = isinstance(norm, nn.LayerNorm)
+        bias = norm.bias.float() if centred and norm.bias is not None else torch.zeros(stream.shape[1])
+        gain = norm.weight.float() if centred else norm(torch.ones(1, 1, stream.shape[1]))[0, 0].float()
+        scaled = gain * (stream - stream.mean(-1, keepdim=True) if centred else stream)
+        scale = ((normed - bias) * scaled).sum(-1, keepdim=True) / scaled.square().sum(-1, keepdim=True)
+        head = self.model.get_output_embeddings()
+        rows = head.weight[produced].float()
+        directions = rows * gain * scale
+        directions = directions - directions.mean(-1, keepdim=True) if centred else directions
+        added = 0 if head.bias is None else head.bias[produced].float()
+        return directions, rows @ bias + added
+
+    def _feed(self, place: Projection) -> nn.Module:
+        """The feed-forward network of the layer of a projection. ValueError where the family has none that is known."""
+        parts = place.path.split(".")
+        number = next(at for at, part in enumerate(parts) if part.isdecimal())
+        layer = self.model.get_submodule(".".join(parts[: number + 1]))
+        feed = next((getattr(layer, name) for name in _FEEDS if hasattr(layer, name)), None)
+        if feed is None:
+            raise ValueError(f"the feed-forward networks of {self.name} ({self.mechanism}) are not known")
+        return feed
+
+    def logit(self, trace: Trace) -> float:
+        """The logit of the last token of the trace's target, in a pass of its own. ValueError as of `ids`."""
+        ids = self.ids(trace)
+        with torch.inference_mode():
+            return float(self.model(input_ids=torch.tensor([ids[:-1]])).logits[0, -1, ids[-1]])
 
     def _final_norm(self) -> nn.Module:
         """The norm after the last layer. ValueError where the family has none that is known."""
@@ -243,6 +321,40 @@ class WritingModel(SingleStackModel):
             return number
         unnamed = piece.removeprefix("#")  # a row of the embedding that the tokenizer has no piece for
         return int(unnamed) if piece != unnamed and unnamed.isdecimal() else vocabulary.get(piece)
+
+
+class _Watched:
+    """What goes into modules and comes out of them (B, T, …) while it is open, in the order of the modules."""
+
+    def __init__(self, modules: list[nn.Module]):
+        self.modules = modules
+        self.inputs: list[Any] = [None] * len(modules)
+        self.outputs: list[Any] = [None] * len(modules)
+
+    def __enter__(self) -> Self:
+        self._handles = [m.register_forward_hook(partial(self._keep, place)) for place, m in enumerate(self.modules)]
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    def _keep(self, place: int, _module: nn.Module, inputs: tuple, output: Any) -> None:
+        self.inputs[place], self.outputs[place] = inputs[0], output[0] if isinstance(output, tuple) else output
+
+
+def _of_heads(projection: Any, contexts: Tensor, heads: int) -> Tensor:
+    """contexts (T, H*d) -> what each head adds (H, T, D). GPT-2 keeps the matrix of its projections on its side."""
+    matrix = projection.weight if isinstance(projection, nn.Linear) else projection.weight.T  # (D, H*d)
+    return torch.einsum(
+        "thd,khd->htk", contexts.unflatten(1, (heads, -1)).float(), matrix.unflatten(1, (heads, -1)).float()
+    )
+
+
+def _bias(projection: Any) -> Tensor:
+    """(D,): its bias, or 0."""
+    bias = projection.bias
+    return bias.float() if bias is not None else torch.zeros(projection.weight.shape[0])
 
 
 def _chat_template(folder: Path) -> str:

@@ -1,6 +1,7 @@
 """A model that writes, on the page of heads: the text grows, and a link gives the same text."""
 
 import base64
+import html
 import re
 
 import heads_app
@@ -9,7 +10,7 @@ import pytest
 from heads_app import cells, heads_scene, page, sound
 
 import attnviz
-from attnviz import patterns
+from attnviz import intervene, patterns
 from attnviz.heads import Head
 from attnviz.networks.writing import Sampling
 
@@ -34,8 +35,7 @@ def test_a_link_gives_the_text_that_the_library_writes():
     shapes = cells(app, "overview")[0]["figure"]["layout"]["shapes"]
     assert [shape["name"] for shape in shapes] == ["row"]
     assert app.session_state["row"] == scene.written_row + 1  # of the close-up
-    drawn = base64.b64decode(cells(app, "closeup")[0]["figure"]["data"][0]["z"]["bdata"])
-    hidden = np.isnan(np.frombuffer(drawn, "float32").reshape((len(wanted.target),) * 2))
+    hidden = np.isnan(drawn(cells(app, "closeup")[0]["figure"]["data"][0]["z"], len(wanted.target)))
     assert np.array_equal(hidden, ~np.tri(len(wanted.target), dtype=bool))  # a later letter is masked
     assert "equal to the logit of the model" in page(app) and "NOT equal" not in page(app)
     assert "10 of at most 500 characters<" in page(app)  # its context has 256 letters, not the 200 of translators
@@ -66,7 +66,7 @@ def test_a_candidate_is_taken_and_both_ways_are_shown():
     ways = [cell["words"] for cell in cells(app, "ways")]
     assert ["Your choice" in way for way in ways] == [True, False] and len(cells(app, "other")) == 2
     without = model.write(TEXT, 7, 0.8).translation
-    written = re.sub("<[^>]*>", "", ways[1])
+    written = spoken_words(ways[1])
     assert written.startswith(f"Without it{without}log-probability") and ways[0] != ways[1]
 
 
@@ -124,3 +124,37 @@ def test_a_line_break_among_the_candidates_has_its_own_sign():
     app = sound(run(text="First Citizen:", written="0"))
     labels = [button.label for button in app.button if str(button.key).startswith("candidate")]
     assert labels[0] == "⏎" and len(set(labels)) == len(labels)
+
+
+def test_attention_is_changed_in_one_head_and_the_text_is_written_again():
+    app = sound(run(rule="uniform", rule_place="layer 2, head 3", rule_row="12", temperature="0.8"))
+    model, trace = attnviz.load(NAME), heads_scene(app).trace
+    wanted = intervene.written(model, trace, intervene.Uniform(), intervene.Scope((11,), None, 1, 2), Sampling(0.8))
+    texts, bars, before, after = cells(app, "changed")
+    spoken = spoken_words(texts["words"])
+    assert wanted.free.translation in spoken and trace.translation in spoken
+    changes = [round(float(change), 4) for change in wanted.log_prob_changes]
+    assert bars["figure"]["data"][1]["y"] == changes and any(changes) and not any(changes[:11])
+    maps = [drawn(cell["figure"]["data"][0]["z"], len(trace.target)) for cell in (before, after)]
+    assert maps[1][11, :12] == pytest.approx(1 / 12, abs=1e-4) and maps[0][10, :11] == pytest.approx(maps[1][10, :11])
+
+
+def spoken_words(words: str) -> str:
+    """HTML without its tags."""
+    return html.unescape(re.sub("<[^>]*>", "", words))
+
+
+def drawn(values: dict, size: int) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(values["bdata"]), "float32").reshape(size, size)
+
+
+def test_a_word_of_the_prompt_is_replaced_and_each_row_is_changed_alone():
+    app = sound(run(prompt_word="7 O", prompt_new="Ah", rows_alone="true", tables="true"))
+    model, trace = attnviz.load(NAME), heads_scene(app).trace
+    word = next(word for word in intervene.words(trace) if word.start == 7)
+    wanted = intervene.written_after(model, trace, word, "Ah", Sampling(0.8))
+    assert wanted.free.text == "ROMEO:\nAh, "
+    spoken = spoken_words(cells(app, "replaced")[0]["words"])
+    assert wanted.free.translation in spoken
+    assert "Attention changed in one of 16 rows at a time" in page(app)
+    assert "Each token after the other prompt, same text" in page(app)

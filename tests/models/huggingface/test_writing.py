@@ -22,6 +22,7 @@ KINDS = {
     "llama": ("LlamaForCausalLM", families.FAMILIES["llama"][2]),
     "mistral": ("MistralForCausalLM", {**families.STACK, "num_key_value_heads": 2, "sliding_window": 4}),
     "qwen2": ("Qwen2ForCausalLM", {**families.STACK, "num_key_value_heads": 2}),
+    "qwen3": ("Qwen3ForCausalLM", {**families.STACK, "num_key_value_heads": 2, "head_dim": 4}),
     "gemma": ("GemmaForCausalLM", {**families.STACK, "num_key_value_heads": 1, "head_dim": 4}),
     "phi": ("PhiForCausalLM", families.STACK),
     "opt": ("OPTForCausalLM", {**families.STACK, "ffn_dim": 16, "word_embed_proj_dim": 16}),
@@ -151,3 +152,45 @@ def test_the_lens_ends_with_the_models_own_logits(model):
     hidden = model.model(input_ids=ids, output_hidden_states=True).hidden_states[1]
     by_hand = model.model.get_output_embeddings()(model._final_norm()(hidden))[0].softmax(-1).max(-1).values
     assert [step[0].probability for step in layers[1].alternatives] == pytest.approx(by_hand.tolist(), abs=1e-4)
+
+
+def test_contributions_sum_to_the_logits_and_a_head_is_what_is_lost_without_it(model):
+    """By hand: the vectors before the final norm without what the last head adds, which the norm divides by the same
+    number as with it."""
+    trace = model.write(PROMPT, 6, 0)
+    parts, ids = model.contributions(trace), model.ids(trace)
+    place, norm, seen = model.projections()[-1], model._final_norm(), {}
+    projection, output = model.model.get_submodule(place.path), model.model.get_output_embeddings()
+    hooks = [
+        projection.register_forward_pre_hook(lambda module, given: seen.update(contexts=given[0])),
+        norm.register_forward_pre_hook(lambda module, given: seen.update(stream=given[0])),
+    ]
+    with torch.inference_mode():
+        logits = model.model(input_ids=torch.tensor([ids[:-1]])).logits[0]
+        for hook in hooks:
+            hook.remove()
+        alone = torch.zeros_like(seen["contexts"])
+        alone[..., -(alone.shape[-1] // place.heads) :] = seen["contexts"][..., -(alone.shape[-1] // place.heads) :]
+        without = seen["stream"] - (projection(alone) - projection(torch.zeros_like(alone)))
+        centred = isinstance(norm, torch.nn.LayerNorm)
+        sizes = [
+            (x - centred * x.mean(-1, keepdim=True)).square().mean(-1, keepdim=True) for x in (without, seen["stream"])
+        ]
+        bias = norm.bias if centred else 0
+        lost = norm(seen["stream"]) - bias - (norm(without) - bias) * (sizes[0] / sizes[1]).sqrt()
+        by_hand = (lost[0] * output.weight[ids[1:]]).sum(-1)
+    wanted = logits[range(len(ids) - 1), ids[1:]].tolist()
+    assert parts.total().tolist() == pytest.approx(wanted, abs=1e-3) and model.logit(trace) == pytest.approx(wanted[-1])
+    assert parts.heads[-1, -1].tolist() == pytest.approx(by_hand.tolist(), abs=1e-3, rel=1e-2)
+
+
+def test_layers_that_are_more_than_sums_are_refused(tmp_path):
+    """Gemma 2 has a norm between attention and the stream."""
+    import transformers
+
+    made = families.FAMILIES["gpt2"][0]()
+    settings = {**families.STACK, "num_key_value_heads": 2, "head_dim": 4, "vocab_size": made[0].get_vocab_size()}
+    network = transformers.Gemma2ForCausalLM(transformers.Gemma2Config(**settings))
+    gemma = attnviz.load(f"hf:{families.save(tmp_path, network, made)}")
+    with pytest.raises(ValueError, match="are more than sums of attention and feed-forward$"):
+        gemma.contributions(gemma.write(PROMPT, 3, 0))

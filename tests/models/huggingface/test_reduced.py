@@ -1,0 +1,79 @@
+"""Long texts: each layer is reduced while it is computed. The numbers are those of the whole trace."""
+
+import subprocess
+import sys
+
+import families
+import numpy as np
+import pytest
+import serving
+
+import attnviz
+from attnviz import heads
+from attnviz.figures import small_maps
+from attnviz.models.model import TextError
+
+pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
+TEXT = "The black dog is run the green ball"
+# A text whose maps take 410 MB all together, in a process that may take 300 MB more than it has with the model.
+LIMITED = """
+import resource, sys, torch, attnviz
+torch.set_num_threads(1)
+model = attnviz.load(sys.argv[1])
+model.reduced("The dog")
+with open("/proc/self/statm") as file:
+    size = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 300 * 2**20,) * 2)
+reduced = model.reduced("the " * 799 + "the")
+print(len(reduced.trace.source), len(reduced.table), reduced.table["special_mass"].notna().all())
+"""
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "bert"])
+def test_the_numbers_are_those_of_the_whole_trace(load, family):
+    model = load(family)
+    trace, reduced = model.trace(TEXT), model.reduced(TEXT)
+    whole = heads.table(trace)
+    assert list(reduced.table) == list(whole) and len(reduced.table) == len(whole)
+    for name in whole.columns[2:]:
+        assert reduced.table[name].to_numpy(float) == pytest.approx(whole[name].to_numpy(float), abs=1e-6, nan_ok=True)
+    assert reduced.trace == attnviz.trace.Trace(**{**vars(trace), "maps": ()}) and reduced.kind == trace.maps[0].kind
+    for attention in trace.maps:
+        seen = small_maps.pool(trace.visible(attention)[None])
+        wanted = np.where(seen, small_maps.pool(attention.weights), np.nan)
+        assert np.allclose(reduced.pooled[attention.layer], wanted, atol=1e-6, equal_nan=True)
+        assert reduced.row_sums[attention.layer] == pytest.approx(1, abs=1e-5)
+        last = len(attention.weights) - 1
+        opened = model.opened(TEXT, attention.layer, last)
+        assert opened.weights[0] == pytest.approx(attention.weights[last], abs=1e-6) and opened.layer == attention.layer
+
+
+def test_some_heads_at_a_time_are_the_same(load, monkeypatch):
+    from attnviz.models.huggingface import base
+
+    model = load("llama")
+    whole = model.reduced(TEXT)
+    monkeypatch.setattr(base, "_TOGETHER", 1)  # a head at a time
+    alone = model.reduced(TEXT)
+    assert alone.table.equals(whole.table)
+    assert all(np.array_equal(alone.pooled[layer], whole.pooled[layer], equal_nan=True) for layer in whole.pooled)
+
+
+def test_a_text_as_long_as_the_context_in_a_process_with_a_limit_of_memory(tmp_path):
+    settings = {"num_hidden_layers": 10, "num_attention_heads": 16, "hidden_size": 64, "max_position_embeddings": 900}
+    folder = families.write(tmp_path / "llama", "llama", **settings)
+    model = attnviz.load(f"hf:{folder}")
+    assert model.limit == 512 < model.context == 900
+    with pytest.raises(TextError, match="its limit here is 512"):
+        model.trace("the " * 799)
+    command = [sys.executable, "-c", LIMITED, f"hf:{folder}"]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=serving.ROOT, timeout=300)
+    assert ran.stdout.split() == ["801", "160", "True"], ran.stderr[-2000:]
+
+
+def test_what_cannot_be_reduced_is_said(load, tmp_path):
+    model = load("gpt2")
+    with pytest.raises(ValueError, match="layer and head must be of the 3 layers"):
+        model.opened(TEXT, 0, 9)
+    with pytest.raises(TextError, match="its limit here is 40"):
+        model.reduced("the " * 60)
