@@ -37,7 +37,7 @@ input {{ flex: 1; }}
 .table {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-size: 13px; width: 100%; }}
 th, td {{ padding: 4px 8px; text-align: right; border-bottom: 1px solid {light.grid}; white-space: nowrap; }}
-th {{ white-space: normal; }}
+th {{ white-space: normal; overflow-wrap: normal; }}
 th:nth-child(-n+3), td:nth-child(-n+3) {{ text-align: left; }}
 td:nth-child(2), td:nth-child(3) {{ white-space: normal; min-width: 7em; }}
 @media screen and (prefers-color-scheme: dark) {{

@@ -1,6 +1,7 @@
 """Several traces as one page: small, offline, its step sliders apart from each other."""
 
 import html
+import operator
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -161,6 +162,14 @@ def test_notes_stand_under_the_translation_of_their_model():
     assert '<p class="quiet">This translation is &lt;b&gt;.</p>\n' in second
 
 
+LINES = """cells => cells.map((cell) => {
+  const text = document.createRange();
+  text.selectNodeContents(cell);
+  const tops = [...text.getClientRects()].map((box) => Math.round(box.top));
+  return [new Set(tops).size, cell.textContent.split(" ").length];
+})"""  # of each cell: lines and words
+
+
 @pytest.mark.parametrize("width", [1280, 360])
 def test_long_tokens_do_not_widen_the_page(tmp_path, chrome, width):
     word = "Donaudampfschifffahrtsgesellschaft" * 20
@@ -175,4 +184,6 @@ def test_long_tokens_do_not_widen_the_page(tmp_path, chrome, width):
     page.locator("#choose").fill("2")
     page.wait_for_function("document.getElementById('step').textContent.startsWith('2 of')")
     assert page.evaluate("document.documentElement.scrollWidth") <= width and errors == []
+    lines, words = zip(*page.locator("th").evaluate_all(LINES))
+    assert len(lines) > 5 and all(map(operator.le, lines, words))  # no heading of a column is broken within a word
     page.close()

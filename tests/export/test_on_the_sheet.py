@@ -190,6 +190,9 @@ def test_two_maps_stand_beside_each_other_on_a_slide_and_below_each_other_in_a_c
         a, b = [axes.get_position().min for axes in plots(sheet.figure)]
         assert a[axis] != pytest.approx(b[axis]) and a[1 - axis] == pytest.approx(b[1 - axis])
         assert {"Bahdanau", "Luong"} <= {text.get_text() for text in sheet.figure.texts}
+    four = {f"{place} {name}": shown for place in (1, 2) for name, shown in maps.items()}
+    places = [axes.get_position() for axes in plots(printed.of_maps(four, printed.Style("slide")).figure)]
+    assert len(places) == 4 and len({place.y0 for place in places}) == 1
     with pytest.raises(ValueError, match="^there must be at least one map; got none$"):
         printed.of_maps({})
 

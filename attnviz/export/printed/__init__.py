@@ -202,8 +202,9 @@ class _Page:
 
     @property
     def across(self) -> int:
-        """Figures beside each other."""
-        return 1 if self.style.size == "column" else min(len(self.figures), 3 if len(self.figures) != 4 else 2)
+        """Figures beside each other: on a slide four, for below each other they would be low."""
+        most = {"column": 1, "slide": 4}.get(self.style.size, 3 if len(self.figures) != 4 else 2)
+        return min(len(self.figures), most)
 
     @property
     def width(self) -> float:

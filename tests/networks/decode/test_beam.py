@@ -34,13 +34,15 @@ def test_a_wide_beam_finds_what_trying_everything_finds(name, options, penalty, 
     count = sum(map(len, everything))
     for seed in range(5):
         model, source = made(name, seed, vocabulary=7, **options), ids(1, 3, seed=seed, vocabulary=7)
-        scored = [pair for same in everything for pair in zip(scores(model, source, same, penalty), same)]
-        assert decode.beam(model, source, count + 1, penalty) == max(scored)[1]
-        listed = decode.beams(model, source, count + 1, penalty)
-        rates = [score(model, source, said, penalty) for _, said in listed]
-        assert rates == sorted(rates, reverse=True) and len({*map(tuple, (said for _, said in listed))}) > 1
-        for log_prob, said in listed:
-            assert log_prob == pytest.approx(score(model, source, said, 0.0), abs=1e-4)
+        rates, log_probs = (
+            {tuple(said): rate for same in everything for rate, said in zip(scores(model, source, same, by), same)}
+            for by in (penalty, 0.0)
+        )
+        assert decode.beam(model, source, count + 1, penalty) == list(max(rates, key=rates.get))
+        listed = {tuple(said): log_prob for log_prob, said in decode.beams(model, source, count + 1, penalty)}
+        assert list(listed) == sorted(listed, key=rates.get, reverse=True) and len(listed) > 1
+        for said, log_prob in listed.items():
+            assert log_prob == pytest.approx(log_probs[said], abs=1e-4)
 
 
 @every
