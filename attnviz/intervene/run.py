@@ -340,9 +340,11 @@ def written(
     network = ChangedWriter(model.model, change, scope, on_step)
     changed = replace(model, name=f"{model.name} ({change.title})", model=network)
     forced, logits = changed.again(trace)
-    more = {"top_k": how.top_k, "top_p": how.top_p, "seed": how.seed, "choices": choices}
-    wrote = count - trace.given
-    free = changed.write(trace.text, wrote, how.temperature, **more) if wrote else forced
+    free, wrote = forced, count - trace.given
+    if wrote:
+        free = changed.write(
+            trace.text, wrote, how.temperature, top_k=how.top_k, top_p=how.top_p, seed=how.seed, choices=choices
+        )
     steps = np.isin(np.arange(count), range(count) if scope.steps is None else scope.steps)
     return Outcome(change, scope, before, forced, free, total_variation_of(plain, logits), steps)
 

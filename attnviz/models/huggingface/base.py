@@ -228,7 +228,8 @@ def by_heads(body: nn.Module, ids: Tensor, mask: Tensor, take: TakeHeads) -> int
     from transformers.masking_utils import eager_mask
 
     shared = {id(tensor): tensor for tensor in [*body.parameters(), *body.buffers()]}
-    copied, attend = copy.deepcopy(body, shared), _HeadByHead(take)
+    copied: Any = copy.deepcopy(body, shared)
+    attend = _HeadByHead(take)
     name = f"attnviz {id(attend)}"
     AttentionInterface.register(name, attend)
     AttentionMaskInterface.register(name, eager_mask)
