@@ -34,6 +34,7 @@ _TEXT_SIZE = 12  # px
 _INSIDE = 6  # px in a table: between a line and the text beside it
 _LEAST_IN_TABLE = 5  # px of the smallest type of a table
 _LETTER = 0.56  # of the size of the type: the width of a letter, as a rule
+_SHADES = 256  # of a colour scale: each is a rectangle of the file
 _EDGE = 0.1  # points around cells that touch, in their own colour: no hairlines between them
 
 
@@ -54,7 +55,7 @@ def _heatmap(canvas: Canvas, panel: Axes, trace: dict) -> None:
     scale = LinearSegmentedColormap.from_list("cells", [tuple(stop) for stop in stops], N=1024)
     norm = Normalize(trace["zmin"], trace["zmax"])
     if trace.get("showscale", True):
-        add_scale(canvas, ScalarMappable(norm, scale), trace["colorbar"])
+        add_scale(canvas, ScalarMappable(norm, scale.resampled(_SHADES)), trace["colorbar"])
     if canvas.sizing:
         return
     if z.size > MOST_RECTANGLES:

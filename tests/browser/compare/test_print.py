@@ -135,4 +135,6 @@ def test_a_page_prints_whole_on_any_paper(dashboard, name):
         getComputedStyle(part).overflowX !== "visible")
       .map((part) => `${part.className}: ${part.scrollWidth} of ${part.clientWidth}`)"""
     assert page.evaluate(cut) == []
+    frames = page.locator(".exercise").evaluate_all("all => all.map((one) => getComputedStyle(one).breakInside)")
+    assert set(frames) == ({"avoid"} if name == "learn" else set())  # else a frame goes on over the next sheet
     page.emulate_media(media="null")
