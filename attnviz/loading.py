@@ -1,15 +1,16 @@
 """From a name to the model that traces with it: a checkpoint is a Translator or a Classifier, by its mechanism."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
-from attnviz import arguments, mechanisms
+from attnviz import arguments, mechanisms, moments
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
 from attnviz.models.machine import THREADS
 from attnviz.models.machine import use_threads as set_threads
 from attnviz.models.model import Model, Trained
-from attnviz.models.names import CONFIG, HUGGING_FACE, is_hugging_face, without_prefix
+from attnviz.models.names import CONFIG, HUGGING_FACE, ModelName, is_hugging_face, without_prefix
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer
 
@@ -40,7 +41,27 @@ def load_checkpoint(name: str, root: Path | None = None, threads: int | None = N
     threads : as of `load`, but None leaves what is set.
     """
     set_threads(threads)
+    if "@" in name and (moment := _moment(name)):
+        return _at_moment(moment, checkpoint_files.root_of(name, root))
     return class_of(name, root).load(name, root)
+
+
+def _moment(name: str) -> ModelName | None:
+    """The name, where it is that of a moment of a model."""
+    with suppress(ValueError):
+        named = ModelName.parse(name)
+        return named if named.moment >= 0 and not {".", ".."} & {named.pair, named.mechanism} else None
+    return None
+
+
+def _at_moment(name: ModelName, root: Path) -> Trained:
+    """A model as it was at a packed moment of its training; it has no card. Raises checkpoints.CheckpointError."""
+    listed = moments.moments(name.trained, root)
+    if name.moment >= len(listed):
+        words = f"it has moments 0 to {len(listed) - 1}" if listed else "no moments of its training are packed"
+        raise checkpoints.CheckpointError(f"no {name}: {words}")
+    network, tokenizer = moments.restore(name.trained, name.moment, root), checkpoints.load_tokenizer(name.pair, root)
+    return model_class(name.mechanism)(str(name), name.mechanism, network, tokenizer, {})
 
 
 def load_translator(name: str, root: Path | None = None) -> Translator:

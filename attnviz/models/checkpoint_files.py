@@ -43,7 +43,8 @@ def root_of(name: str, root: Path | None = None) -> Path:
     if root is not None:
         return Path(root)
     folders = roots()
-    return next((folder for folder in folders if os.path.isfile(folder / name / CONFIG)), folders[0])
+    trained = name.partition("@")[0]  # of a moment, the model beside which it is packed
+    return next((folder for folder in folders if os.path.isfile(folder / trained / CONFIG)), folders[0])
 
 
 def names(root: Path | None = None) -> list[str]:

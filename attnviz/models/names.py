@@ -1,7 +1,8 @@
-"""Names of models: PAIR/MECHANISM of a trained one, such as en-fr/bahdanau, and hf:NAME of a Hugging Face model. No
-torch here."""
+"""Names of models: PAIR/MECHANISM of a trained one, such as en-fr/bahdanau, PAIR/MECHANISM@3 of a packed moment of its
+training, and hf:NAME of a Hugging Face model. No torch here."""
 
 import os.path
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -13,15 +14,17 @@ from attnviz.data.tasks import Task
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "card.json"
 TOKENIZER = "tokenizer.json"
 RUN = "training.safetensors"  # a training run: stopped, if there is no card
+MOMENTS = "moments"  # the folder of packed moments, beside those of pairs
 
 
 @dataclass(frozen=True, order=True)
 class ModelName:
     """A language pair or another task, and a mechanism: what a checkpoint's folder is called. `str` gives
-    PAIR/MECHANISM."""
+    PAIR/MECHANISM, and @ with the number where it is a moment of the training (`attnviz.moments`), from 0."""
 
     pair: str
     mechanism: str
+    moment: int = -1
 
     def __post_init__(self):
         if not self.pair or not self.mechanism or "/" in self.pair + self.mechanism:
@@ -31,9 +34,16 @@ class ModelName:
     def parse(cls, text: str) -> Self:
         """`en-fr/bahdanau` as a ModelName. ValueError for any other form."""
         pair, _, mechanism = text.partition("/")
+        if match := re.fullmatch(r"([^@]+)@(\d{1,3})", mechanism):
+            return cls(pair, match[1], int(match[2]))
         return cls(pair, mechanism)
 
     def __str__(self) -> str:
+        return f"{self.trained}@{self.moment}" if self.moment >= 0 else self.trained
+
+    @property
+    def trained(self) -> str:
+        """The name of the trained model."""
         return f"{self.pair}/{self.mechanism}"
 
     @property
@@ -43,7 +53,14 @@ class ModelName:
     def files(self, root: Path) -> list[Path]:
         """The files that the model is read from, below the folder of checkpoints."""
         folder = Path(root) / self.pair / self.mechanism
+        if self.moment >= 0:
+            return [Path(root) / MOMENTS / f"{self.trained}.moments", folder.parent / TOKENIZER]
         return [folder / WEIGHTS, folder / CONFIG, folder.parent / TOKENIZER]
+
+
+def moments_file(name: str, root: Path) -> Path:
+    """Where the numbers of the packed moments of a model are; the moments are beside it, in a file `.moments`."""
+    return Path(root) / MOMENTS / f"{name}.json"
 
 
 HUGGING_FACE = "hf:"  # before the name of a model for the transformers library

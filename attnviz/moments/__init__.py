@@ -9,7 +9,7 @@ untrained model: the seed gives it, so the file holds only the others. The last 
 The file needs no checkpoint, and the checkpoint of that name may come from another run.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from attnviz.mechanisms import Config
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.checkpoint_files import short, unreadable
+from attnviz.models.names import MOMENTS
 from attnviz.moments import codec, container
 from attnviz.moments.container import Header, Moment, check_count, checked
 from attnviz.networks.registry import Unfilled, build
@@ -34,12 +35,12 @@ __all__ = [
     "pack",
     "path_for",
     "restore",
+    "restored",
     "spaced",
     "untrained",
 ]
 KEPT = 40  # moments that a run keeps
 FIRST_UPDATE = 10  # updates before the first one after the untrained model
-FOLDER = "moments"
 NEAR = 1e-3  # the most by which a weight of the untrained model may differ from what it was
 LARGEST = 2**25  # weights of a model
 
@@ -113,7 +114,7 @@ def spaced(losses: Sequence[float], count: int) -> list[int]:
 
 def path_for(name: str, root: Path | None = None) -> Path:
     """The file of the packed moments of `name` below `root`, or beside the model; it may not be there."""
-    return checkpoint_files.root_of(name, root) / FOLDER / f"{name}.moments"
+    return checkpoint_files.root_of(name, root) / MOMENTS / f"{name}.moments"
 
 
 def untrained(config: Config, seed: int) -> nn.Module:
@@ -165,15 +166,22 @@ def restore(name: str, number: int, root: Path | None = None) -> nn.Module:
     header = _header(path)
     if number not in range(len(header.moments)):
         raise IndexError(f"{name} has moments 0 to {len(header.moments) - 1}; got {number}")
+    return next(model for at, model in restored(name, root) if at == number)
+
+
+def restored(name: str, root: Path | None = None) -> Iterator[tuple[int, nn.Module]]:
+    """The number and the model of every moment, in the order in which they are stored, which begins with the untrained
+    one. It is one model, filled anew each time. Raises CheckpointError."""
+    path = path_for(name, root)
+    header = _header(path)
     model = _untrained(header, path)
-    if number == 0:
-        return model
     first = _weights(model)
+    yield 0, model
     entries = container.read(path, {key: value.shape for key, value in first.items()}, len(header.moments) - 1)
-    weights = next(weights for at, weights in codec.decode(first, entries) if at == number - 1)
-    if not all(np.isfinite(value).all() for value in weights.values()):
-        raise checkpoints.CheckpointError(f"{short(path)} is damaged (some weights are not numbers); restore it")
-    return _filled(model, weights)
+    for place, weights in codec.decode(first, entries):
+        if not all(np.isfinite(value).all() for value in weights.values()):
+            raise checkpoints.CheckpointError(f"{short(path)} is damaged (some weights are not numbers); restore it")
+        yield place + 1, _filled(model, weights)
 
 
 def _header(path: Path) -> Header:

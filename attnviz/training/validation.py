@@ -5,13 +5,14 @@ from typing import Any
 
 import torch
 
-from attnviz import mechanisms, moments, select, stats
+from attnviz import alignment, gold, mechanisms, moments, select, stats
 from attnviz.data import batching, corpora
 from attnviz.data.readers import Pairs
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.evaluation import language
 from attnviz.evaluation.language import BITS
 from attnviz.evaluation.metrics import METRICS
+from attnviz.evaluation.translation import translate
 from attnviz.figures.labels import plain
 from attnviz.loading import model_class
 from attnviz.models import checkpoints
@@ -190,3 +191,27 @@ def pack_spaced(
     )
     packed = [loss(moments.restore(name, number, root)) for number in range(count)]
     return path, [(moments.update_of(file), before, now) for file, before, now in zip(chosen, as_kept, packed)]
+
+
+def measure_moments(name: str, root: Path, val: Pairs) -> list[dict]:
+    """Of each packed moment: its update, its loss (nats a token), BLEU without regard to case and, where links by hand
+    ship, the alignment error rate of the best head, chosen on other sentences. ValueError for no moments."""
+    pair, listed = ModelName.parse(name).pair, moments.moments(name, root)
+    if not listed:
+        raise ValueError(f"{name} has no packed moments to measure")
+    tokenizer, linked = checkpoints.load_tokenizer(pair, root), gold.shipped(pair)
+    mechanism = checkpoints.read_config(name, root).mechanism
+    sources, references = zip(*val)
+    rows = {}
+    for number, network in moments.restored(name, root):
+        translating: Any = network
+        predictions = translate(translating, tokenizer, list(sources), "cpu")
+        model = model_class(mechanism)(name, mechanism, translating, tokenizer, {})
+        traces: list[Any] = list(model.traces([pair.source for pair in linked], [pair.target for pair in linked]))
+        rows[number] = {
+            "update": listed[number].update,
+            "loss": listed[number].loss,
+            "bleu_lc": round(METRICS["bleu_lc"](predictions, references), 2),
+            "error_rate": round(alignment.best_head(traces, linked)[0].error_rate, 4) if linked else None,
+        }
+    return [rows[number] for number in sorted(rows)]

@@ -13,6 +13,13 @@ def test_a_name_is_its_two_parts():
     assert str(name) == "en-fr/bahdanau" and name.task is tasks.TASKS["en-fr"]
 
 
+def test_a_moment_of_its_training_has_a_number():
+    name = ModelName.parse("en-fr/bahdanau@12")
+    assert (name.mechanism, name.moment, name.trained) == ("bahdanau", 12, "en-fr/bahdanau")
+    assert str(name) == "en-fr/bahdanau@12" and name != ModelName.parse("en-fr/bahdanau")
+    assert ModelName.parse("en-fr/a@b").mechanism == "a@b"  # a folder may be called so
+
+
 @pytest.mark.parametrize("text", attnviz.available())
 def test_every_shipped_name_comes_back(text):
     assert str(ModelName.parse(text)) == text

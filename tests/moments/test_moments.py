@@ -9,6 +9,7 @@ import pytest
 import torch
 from runs import PAIR, config
 
+import attnviz
 from attnviz import moments
 from attnviz.data import corpora
 from attnviz.mechanisms import Config
@@ -89,6 +90,18 @@ def test_the_first_moment_is_the_untrained_model_and_the_last_the_trained_one(ru
     ended, last = checkpoints.load_tensors(root / NAME / "training.safetensors"), checkpoints.load_tensors(paths[-1])
     assert moments.moments(NAME, root)[-1].update == int(ended["place"][2])
     assert all(torch.equal(ended[f"average.{name}"].half(), value) for name, value in last.items())
+
+
+def test_a_moment_is_a_model_by_its_name(run):
+    root, paths = run
+    moments.pack(NAME, root, paths, [2.0] * len(paths))
+    model = attnviz.load(f"{NAME}@1", root)
+    assert (model.name, model.mechanism) == (f"{NAME}@1", "bahdanau") and model.trace("a dog").model == f"{NAME}@1"
+    restored = moments.restore(NAME, 1, root).state_dict()
+    assert all(torch.equal(value, restored[name]) for name, value in model.model.state_dict().items())
+    for name, words in ((f"{NAME}@99", f"it has moments 0 to {len(paths) - 1}"), ("en-fr/other@0", "no moments")):
+        with pytest.raises(ValueError, match=words):
+            attnviz.load(name, root)
 
 
 def test_near_enough_is_said_by_the_caller(run, monkeypatch):
