@@ -3,9 +3,10 @@
 import functools
 
 from attnviz import mechanisms
-from attnviz.data import MOST_PIECES
+from attnviz.data import MOST_PIECES, tasks
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
+from attnviz.training.seen import PRESETS
 from dashboard.choices import settings
 
 LIMIT = 500  # characters of a sentence
@@ -52,9 +53,14 @@ SENTENCE_ORDERS = {"number": "as given", "largest": "largest first", "smallest":
 IN_ADDRESS = 2000  # characters of pasted sentences that an address can hold
 
 
-def model(pair: str, mechanism: str) -> str:
-    """The name of a checkpoint."""
-    return str(ModelName(pair, mechanism))
+def model(pair: str, mechanism: str, moment: int = -1) -> str:
+    """The name of a checkpoint, or of a moment of its training."""
+    return str(ModelName(pair, mechanism, moment))
+
+
+def trained_title(moment: int) -> str:
+    """How long a model has been trained: -1 for the one that ships, 0 for the untrained one."""
+    return "as it ships" if moment < 0 else "untrained" if moment == 0 else f"moment {moment + 1}"
 
 
 def title(mechanism: str) -> str:
@@ -71,6 +77,22 @@ def model_title(model: str) -> str:
         return _MODEL_TITLES[model]
     name = ModelName.parse(model)
     return f"{name.task.title} · {mechanisms.find(name.mechanism).title.partition(' · ')[0]}"
+
+
+OWN_PAIRS = "own pairs"  # among the tasks of the page that trains
+
+
+def task_title(task: str) -> str:
+    """The name of a task of the page that trains."""
+    return "Pairs of your own" if task == OWN_PAIRS else tasks.find(task).title
+
+
+def preset_title(preset: str) -> str:
+    return PRESETS[preset].title if preset else "nothing"
+
+
+def asks_title(asks: str) -> str:
+    return f"{asks} the decoder's step" if asks else "as the mechanism has it"
 
 
 def kind_title(kind: str) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from attnviz import confidence, storage
 from attnviz.confidence.training_words import FILE
-from attnviz.models import checkpoint_files
-from attnviz.models.names import CARD, WEIGHTS, ModelName
+from attnviz.models import checkpoint_files, checkpoint_values
+from attnviz.models.names import CARD, WEIGHTS, ModelName, moments_file
 from attnviz.service import Request, ServiceError
 from attnviz.trace import Trace
 from dashboard.choices.options import LIMIT, OWN
@@ -61,6 +61,25 @@ def wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
     if requests and choices.target == OWN and choices.text.strip() and len(choices.text) <= LIMIT:
         with suppress(ServiceError):
             yield caches.answers().ask(list(dict.fromkeys(requests)))
+
+
+@catalogue.once
+def course(name: str) -> tuple[dict, ...]:
+    """What was measured at each packed moment of a model's training (`training.validation.measure_moments`), the
+    untrained model first; () where none is there or can be read."""
+    file = moments_file(name, catalogue.root_of(name))
+    return _course(str(file), storage.stamp(file, file.with_suffix(".moments")))
+
+
+@functools.lru_cache(32)
+def _course(file: str, stamps: tuple) -> tuple[dict, ...]:
+    if not all(stamps):
+        return ()
+    try:
+        rows = checkpoint_files.read_json(Path(file))["moments"]
+        return tuple(row for row in rows if checkpoint_values.numbers(row, "update", "loss", "bleu_lc"))
+    except (checkpoint_files.CheckpointError, KeyError, TypeError):
+        return ()
 
 
 def card_html(name: str) -> str:

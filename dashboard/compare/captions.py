@@ -13,7 +13,7 @@ from attnviz.across.reference import Reference
 from attnviz.confidence import Judge, Judgement
 from attnviz.data.sentences import notices as read_otherwise
 from attnviz.figures import labels
-from attnviz.figures.wording import row_name
+from attnviz.figures.wording import listed, row_name
 from attnviz.reading import blurred, sharp
 from attnviz.select import Grid
 from attnviz.stats import measure_grid
@@ -32,6 +32,23 @@ def header(column: Column, ink: str, card: str) -> str:
     return (
         f'<div class="part" style="--ink:{ink}"><h3>{escape(mechanism.title)}</h3>{card}'
         f'<p class="paper">{escape(mechanism.paper)}</p><p class="why">{escape(mechanism.words)}</p></div>'
+    )
+
+
+def trained_for(current: CompareScene, courses: Mapping[str, Sequence[dict]]) -> str:
+    """Which moment of its training each model shows, and that its run is not that of the model that ships."""
+    moment, shown = current.choices.moment, current.choices.courses
+    places = []
+    for name, rows in courses.items():
+        row = rows[moment]
+        measured = f"loss {row['loss']:.2f} nats a token, BLEU {row['bleu_lc']:.1f}"
+        places.append(f"{escape(name)} after {row['update']:,} updates: {measured}")
+    others = [column.title for column in current.columns if column.mechanism.name not in shown]
+    words = f" {escape(listed(others))}: shown as it ships, because no moments of its training ship." if others else ""
+    return (
+        f'<p class="what">{"; ".join(places)}.{words} These moments are of a run of their own. The last one is the '
+        "model of that run and not the model that ships, which was trained in another way. Choose “as it ships” to "
+        "see that one and its card.</p>"
     )
 
 

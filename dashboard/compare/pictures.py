@@ -3,7 +3,7 @@ what is downloaded is drawn by the same lines."""
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -204,3 +204,11 @@ def comparison_table(scene: CompareScene) -> str:
 
 def _mean_and_std(mean: float, std: float) -> str:
     return f"{mean:.2f} ± {std:.2f}" if math.isfinite(mean) else "–"
+
+
+COURSE = {"loss": "Loss (nats a token)", "bleu_lc": "BLEU", "error_rate": "Alignment error rate"}
+
+
+def course(rows: Sequence[dict]) -> dict[str, list]:
+    """What was measured at the moments of a training, for `figures.learning.over_time`; moments count from 1."""
+    return {"moment": [*range(1, len(rows) + 1)], **{key: [row.get(key) for row in rows] for key in COURSE}}

@@ -14,7 +14,17 @@ from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid
 from attnviz.trace import Token, Trace
 from dashboard.choices import pairs
-from dashboard.choices.options import BEAMS, KINDS, OWN, head_title, model, place_title, target_title, title
+from dashboard.choices.options import (
+    BEAMS,
+    KINDS,
+    OWN,
+    head_title,
+    model,
+    place_title,
+    target_title,
+    title,
+    trained_title,
+)
 from dashboard.session.memory import Held, sizes
 from dashboard.shell import side_by_side
 from dashboard.shell.side_by_side import ModelColumn, SideBySide, Tracer, forced_text
@@ -43,9 +53,15 @@ class CompareChoices:
     sentences: tuple[str, ...] = ()  # of the long text that `text` is a sentence of
     listed: bool = False  # the translations that the beam ends with, listed
     links: bool = True  # gold links over the maps, where text and target are those of such a sentence
+    moment: int = -1  # of the training, from 0; -1: the models that ship
+    courses: tuple[str, ...] = ()  # mechanisms with such moments; the others are shown as they ship
 
     def to_dict(self) -> dict:
         return asdict(self)
+
+    def model(self, mechanism: str) -> str:
+        """The name of the model that is shown of a mechanism."""
+        return model(self.pair, mechanism, self.moment if mechanism in self.courses else -1)
 
     def query(self) -> dict[str, str | list[str]]:
         """The URL parameters that reopen this view: Streamlit writes options there in the words of the page."""
@@ -65,6 +81,7 @@ class CompareChoices:
             "listed": str(self.listed).lower(),
         }
         some = {"layer": place_title(self.layer)} if self.layer >= 0 else {}
+        some |= {"trained": trained_title(self.moment)} if self.moment >= 0 else {}
         return chosen | some | ({"gold": self.gold} if self.gold else {})
 
 
@@ -192,7 +209,7 @@ def compose(choices: CompareChoices, tracer: Tracer, windows: Windows = lambda t
     linked = _linked(choices, target)
 
     def column(mechanism: str) -> Column:
-        trace = tracer(model(choices.pair, mechanism), choices.text, target, choices.beam)
+        trace = tracer(choices.model(mechanism), choices.text, target, choices.beam)
         return _column(mechanism, trace, choices, linked, windows)
 
     return CompareScene(choices, *side_by_side.columns_of(choices.mechanisms, column))

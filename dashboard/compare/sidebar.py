@@ -2,10 +2,11 @@
 
 import streamlit as st
 
+from attnviz.figures.wording import listed
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
-from dashboard.choices.options import KINDS, OWN, TYPED
-from dashboard.compare import tour
+from dashboard.choices.options import KINDS, OWN, TYPED, model, title, trained_title
+from dashboard.compare import caches, tour
 from dashboard.markup.text import escape
 from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
@@ -19,9 +20,11 @@ def show() -> dict:
     pair = _language_pair()
     mechanisms = catalogue.offered()[pair]
     chosen = widgets.mechanisms(mechanisms)
+    moments = _trained_for(pair, chosen)
     marked = _gold(pair)
     fields = (
         {"pair": pair, "mechanisms": tuple(chosen)}
+        | moments
         | widgets.target(pair, mechanisms, _other_target)
         | marked
         | _reading(pair)
@@ -70,6 +73,25 @@ def _language_pair() -> str:
     if note := pairs.task(pair).note:
         st.html(f'<p class="tag">{escape(note)}</p>')
     return pair
+
+
+def _trained_for(pair: str, chosen: list[str]) -> dict:
+    """How long the models have been trained, where moments of the training of some of them ship."""
+    courses = {name: rows for name in chosen if (rows := caches.course(model(pair, name)))}
+    if not courses:
+        return {}
+    least = min(map(len, courses.values()))
+    moment = st.select_slider(
+        "Trained for",
+        [*range(least), -1],
+        -1,
+        format_func=trained_title,
+        key="trained",
+        bind="query-params",
+        help=f"{least} moments of the training of {listed([title(name) for name in courses])}, from the untrained "
+        "model to the end of a run. That run is another than the one of the model that ships.",
+    )
+    return {"moment": moment, "courses": tuple(courses)}
 
 
 def _gold(pair: str) -> dict:

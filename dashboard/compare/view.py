@@ -15,13 +15,14 @@ from attnviz import figures
 from attnviz.export import heading
 from attnviz.figures import labels
 from attnviz.figures.bars import window_shapes
+from attnviz.figures.learning import over_time
 from attnviz.figures.maps import DASHED
 from attnviz.figures.theme import lines
 from attnviz.figures.wording import row_sentences
 from attnviz.service import ServiceError
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import Cell, named, plots, stepped
-from dashboard.choices.options import LIMIT, OWN, TYPED, model
+from dashboard.choices.options import LIMIT, OWN, TYPED, model, title
 from dashboard.compare import caches as confidence
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tour
 from dashboard.compare.captions import sign
@@ -39,6 +40,7 @@ LARGE, SMALLER, LINE, LEAST_MAP, NOTICE = 165, 225, 22, 90, 60
 # The variables that style.css reads; each change is for at least so many columns, where there is at most so much room.
 TWO_AND_TWO = "--columns: 2; --row3: 1; --row4: 1; --whose: block;"
 ONE_BELOW_ANOTHER = "--columns: 1; --row2: 1; --row3: 2; --row4: 3; --whose: block;"
+PAUSE = 1.5  # s that a moment of the training is shown
 NARROWER = ((4, "80rem", TWO_AND_TWO), (3, "55rem", TWO_AND_TWO), (2, "36rem", ONE_BELOW_ANOTHER))
 
 
@@ -65,9 +67,10 @@ def _sentence(fields: dict) -> None:
     answer = st.container()
     text = widgets.sentence(fields["pair"], sidebar.leave_gold)
     sidebar.rerun_if_gold_was_left()
-    models = [model(fields["pair"], mechanism) for mechanism in fields["mechanisms"]]
-    sentences = caches.one_by_one(models, text) if fields["target"] != TYPED else ()
+    trained = [model(fields["pair"], mechanism) for mechanism in fields["mechanisms"]]
+    sentences = caches.one_by_one(trained, text) if fields["target"] != TYPED else ()
     choices = CompareChoices(widgets.one_sentence(text, sentences), sentences=sentences, **fields)
+    models = [choices.model(mechanism) for mechanism in choices.mechanisms]
     traces = side_by_side.wanted_traces(choices, models, caches.ask, caches.trace)
     others = _whole_wanted(choices, models), _kept_wanted(choices, models)
     wanted = itertools.chain(traces, confidence.wanted(choices, models), *others)
@@ -82,6 +85,8 @@ def _sentence(fields: dict) -> None:
 def _draw(current: CompareScene, dark: bool) -> None:
     texts = [pictures.cell_texts(column) for column in current.columns]
     _maps(current, texts, dark)
+    if current.choices.moment >= 0:
+        _training(current, dark)
     _steps(current, texts, dark)
     if current.choices.present:
         return
@@ -184,6 +189,33 @@ def _heatmap(column: Column, texts, dark: bool, height: int | None, below_it: st
         below += captions.untranslated(column, judge) + captions.percentile(column.trace, column.grid)
     named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)
     return Cell(words + captions.shown_map(column), figure, below)
+
+
+def _training(current: CompareScene, dark: bool) -> None:
+    """The models at the moments of their training: what was measured then, and a button that plays them."""
+    choices = current.choices
+    courses = {title(name): confidence.course(model(choices.pair, name)) for name in choices.courses}
+    st.subheader("Trained for", divider="gray")
+    st.html(captions.trained_for(current, courses))
+    last = min(map(len, courses.values())) - 1
+    playing = st.toggle("▶ Play the training", key="playing") and choices.moment < last
+    st.fragment(functools.partial(_next_moment, choices.moment), run_every=PAUSE if playing else None)()
+    figure = over_time(
+        {name: pictures.course(rows) for name, rows in courses.items()},
+        panels=pictures.COURSE,
+        unit="moment",
+        at=choices.moment + 1,
+        dark=dark,
+    )
+    lines = ["Training: loss on validation, BLEU on a sample of it, alignment error rate on gold sentences"]
+    plots([("", named(figure, "training", dark, lines=lines))], "training")
+
+
+def _next_moment(moment: int) -> None:
+    """Called now and then while the training plays."""
+    if address.runs_alone():
+        st.session_state["trained"] = moment + 1
+        st.rerun()
 
 
 @address.fragment

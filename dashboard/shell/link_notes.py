@@ -48,6 +48,10 @@ _WORDS = (
     options.model_title,
     options.chapter_title,
     options.corpus_words,
+    options.trained_title,
+    options.task_title,
+    options.preset_title,
+    options.asks_title,
     options.target_title,
     lambda value: {options.OWN: "Each model's own translation"}[
         value

@@ -19,6 +19,7 @@ from attnviz.models.names import ModelName
 from dashboard.browser.plot import packed
 from dashboard.choices import pairs
 from dashboard.choices.options import BEAMS, KINDS, PIECES
+from dashboard.compare import caches as compare_caches
 from dashboard.compare import captions
 from dashboard.compare.scene import CompareChoices
 from dashboard.markup.text import escape
@@ -289,3 +290,30 @@ def test_half_a_surrogate_pair_is_sent():
     """A tokenizer of bytes may cut a character in two."""
     data = packed([{"words": "\ud83d", "figure": None}], None)
     assert json.loads(zlib.decompress(data)) == {"cells": [{"words": "\ud83d", "figure": None}], "row": None}
+
+
+def test_the_models_at_a_moment_of_their_training():
+    """By a link; a model without moments is shown as it ships, and the others say which moment it is."""
+    app = run(show=["Bahdanau", "Luong dot"], trained="moment 9")
+    sound(app)
+    assert [column.model for column in scene(app).columns] == ["en-fr/bahdanau@8", "en-fr/luong-dot"]
+    assert scene(app).choices.query()["trained"] == "moment 9" and app.select_slider(key="trained").value == 8
+    (words,) = [html for html in htmls(app) if "run of their own" in html]
+    rows = compare_caches.course("en-fr/bahdanau")
+    assert f"Bahdanau after {rows[8]['update']:,} updates: loss {rows[8]['loss']:.2f}" in words
+    assert "Luong dot: shown as it ships" in words
+    figures = [cell["figure"] for chart in charts(app) for cell in chart_cells(chart.proto)]
+    drawn = [trace for figure in figures for trace in (figure or {}).get("data", []) if trace.get("mode") == "lines"]
+    assert [row["bleu_lc"] for row in rows] in [trace["y"] for trace in drawn]
+    app.select_slider(key="trained").set_value(-1).run()
+    assert scene(app).columns[0].model == "en-fr/bahdanau"
+    assert not [html for html in htmls(app) if "run of their own" in html]
+
+
+def test_a_moment_learns_and_the_last_one_differs_from_what_ships():
+    models = [attnviz.load(f"en-fr/bahdanau{moment}") for moment in ("@0", "@11", "")]
+    untrained, last, shipped = (model.log_prob("A dog is running.", "Un chien court.") for model in models)
+    assert untrained < -40 < last != shipped
+    rows = compare_caches.course("en-fr/bahdanau")
+    assert len(rows) == 12 and rows[0]["bleu_lc"] < 1 < 30 < rows[-1]["bleu_lc"]
+    assert rows[-1]["error_rate"] < 0.4 < rows[0]["error_rate"] and rows[0]["update"] == 0
