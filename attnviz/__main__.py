@@ -1,4 +1,4 @@
-"""The command line: `python -m attnviz COMMAND`; `python -m attnviz --help` lists the commands.
+"""The command line: `attnviz COMMAND` or `python -m attnviz COMMAND`; `attnviz --help` lists the commands.
 
 Each command is a module in attnviz.cli, which lists them. An error is one line on standard error, with exit status 2.
 """
@@ -12,7 +12,7 @@ from argparse import Namespace
 from typing import Any
 
 from attnviz import mechanisms
-from attnviz.cli import COMMANDS, PROGRAM, RESUMABLE, corpus, one_line, parser
+from attnviz.cli import COMMANDS, PROGRAM, RESUMABLE, corpus, one_line, parse
 from attnviz.cli.arguments import with_standard_input
 
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in streams:
         if stream is not None:  # it is None where it was closed: then nothing is written
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its code
-    args = parser(words).parse_args(words)
+    args = parse(words)
     _show_what_a_terminal_would_obey()
     try:
         mechanisms.check()
@@ -94,9 +94,15 @@ def _message(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-if __name__ in ("__main__", "__mp_main__"):  # this process, or a worker that it has started
+def script() -> None:
+    """The program `attnviz`."""
     gc.set_threshold(10_000)  # imports make many objects and no garbage: a command takes a quarter less time to start
-if __name__ == "__main__":
     status = main()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C while Python ends would show a traceback
     sys.exit(status)
+
+
+if __name__ == "__mp_main__":  # a worker that it has started
+    gc.set_threshold(10_000)
+if __name__ == "__main__":
+    script()

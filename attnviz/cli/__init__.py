@@ -1,4 +1,4 @@
-"""The commands of `python -m attnviz`, and the parser that reads their arguments.
+"""The commands of `attnviz`, which is also `python -m attnviz`, and the parser that reads their arguments.
 
 A command is a module with HELP, add_arguments(parser) and run(args). It imports torch in `run` alone, so that --help is
 quick.
@@ -7,12 +7,15 @@ quick.
 import argparse
 import os
 import re
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from attnviz import __version__
 from attnviz.arguments import cut, guess
 from attnviz.cli import (
     align,
+    arguments,
     calibrate,
     check,
     corpus,
@@ -20,6 +23,7 @@ from attnviz.cli import (
     evaluate,
     models,
     moments,
+    page,
     reference,
     study,
     trace,
@@ -30,8 +34,10 @@ from attnviz.cli import (
     write,
 )
 
-PROGRAM = "python -m attnviz"
+PROGRAM = "attnviz" if Path(sys.argv[0]).stem == "attnviz" else "python -m attnviz"  # as it was started
+OF_ALL, SHELLS = ("-h", "--help", "--version", "--print-completion"), ("bash", "zsh", "fish")
 COMMANDS = {
+    "page": page,
     "models": models,
     "trace": trace,
     "write": write,
@@ -64,11 +70,39 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {one_line(message, self.words)}; see {self.prog} --help\n")
 
 
+class _Completion(argparse.Action):
+    """Print a script that completes commands, options, the names of models, files and folders in a shell."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        import shtab
+
+        from attnviz.models import checkpoint_files
+
+        commands = next(action for action in parser._actions if isinstance(action.choices, dict))
+        for action in [action for command in commands.choices.values() for action in command._actions]:
+            if action.dest == "model":
+                action.choices = checkpoint_files.names()
+            elif action.type is arguments.place:
+                action.complete = shtab.DIR if action.metavar == "DIR" else shtab.FILE
+        parser.prog = "attnviz"
+        print(shtab.complete(parser, values))
+        parser.exit()
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The arguments of a command line. Without a command it opens the page, with the options of `page`."""
+    is_for_page = not words or (words[0].startswith("-") and words[0].partition("=")[0] not in OF_ALL)
+    return parser(words).parse_args(["page", *words] if is_for_page else words)
+
+
 def parser(words: Sequence[str] = ()) -> Parser:
     """The parser of the command line. words : what it will read, to be cut short in errors."""
     Parser.words = words
-    top = Parser(prog=PROGRAM, description="Translate and see what the model attends to.")
+    top = Parser(prog=PROGRAM, description="See how attention works. Without a command, the page opens in a browser.")
     top.add_argument("--version", action="version", version=f"attnviz {__version__}")
+    top.add_argument(
+        "--print-completion", action=_Completion, choices=SHELLS, help="print a script that completes this command"
+    )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         description = getattr(command, "DESCRIPTION", None)

@@ -45,7 +45,9 @@ def _row(description: dict) -> tuple[str, ...]:
         description["title"],
         _number(description, ",", "parameters"),
         _score(description),
-        checkpoint_files.unfinished(description) or "none",
+        checkpoint_files.unfinished(description)
+        or description["to_fetch"] * "its weights are fetched on first use"
+        or "none",
     )
 
 

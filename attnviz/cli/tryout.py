@@ -8,7 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
 from attnviz import mechanisms
-from attnviz.cli import arguments
+from attnviz.cli import arguments, page
 from attnviz.data import tasks
 from attnviz.models import checkpoint_files
 from attnviz.python_file import ANYTHING
@@ -19,7 +19,6 @@ DESCRIPTION = (
     "all for the same time, and show what they attend to. Ctrl-C ends the training early. The file is run: name only "
     "what you would run yourself."
 )
-_PAGE = checkpoint_files.ROOT.parent / "dashboard" / "app.py"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -128,10 +127,7 @@ def _table(scores: list, stopped: bool) -> str:
 
 def _show(settings: dict[str, str], opens: bool) -> None:
     """Print the command that opens the page with the trained models, and run it."""
-    if not _PAGE.is_file():
-        print("the page is not installed: it comes with the project's folder, not with the package")
-        return
-    command = [sys.executable, "-m", "streamlit", "run", str(_PAGE)]
+    command = [sys.executable, "-m", "streamlit", "run", str(page.file())]
     words = [*(f"{name}={shlex.quote(value)}" for name, value in settings.items()), shlex.join(command)]
     print("\nthe page beside the others:\n" + " ".join(words), flush=True)
     if opens and subprocess.run(command, env=os.environ | settings, check=False).returncode:

@@ -20,7 +20,7 @@ from attnviz.confidence.signs import FEATURES, SAMPLES, Signs, signs
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.models import checkpoint_files
 from attnviz.models.measured import TraceStatistics
-from attnviz.models.names import WEIGHTS, ModelName
+from attnviz.models.names import ModelName
 from attnviz.trace import Trace
 
 
@@ -254,7 +254,8 @@ class Judge:
 
     def samples(self, text: str) -> tuple[str, ...]:
         """Translations of a text that the samplers draw; () without samplers. Raises CheckpointError, TextError."""
-        models = [_sampler(name, self.root, storage.stamp(self.root / name / WEIGHTS)) for name in self.samplers]
+        files = {name: checkpoint_files.weights(name, self.root) for name in self.samplers}
+        models = [_sampler(name, self.root, storage.stamp(file)) for name, file in files.items()]
         return tuple(sample for model in models for sample in model.samples(text, self.scale.sample_count))
 
     def __call__(self, trace: Trace | TraceStatistics, samples: Sequence[str] | None = None) -> Judgement:
@@ -294,7 +295,7 @@ def _read_samplers(content: object, pair: str, root: Path) -> tuple[str, ...]:
 
 def _has(name: str, root: Path, sha256: object) -> bool:
     """Does a model have the weights of this SHA-256?"""
-    return (root / name / WEIGHTS).is_file() and checkpoint_files.fingerprint(name, root) == sha256
+    return checkpoint_files.weights(name, root).is_file() and checkpoint_files.fingerprint(name, root) == sha256
 
 
 def read_scale(content: Any) -> Scale | None:

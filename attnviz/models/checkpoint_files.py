@@ -10,6 +10,7 @@ checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, opti
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,8 +20,11 @@ from attnviz.models import checkpoint_values, weights_header
 from attnviz.models.names import CARD, CONFIG, RUN, WEIGHTS, ModelName
 from attnviz.storage import replace
 
-ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
-SETTING = "ATTNVIZ_CHECKPOINTS"
+_PACKAGE = Path(__file__).resolve().parents[1]
+# The installed package holds the checkpoints, without the weights of some. In the project they lie beside the package.
+IS_INSTALLED = (_PACKAGE / "checkpoints").is_dir()
+ROOT = (_PACKAGE if IS_INSTALLED else _PACKAGE.parent) / "checkpoints"
+SETTING, DATA, MIRROR = "ATTNVIZ_CHECKPOINTS", "ATTNVIZ_DATA", "ATTNVIZ_MIRROR"
 LARGEST = 16 * 2**20  # bytes of a JSON file
 LISTED = 400  # characters of the names in an error
 _CURVE = ("epoch", "train_loss")  # of each pass, beside its scores on validation
@@ -33,9 +37,21 @@ class CheckpointError(ValueError):
 
 
 def roots() -> tuple[Path, ...]:
-    """The folders of checkpoints: those of ATTNVIZ_CHECKPOINTS, divided as PATH is; without it this project's own."""
+    """The folders of checkpoints: those of ATTNVIZ_CHECKPOINTS, divided as PATH is; without it this project's own.
+
+    Where the package is installed, a folder of the person's data comes before its own: there commands train.
+    """
     folders = os.environ.get(SETTING, "").split(os.pathsep)
-    return tuple(Path(folder) for folder in folders if folder) or (ROOT,)
+    own = (data_folder() / "checkpoints", ROOT) if IS_INSTALLED else (ROOT,)
+    return tuple(Path(folder) for folder in folders if folder) or own
+
+
+def data_folder() -> Path:
+    """Where an installed package puts what it fetches and trains: the folder of ATTNVIZ_DATA, or the system's folder
+    for the data of a person's programs."""
+    import platformdirs  # only an installed package needs it
+
+    return Path(os.environ.get(DATA) or platformdirs.user_data_dir("attnviz", appauthor=False))
 
 
 def root_of(name: str, root: Path | None = None) -> Path:
@@ -172,9 +188,64 @@ def short(path: Path) -> str:
     return path.relative_to(ROOT.parent).as_posix() if path.is_relative_to(ROOT.parent) else str(path)
 
 
+def weights(name: str, root: Path = ROOT) -> Path:
+    """The file of a checkpoint's weights. Where the package is installed without them: where `fetch` puts them."""
+    beside = Path(root) / name / WEIGHTS
+    if not IS_INSTALLED or Path(root) != ROOT or beside.is_file():
+        return beside
+    return data_folder() / "fetched" / name / WEIGHTS
+
+
+def is_to_fetch(name: str, root: Path = ROOT) -> bool:
+    """Are the weights of a checkpoint neither in the installed package nor fetched yet?"""
+    path = weights(name, root)
+    return not path.is_relative_to(root) and not path.is_file()
+
+
+def fetch(name: str, root: Path = ROOT) -> Path:
+    """`weights`, which are there afterwards if the package was installed without them. They come from the address of
+    ATTNVIZ_MIRROR, and their SHA-256 must be that of the card. Raises CheckpointError."""
+    path = weights(name, root)
+    if not is_to_fetch(name, root):
+        return path
+    mirror, sha256 = os.environ.get(MIRROR, "").strip().rstrip("/"), read_card(name, root).get("weights_sha256")
+    if not mirror or not sha256:
+        raise CheckpointError(
+            f"the weights of {name} are not part of the installed package; set {MIRROR} to the address of a copy of "
+            f"the project's folder checkpoints, such as https://example.org/checkpoints, or {SETTING} to that folder"
+        )
+    if not mirror.startswith(("https://", "http://")):
+        raise CheckpointError(f"{MIRROR} must begin with https:// or http://; got {mirror!r:.200}")
+    _retrieve(f"{mirror}/{name}/{WEIGHTS}", sha256, path)
+    return path
+
+
+def _retrieve(url: str, sha256: str, path: Path) -> None:
+    """Fetch a file. CheckpointError where that fails, and where it has another SHA-256; then nothing is kept."""
+    import pooch  # 0.1 s, and only this needs them
+    import requests
+
+    pooch.get_logger().setLevel("WARNING")
+    bar = sys.stderr is not None and sys.stderr.isatty()
+    try:
+        pooch.retrieve(url, known_hash=f"sha256:{sha256}", fname=path.name, path=path.parent, progressbar=bar)
+    except requests.HTTPError as error:
+        reason = f"the server answers {brief(error)}"
+    except requests.RequestException as error:
+        offline = isinstance(error, requests.ConnectionError | requests.Timeout)
+        reason = "no server answers there; is this machine connected to the network?" if offline else brief(error)
+    except ValueError:  # of pooch alone, for another hash
+        reason = "the file there has another SHA-256 than the card of the model says, so nothing is kept"
+    except OSError as error:
+        reason = f"{path.parent}: {error.strerror or brief(error)}; set {DATA} to a folder that can be written to"
+    else:
+        return
+    raise CheckpointError(f"cannot fetch {url}: {reason}")
+
+
 def fingerprint(name: str, root: Path = ROOT) -> str:
-    """SHA-256 of a checkpoint's weights."""
-    return sha256(Path(root) / name / WEIGHTS)
+    """SHA-256 of a checkpoint's weights; of those that are to be fetched, as the card says."""
+    return read_card(name, root)["weights_sha256"] if is_to_fetch(name, root) else sha256(weights(name, root))
 
 
 def sha256(path: Path) -> str:

@@ -21,7 +21,9 @@ from attnviz.models.checkpoint_files import (
     ROOT,
     CheckpointError,
     brief,
+    fetch,
     fingerprint,
+    is_to_fetch,
     names,
     no_model,
     read_card,
@@ -31,6 +33,7 @@ from attnviz.models.checkpoint_files import (
     sha256,
     short,
     unreadable,
+    weights,
     write_json,
 )
 from attnviz.models.names import CONFIG, TOKENIZER, WEIGHTS, ModelName
@@ -60,16 +63,14 @@ __all__ = [
 
 def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
     """The trained model in evaluation mode, fp32, and its config. Raises CheckpointError."""
-    config = read_config(name, root)
+    config, path = read_config(name, root), fetch(name, root)
     _check_fits(name, config, root)
     with _possible(name, root), Unfilled():
         model = build(config)
-    weights = {key: value.float() for key, value in load_tensors(Path(root) / name / WEIGHTS).items()}
-    if not all(map(_is_finite, weights.values())):
-        raise CheckpointError(
-            f"{short(Path(root) / name / 'model.safetensors')} is damaged (some weights are not numbers); restore it"
-        )
-    _fill(name, model, weights)
+    tensors = {key: value.float() for key, value in load_tensors(path).items()}
+    if not all(map(_is_finite, tensors.values())):
+        raise CheckpointError(f"{short(path)} is damaged (some weights are not numbers); restore it")
+    _fill(name, model, tensors)
     return model.eval().requires_grad_(False), config.to_dict()
 
 
@@ -83,7 +84,7 @@ def _check_fits(name: str, config: Config, root: Path) -> None:
 
     Only shapes are compared, so a wrong config cannot fill the memory.
     """
-    path = Path(root) / name / WEIGHTS
+    path = weights(name, root)
     try:
         shapes = weights_header.shapes(path)
     except (weights_header.HeaderError, OSError) as error:
@@ -116,9 +117,11 @@ def _fill(name: str, model: nn.Module, weights: dict[str, Tensor]) -> None:
 
 
 def check(name: str, root: Path = ROOT) -> Config:
-    """The config of a checkpoint. Raises CheckpointError when a file is missing or cannot be opened."""
+    """The config of a checkpoint. Raises CheckpointError when a file is missing or cannot be opened. Weights that are
+    to be fetched are not missing."""
     config = read_config(name, root)
-    _header(Path(root) / name / WEIGHTS)
+    if not is_to_fetch(name, root):
+        _header(weights(name, root))
     load_tokenizer(ModelName.parse(name).pair, root)
     return config
 
@@ -204,11 +207,11 @@ def fingerprint_tokenizer(pair: str, root: Path = ROOT) -> str:
 
 def verify(name: str, root: Path = ROOT) -> dict:
     """The card. Raises CheckpointError when weights or tokenizer are not those whose hashes are on it."""
-    card, folder = read_card(name, root), Path(root) / name
-    for key, path in (
-        ("weights_sha256", folder / WEIGHTS),
-        ("tokenizer_sha256", folder.parent / TOKENIZER),
-    ):
+    card = read_card(name, root)
+    files = {"tokenizer_sha256": Path(root) / ModelName.parse(name).pair / TOKENIZER}
+    if not is_to_fetch(name, root):
+        files["weights_sha256"] = weights(name, root)
+    for key, path in files.items():
         if key in card and card[key] != sha256(path):
             raise CheckpointError(
                 f"{short(path)} is damaged, or not the file that card.json was written for; restore it"

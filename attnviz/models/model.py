@@ -242,11 +242,13 @@ class Trained(ABC):
 
 
 def describe(name: str, root: Path | None = None) -> dict:
-    """A checkpoint's card and state without reading its weights: name, mechanism, title, problem (None when sound)."""
+    """A checkpoint's card and state without reading its weights: name, mechanism, title, problem (None when sound),
+    and to_fetch: are its weights fetched on first use?"""
     root = checkpoint_files.root_of(name, root)
     try:
         config, card = checkpoints.check(name, root), checkpoints.verify(name, root)
     except checkpoints.CheckpointError as error:
         return {"name": name, "problem": str(error)}
     title = mechanisms.find(config.mechanism).title
-    return card | {"name": name, "mechanism": config.mechanism, "title": title, "problem": None}
+    state = {"problem": None, "to_fetch": checkpoint_files.is_to_fetch(name, root)}
+    return card | {"name": name, "mechanism": config.mechanism, "title": title} | state

@@ -23,7 +23,7 @@ from attnviz.across import reference as references
 from attnviz.data import MOST_PIECES
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files, checkpoint_values, names, weights_header
-from attnviz.models.names import CARD, RUN, WEIGHTS, HuggingFaceName, ModelName
+from attnviz.models.names import CARD, RUN, HuggingFaceName, ModelName
 from attnviz.service import Request
 from dashboard.choices import settings
 from dashboard.choices.options import LIMIT
@@ -171,7 +171,7 @@ def fingerprint(name: str) -> str:
 
 def context_width(name: str) -> int:
     """The width of the vector that stands for the sentence in a model without attention."""
-    return weights_header.shapes(catalogue.root_of(name) / name / WEIGHTS)["summary.weight"][0]
+    return weights_header.shapes(checkpoint_files.weights(name, catalogue.root_of(name)))["summary.weight"][0]
 
 
 def card(name: str) -> dict:
@@ -183,7 +183,8 @@ def card(name: str) -> dict:
 def card_key(name: str) -> tuple[str, str, tuple]:
     """As `key`, of the files that its card is about."""
     root = catalogue.root_of(name)
-    return name, str(root), storage.stamp(*(root / name / file for file in (CARD, WEIGHTS, RUN)))
+    weights = checkpoint_files.weights(name, root)
+    return name, str(root), storage.stamp(root / name / CARD, weights, root / name / RUN)
 
 
 def study(name: str) -> dict:

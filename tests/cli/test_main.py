@@ -1,11 +1,14 @@
 """The command line: one clear line with status 2 for whatever goes wrong."""
 
+import os
+import sys
+
 import pytest
 import tiny
 import torch
 
 from attnviz.__main__ import main
-from attnviz.cli import COMMANDS
+from attnviz.cli import COMMANDS, page
 from attnviz.models import machine
 
 AVAILABLE = f"available: {', '.join(sorted(f'en-fr/{mechanism}' for mechanism in tiny.WIDTHS))}"
@@ -67,13 +70,66 @@ def test_errors(cli, root, command, message):
     assert cli(*command) == (2, "", f"python -m attnviz {message.replace('ROOT', str(root))}\n")
 
 
-def test_no_command(capsys):
+@pytest.mark.parametrize("words, port", [([], None), (["--port", "8600"], 8600), (["page", "--port=8600"], 8600)])
+def test_without_a_command_the_page_opens(monkeypatch, words, port):
+    opened = []
+    monkeypatch.setattr(COMMANDS["page"], "run", opened.append)
+    assert main(words) == 0 and [(args.command, args.port, args.host) for args in opened] == [
+        ("page", port, "localhost")
+    ]
+
+
+@pytest.mark.parametrize("option", ["--help", "--version", "--print-completion=bash"])
+def test_options_of_the_whole_program_open_no_page(monkeypatch, capsys, option):
+    monkeypatch.setattr(COMMANDS["page"], "run", None)
     with pytest.raises(SystemExit) as stop:
-        main([])
-    assert stop.value.code == 2
-    assert capsys.readouterr().err == (
-        f"python -m attnviz: the following arguments are required: COMMAND; {SEE} --help\n"
-    )
+        main([option])
+    assert stop.value.code in (None, 0) and "attnviz" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words, problem",
+    [
+        (["--port", "0"], "argument --port: must be a whole number from 1 to 65535; got '0'"),
+        (["--port", "x"], "argument --port: must be a whole number from 1 to 65535; got 'x'"),
+        (["--host", "example.invalid"], "--host must be a name or an address of this machine; got 'example.invalid'"),
+        (["--host", "a" * 70], f"--host must be a name or an address of this machine; got '{'a' * 70}'"),
+        (["--host", ""], "argument --host: must be a name or an address of this machine; got ''"),
+        (["--nothing"], "unrecognized arguments: --nothing"),
+    ],
+)
+def test_options_of_the_page_that_are_wrong(monkeypatch, capsys, words, problem):
+    try:
+        status = main([*words, "--no-browser"])
+    except SystemExit as stop:
+        status = stop.code
+    assert status == 2 and problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "host, hosts, public, lines",
+    [
+        ("localhost", None, "", []),
+        ("::1", None, "", []),
+        ("192.0.2.7", "192.0.2.7", "", ["Warning", "They can open folders"]),
+        ("192.0.2.7", "192.0.2.7", "1", ["Warning"]),
+        ("0.0.0.0", None, "", ["Warning", "They can open folders", "The page answers for localhost alone"]),
+    ],
+)
+def test_who_can_open_the_page_is_said(monkeypatch, capsys, host, hosts, public, lines):
+    """The server is not started: what it would get is looked at."""
+    started = []
+    monkeypatch.setattr(page.runpy, "run_module", lambda name, run_name: started.append((name, *sys.argv[1:])))
+    monkeypatch.setattr(page, "_is_taken", lambda host, port: False)
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setenv("ATTNVIZ_HOSTS", "x")
+    monkeypatch.delenv("ATTNVIZ_HOSTS")
+    monkeypatch.setenv("ATTNVIZ_PUBLIC", public)
+    assert main(["--host", host, "--no-browser"]) == 0
+    options = ("--server.port", "8501", "--server.address", host)
+    assert started == [("streamlit", "run", str(page.file()), *options)] and os.environ.get("ATTNVIZ_HOSTS") == hosts
+    said = capsys.readouterr().err.splitlines()
+    assert [line.startswith(begin) for line, begin in zip(said, lines, strict=True)] == [True] * len(lines)
 
 
 def test_a_damaged_checkpoint(tmp_path, capsys):

@@ -11,7 +11,7 @@ from torch import nn
 import attnviz
 from attnviz import mechanisms, own
 from attnviz.__main__ import main
-from attnviz.cli import tryout
+from attnviz.cli import page
 from attnviz.own import train
 
 ADDITIVE = """
@@ -99,13 +99,10 @@ def test_ctrl_c_keeps_what_was_trained(mine, tmp_path, capsys, monkeypatch):
 
 
 def test_open_runs_the_command_that_is_printed(mine, tmp_path, monkeypatch, capsys):
-    page = tmp_path / "app.py"
-    page.write_text("")
-    monkeypatch.setattr(tryout, "_PAGE", page)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     assert main(["try", mine, "--seconds", "0.01", "--out", str(tmp_path / "out"), "--open"]) == 2
     printed = capsys.readouterr()
-    assert f"/bin/false -m streamlit run {page}" in printed.out
+    assert f"/bin/false -m streamlit run {page.file()}" in printed.out
     assert "try: the page ended with an error" in printed.err
 
 

@@ -33,9 +33,7 @@ def running(
 
     root : the checkout whose attnviz it imports. log : a file for its standard error.
     """
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [
         sys.executable,
         "-m",
@@ -54,14 +52,22 @@ def running(
     process = subprocess.Popen(command, cwd=root, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=log)
     address = f"http://localhost:{port}"
     try:
-        _wait(address, process)
+        wait(address, process)
         yield address, process.pid
     finally:
         process.terminate()
         process.wait(20)
 
 
-def _wait(address: str, process: subprocess.Popen, seconds: float = 60) -> None:
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return probe.getsockname()[1]
+
+
+def wait(address: str, process: subprocess.Popen, seconds: float = 60) -> None:
+    """Until the server of this process answers. RuntimeError when it has ended, TimeoutError."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if process.poll() is not None:
