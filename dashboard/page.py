@@ -14,8 +14,14 @@ if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
 from dashboard.markup.text import page_links  # noqa: E402
 from dashboard.pages import PAGES, Page  # noqa: E402
 from dashboard.session import address, catalogue, memory  # noqa: E402
-from dashboard.shell import link_notes  # noqa: E402
+from dashboard.shell import frame, link_notes  # noqa: E402
 
+# In a frame: no sidebar, no navigation, no field for the sentence, no margins.
+EMBEDDED = """<style>
+.stApp.stApp :is(nav.pages, [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .stAppHeader,
+  .st-key-text, .count, .st-key-examples, .st-key-tour_offer, .copy-link, .open-step) { display: none; }
+.stApp.stApp .stMainBlockContainer { padding: 0.5rem 0.5rem 1rem; }
+</style>"""
 st.set_page_config(
     page_title="attnviz · see how attention works",
     page_icon=str(Path(__file__).with_name("icon.svg")),
@@ -42,6 +48,8 @@ def entry(page: Page) -> st.Page:
 
 def main() -> None:
     st.html(Path(__file__).with_name("style.css"))
+    if frame.is_embedded():
+        st.html(EMBEDDED)
     page = st.navigation([entry(page) for page in PAGES], position="top")
     st.html(page_links({other.path: other.title for other in PAGES}, page.url_path))
     came_back = address.came_back()

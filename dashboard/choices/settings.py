@@ -16,6 +16,7 @@ PUBLIC, ALLOW = "ATTNVIZ_PUBLIC", "ATTNVIZ_ALLOW"
 FOLDERS, HUB, UPLOADS = "folders", "hub", "uploads"
 OPENABLE = frozenset({FOLDERS, HUB, UPLOADS})
 LARGEST = 100_000
+_ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:[0-9]{1,5})?")
 _NAME = re.compile(r"\[[0-9a-f:.]+\]|[a-z0-9_.-]+")
 
 
@@ -26,6 +27,7 @@ class Setting(NamedTuple):
     public: int
 
 
+FRAMES = "ATTNVIZ_FRAMES"
 SENTENCES, UPLOAD = "ATTNVIZ_SENTENCES", "ATTNVIZ_UPLOAD_MB"
 HOSTS, ANY, CHECKPOINTS = "ATTNVIZ_HOSTS", "*", checkpoint_files.SETTING
 CACHE, VISITOR, MEMORY = "ATTNVIZ_CACHE_MB", "ATTNVIZ_VISITOR_MB", "ATTNVIZ_MEMORY_MB"
@@ -90,11 +92,24 @@ def hosts() -> list[str]:
     return names
 
 
+def frames() -> list[str]:
+    """The origins whose pages may frame this one, in lower case. ValueError for what is no origin."""
+    given = (origin.strip() for origin in os.environ.get(FRAMES, "").lower().split(","))
+    origins = [origin for origin in given if origin]
+    for origin in origins:
+        if not _ORIGIN.fullmatch(origin):
+            raise ValueError(
+                f"{FRAMES} must list origins such as https://moodle.example.org, without a path; got {origin!r:.80}"
+            )
+    return origins
+
+
 def check() -> None:
     """Check all settings when the server starts. ValueError for an invalid one."""
     allowed()
     mechanisms.check()
     hosts()
+    frames()
     for name in SETTINGS:
         value(name)
     for folder in filter(None, os.environ.get(CHECKPOINTS, "").split(os.pathsep)):

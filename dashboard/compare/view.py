@@ -88,7 +88,7 @@ def _draw(current: CompareScene, dark: bool) -> None:
     if current.choices.moment >= 0:
         _training(current, dark)
     _steps(current, texts, dark)
-    if current.choices.present:
+    if current.choices.present or frame.is_embedded():
         return
     _together(current, dark)
     downloads.show(current, dark)

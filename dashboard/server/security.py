@@ -12,7 +12,7 @@ import logging
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -49,8 +49,8 @@ class Refusal(NamedTuple):
     problem: str
 
 
-def policy(script_hashes: Iterable[str]) -> str:
-    """The content security policy: everything comes from this server, and no other page may frame it.
+def policy(script_hashes: Iterable[str], frames: Sequence[str] = ()) -> str:
+    """The content security policy: everything comes from this server. frames : origins whose pages may frame it.
 
     script_hashes : of the scripts inside the index page, as `sha256-…`. Streamlit writes its styles into the page and
     loads the parts of a page that come as text (components) from blobs; Plotly's pictures are blobs and data. No script
@@ -71,7 +71,7 @@ def policy(script_hashes: Iterable[str]) -> str:
         "frame-src": "'none'",
         "base-uri": "'self'",
         "form-action": "'self'",
-        "frame-ancestors": "'none'",
+        "frame-ancestors": " ".join(frames) or "'none'",
     }
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
@@ -79,11 +79,13 @@ def policy(script_hashes: Iterable[str]) -> str:
 def headers() -> dict[str, str]:
     """The headers of every answer.
 
-    The address of the page holds the sentence, so no other site is told it.
+    The address of the page holds the sentence, so no other site is told it. X-Frame-Options can name no origins: where
+    ATTNVIZ_FRAMES does, the policy alone says who may frame the page.
     """
+    frames = settings.frames()
     return {
-        "Content-Security-Policy": policy(index_page.script_hashes()),
-        "X-Frame-Options": "DENY",
+        "Content-Security-Policy": policy(index_page.script_hashes(), frames),
+        **({} if frames else {"X-Frame-Options": "DENY"}),
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "same-origin",
         "Cross-Origin-Opener-Policy": "same-origin",

@@ -15,6 +15,7 @@ import attnviz
 from attnviz import lazy_pandas as pd
 from attnviz.figures import Chart
 from attnviz.trace import Trace
+from dashboard.choices import settings
 from dashboard.session import caches
 
 _PACKAGES = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
@@ -34,6 +35,12 @@ def zip_and_link(build: Callable[[], bytes], file_name: str, key: str, words: st
         help=words,
     )
     st.html('<button type="button" class="copy-link" aria-live="polite">Copy link</button>', width="content")
+    if settings.frames():
+        words = "Copies HTML for a page that may frame this one. Offline, use the HTML file."
+        button = (
+            f'<button type="button" class="copy-link" data-embeds="1" aria-live="polite" title="{words}">Embed</button>'
+        )
+        st.html(button, width="content")
 
 
 def reopening(page: str, query: dict, models: Iterable[str], packages: tuple[str, ...] = ()) -> dict:

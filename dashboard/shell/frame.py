@@ -89,6 +89,11 @@ def is_dark() -> bool:
     return st.context.theme.type == "dark"
 
 
+def is_embedded() -> bool:
+    """Does the page stand in a frame of another page, by `?embed=1`? Then it shows its maps alone."""
+    return bool(st.context.is_embedded)
+
+
 def linked_number(key: str, default: int) -> int:
     """The number that the page's address holds under `key`. A slider reads it too, but ignores one beyond its end."""
     try:

@@ -121,17 +121,40 @@ function closeCards(event) {
   }
 }
 
-// The address holds the whole view. Where a browser lets no page write to the clipboard, the address is shown to be copied.
+// The address holds the whole view. Where a browser lets no page write to the clipboard, what is copied is shown.
 async function copyLink({ target }) {
   const button = target.closest?.(".copy-link");
   if (!button) return;
+  const { embeds } = button.dataset, words = embeds ? "Embed" : "Copy link", copied = embeds ? frame() : location.href;
   try {
-    await navigator.clipboard.writeText(location.href);
-    button.textContent = "Link copied";
+    await navigator.clipboard.writeText(copied);
+    button.textContent = embeds ? "Code copied" : "Link copied";
   } catch {
-    window.prompt("The link to this view", location.href);
+    window.prompt(embeds ? "The code of a frame with this view" : "The link to this view", copied);
   }
-  setTimeout(() => { button.textContent = "Copy link"; }, 2000);
+  setTimeout(() => { button.textContent = words; }, 2000);
+}
+
+// HTML of a frame with this view, as high as the view says (tellHeight).
+function frame() {
+  const address = new URL(location.href), name = `attnviz-${Math.random().toString(36).slice(2, 8)}`;
+  address.searchParams.set("embed", "1");
+  const source = address.href.replaceAll("&", "&amp;").replaceAll('"', "%22");
+  return `<iframe id="${name}" src="${source}" title="Attention maps" style="width: 100%; height: 600px; border: 0"></iframe>
+<script>addEventListener("message", ({ data, source }) => {
+  const frame = document.getElementById("${name}");
+  if (source === frame.contentWindow && data?.attnvizHeight > 0) frame.style.height = Number(data.attnvizHeight) + "px";
+});</script>`;
+}
+
+// A page in a frame tells the page around it how high it is. Only the pages of ATTNVIZ_FRAMES can be around it.
+function tellHeight() {
+  const page = document.querySelector(".stMainBlockContainer");
+  if (parent === window || !page || new URLSearchParams(location.search).get("embed") !== "true") return;
+  const height = Math.ceil(page.getBoundingClientRect().height);
+  if (state.height === height) return;
+  state.height = height;
+  parent.postMessage({ attnvizHeight: height }, "*");
 }
 
 // A head is opened below the picture of all heads: once drawn there it comes into sight, for scrolling costs drawing time.
@@ -149,6 +172,7 @@ function scan() {
   markWide();
   nameMenu();
   fitStage();
+  tellHeight();
   readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
   count();

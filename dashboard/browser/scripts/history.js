@@ -3,6 +3,12 @@
 // whatever else is written into the address changes the stop that is there. It stands in the index page (server/index_page.py),
 // before Streamlit: what the server writes while a page opens is no stop.
 (() => {
+  // A page in a frame: ?embed=1. Streamlit knows it as embed=true, keeps it in the address, and tells the server.
+  const opened = new URL(location.href);
+  if (opened.searchParams.get("embed") === "1") {
+    opened.searchParams.set("embed", "true");
+    history.replaceState(history.state, "", opened);
+  }
   const { pushState, replaceState } = history;
   // free : the next stop may be made. wanted : whatever the address says next is a stop. before : the address when a person acted.
   // leaving : the path of the page that a person has turned to. passing : a person had turned on before this stop was there.

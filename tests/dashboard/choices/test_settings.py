@@ -50,6 +50,31 @@ def test_a_wrong_setting_is_refused(name, value, reason, monkeypatch):
     assert str(error.value) == f"{name} {reason}"
 
 
+@pytest.mark.parametrize(
+    "origin",
+    "* 'self' null example.org //example.org https: https:// https://* https://*.example.org https://a@example.org "
+    "file:///x data:x https://example.org/ https://example.org/path https://example.org?x https://example.org:port "
+    "https://a..b https://example.org;script-src https://example.org\nx https://[::1 http://exämple.org".split(" "),
+)
+def test_what_is_no_origin_frames_nothing(monkeypatch, origin):
+    """Each would say more in the policy than the operator means."""
+    monkeypatch.setenv("ATTNVIZ_FRAMES", f"https://moodle.example.org, {origin}")
+    with pytest.raises(ValueError) as error:
+        settings.check()
+    assert str(error.value) == (
+        f"ATTNVIZ_FRAMES must list origins such as https://moodle.example.org, without a path; got {origin!r}"
+    )
+
+
+def test_who_may_frame_the_page(monkeypatch):
+    assert settings.frames() == [] and security.headers()["X-Frame-Options"] == "DENY"
+    monkeypatch.setenv("ATTNVIZ_FRAMES", " https://Moodle.Example.org ,http://[::1]:80,,")
+    assert settings.frames() == ["https://moodle.example.org", "http://[::1]:80"]
+    told = security.headers()
+    assert "frame-ancestors https://moodle.example.org http://[::1]:80" in told["Content-Security-Policy"]
+    assert "X-Frame-Options" not in told
+
+
 def test_a_server_with_a_wrong_setting_says_so_in_one_line_and_does_not_start():
     command = [sys.executable, "-c", "import dashboard.app"]
     environment = os.environ | {"ATTNVIZ_PUBLIC": "2", "PYTHONPATH": str(ROOT)}

@@ -102,18 +102,6 @@ def test_what_every_answer_says(watched):
         assert told["Access-Control-Allow-Origin"] is None
 
 
-def test_the_operator_adds_names(tmp_path):
-    with offline_server(tmp_path / "left.log", ATTNVIZ_HOSTS="Attn.example.org, 10.0.0.5") as server:
-        assert server.ask("/_stcore/health", Host="attn.example.org").text == "ok"
-        assert server.ask("/_stcore/health", Host="10.0.0.5:8501").text == "ok"
-        assert server.ask("/_stcore/health").text == "ok"
-        assert server.ask("/", Host="evil.example").status == 403
-        # A proxy that does not pass the name on: the page is at the operator's name, and the request for localhost.
-        assert server.open_socket(Origin="https://attn.example.org") == 101
-        assert server.open_socket(Origin="https://evil.example", Host="attn.example.org") == 403
-        assert server.left == ""
-
-
 @pytest.fixture
 def elsewhere():
     """A page of another origin: serve(html) -> its address."""
@@ -138,6 +126,55 @@ def elsewhere():
     for server in servers:
         server.shutdown()
         server.server_close()
+
+
+def test_the_operator_adds_names_and_pages_that_frame_this_one(tmp_path, elsewhere, chrome):
+    lesson, third = elsewhere("<body></body>"), elsewhere("<body></body>")
+    names = {"ATTNVIZ_HOSTS": "Attn.example.org, 10.0.0.5", "ATTNVIZ_FRAMES": f"https://moodle.example.org, {lesson}"}
+    with offline_server(tmp_path / "left.log", **names) as server:
+        assert server.ask("/_stcore/health", Host="attn.example.org").text == "ok"
+        assert server.ask("/_stcore/health", Host="10.0.0.5:8501").text == "ok"
+        assert server.ask("/_stcore/health").text == "ok"
+        assert server.ask("/", Host="evil.example").status == 403
+        # A proxy that does not pass the name on: the page is at the operator's name, and the request for localhost.
+        assert server.open_socket(Origin="https://attn.example.org") == 101
+        assert server.open_socket(Origin="https://evil.example", Host="attn.example.org") == 403
+        told = server.ask("/").headers
+        assert f"frame-ancestors https://moodle.example.org {lesson}" in told["Content-Security-Policy"]
+        assert told["X-Frame-Options"] is None  # it knows no origins
+        framed, heights = in_frame(chrome, lesson, server.address)
+        framed.locator(".st-key-maps .js-plotly-plot").first.wait_for()
+        for hidden in ("[data-testid=stSidebar]", ".stAppHeader", "nav.pages", ".st-key-text", ".copy-link"):
+            assert framed.locator(hidden).locator("visible=true").count() == 0, hidden
+        framed.page.wait_for_function(f"{heights}.at(-1) > 400")
+        height = framed.locator(".stMainBlockContainer").bounding_box()["height"]
+        assert abs(framed.page.evaluate(f"{heights}.at(-1)") - height) < 2
+        framed.page.close()
+        refused, _ = in_frame(chrome, third, server.address)
+        assert "attnviz" not in refused.content() and refused.locator("#root").count() == 0
+        refused.page.close()
+        assert server.left == ""
+
+
+def in_frame(chrome, around: str, address: str):
+    """A page at `around` with the page of the server in a frame, as the button Embed gives it -> the frame, and the
+    name of the list of heights that it has told."""
+    page = chrome.new_page()
+    page.goto(around)
+    page.evaluate(
+        """(address) => {
+            window.heights = [];
+            const frame = document.createElement("iframe"), loaded = new Promise((done) => { frame.onload = done; });
+            addEventListener("message", ({ data, source }) => {
+                if (source === frame.contentWindow) heights.push(data.attnvizHeight);
+            });
+            Object.assign(frame, { src: `${address}/?embed=1`, style: "width: 900px; height: 600px" });
+            document.body.append(frame);
+            return loaded;
+        }""",
+        address,
+    )
+    return page.frames[1], "window.heights"
 
 
 def test_a_page_from_elsewhere_in_a_real_browser(watched, elsewhere, chrome):
