@@ -36,7 +36,7 @@ LAYERS = {
     "export": "PIL fontTools matplotlib numpy pandas plotly",
     "data": "babel pooch pyarrow tokenizers torch sentencex",
     "networks": "numpy torch",
-    "models": "huggingface_hub numpy pandas safetensors tokenizers torch transformers",
+    "models": "huggingface_hub numpy pandas platformdirs pooch requests safetensors tokenizers torch transformers",
     "moments": "numpy torch",
     "loading": "",
     "corpus": "numpy pyarrow ray torch",
@@ -50,7 +50,7 @@ LAYERS = {
     "training": "numpy tokenizers torch tqdm",
     "own": "torch",
     "studies": "matplotlib numpy pandas sacrebleu torch tqdm",
-    "cli": "torch tqdm",
+    "cli": "shtab torch tqdm",
     "__main__": "",
 }
 ORDER = list(LAYERS)

@@ -5,6 +5,7 @@ import functools
 import http.server
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -145,53 +146,68 @@ print([name for name in ("streamlit", "matplotlib", "transformers", "pooch") if 
 
 
 def test_weights_come_from_a_mirror_once_and_are_then_there_without_it(installed, mirror, tmp_path):
-    trace = ("trace", SENTENCE, "--model", OTHER)
+    code = f"""
+import os, attnviz
+for address in ("", {mirror(checkpoint_files.ROOT)!r}, "http://127.0.0.1:9"):
+    os.environ["ATTNVIZ_MIRROR"] = address
+    try:
+        print(attnviz.load({OTHER!r}).trace({SENTENCE!r}).translation)
+    except ValueError as error:
+        print(error)
+"""
     data = {"ATTNVIZ_DATA": str(tmp_path)}
-    alone = installed(*trace, **data)
-    assert (alone.returncode, alone.stdout) == (2, "") and alone.stderr.count("\n") == 1
-    assert (
-        f"attnviz trace: the weights of {OTHER} are not part of the installed package; set ATTNVIZ_MIRROR"
-        in alone.stderr
+    ended = installed("-c", code, name="python", **data)
+    alone, *translations = ended.stdout.splitlines()
+    assert alone == (
+        f"the weights of {OTHER} are not part of the installed package; set ATTNVIZ_MIRROR to the address of a copy of "
+        "the project's folder checkpoints, such as https://example.org/checkpoints, or ATTNVIZ_CHECKPOINTS to that folder"
     )
-    fetched = installed(*trace, ATTNVIZ_MIRROR=mirror(checkpoint_files.ROOT), **data)
-    assert fetched.returncode == 0 and "Ein Hund" in fetched.stdout, fetched.stderr
-    assert installed(*trace, ATTNVIZ_MIRROR="http://127.0.0.1:9", **data).stdout == fetched.stdout
-    listed = installed("models", **data).stdout.splitlines()
-    states = {line.split()[0]: "fetched on first use" in line for line in listed[1:]}
-    assert {name for name, to_fetch in states.items() if not to_fetch} == WHOLE | {OTHER}
+    assert len(translations) == 2 and translations[0] == translations[1] and "Ein Hund" in translations[0], ended.stderr
+    lines = installed("models", **data).stdout.splitlines()[1:]
+    assert {line.split()[0] for line in lines if "fetched on first use" not in line} == WHOLE | {OTHER}
 
 
-@pytest.mark.parametrize(
-    "address, problem",
-    [
-        ("http://127.0.0.1:9", "no server answers there; is this machine connected to the network?"),
-        ("WRONG", "the file there has another SHA-256 than the card of the model says, so nothing is kept"),
-        ("EMPTY", "the server answers 404"),
-        ("ftp://example.org", "ATTNVIZ_MIRROR must begin with https:// or http://; got 'ftp://example.org'"),
-        ("/etc", "ATTNVIZ_MIRROR must begin with https:// or http://; got '/etc'"),
-        ("http://", "cannot fetch http:///en-de"),
-        ("http://[", "cannot fetch http://[/en-de"),
-    ],
-)
-def test_what_cannot_be_fetched_is_said_in_a_sentence(installed, mirror, tmp_path, address, problem):
-    data, place = tmp_path / "data", tmp_path / "mirror"
-    (place / OTHER).mkdir(parents=True)
-    if address == "WRONG":
-        (place / OTHER / "model.safetensors").write_bytes(b"other weights")
-    setting = mirror(place) if address in ("WRONG", "EMPTY") else address
-    if address == "EMPTY":
-        (place / OTHER).rmdir()
-    ended = installed("trace", SENTENCE, "--model", OTHER, ATTNVIZ_MIRROR=setting, ATTNVIZ_DATA=str(data))
-    assert (ended.returncode, ended.stdout) == (2, "") and problem in ended.stderr
-    assert ended.stderr.count("\n") == 1 and [path for path in data.rglob("*") if path.is_file()] == []
+def test_what_cannot_be_fetched_is_said_in_a_sentence_and_nothing_is_kept(installed, mirror, tmp_path):
+    """Not even where the server has another file of that name."""
+    wrong, empty, data = tmp_path / "wrong", tmp_path / "empty", tmp_path / "data"
+    (wrong / OTHER).mkdir(parents=True), empty.mkdir(), data.mkdir()
+    (wrong / OTHER / "model.safetensors").write_bytes(b"other weights")
+    scheme = "ATTNVIZ_MIRROR must begin with https:// or http://; got "
+    problems = {
+        "http://127.0.0.1:9": "no server answers there; is this machine connected to the network?",
+        mirror(wrong): "the file there has another SHA-256 than the card of the model says, so nothing is kept",
+        mirror(empty): "the server answers 404",
+        "ftp://example.org": f"{scheme}'ftp://example.org'",
+        "/etc": f"{scheme}'/etc'",
+        "http://": f"{scheme}'http:'",
+        "http://[": "cannot fetch http://[/en-de/luong-dot/model.safetensors: ",
+        "http://a b": "cannot fetch http://a b/en-de/luong-dot/model.safetensors: ",
+    }
+    code = f"""
+import os
+from attnviz.models import checkpoint_files
+for address in {list(problems)!r}:
+    os.environ["ATTNVIZ_MIRROR"] = address
+    try:
+        checkpoint_files.fetch({OTHER!r})
+    except checkpoint_files.CheckpointError as error:
+        print(error)
+"""
+    ended = installed("-c", code, name="python", ATTNVIZ_DATA=str(data))
+    sentences = ended.stdout.splitlines()
+    assert len(sentences) == len(problems), ended.stderr
+    assert [problem for sentence, problem in zip(sentences, problems.values()) if problem not in sentence] == []
+    assert [path for path in data.rglob("*") if path.is_file()] == []
 
 
-def test_a_model_of_ones_own_is_trained_in_the_data_folder_and_not_in_the_package(installed, tmp_path):
-    train = ("train", "--pair", "reverse", "--mechanism", "luong-dot", "--epochs", "1", "--set", "train_size=64")
-    ended = installed(*train, ATTNVIZ_DATA=str(tmp_path))
-    assert ended.returncode == 0, ended.stderr
-    assert (tmp_path / "checkpoints" / "reverse" / "luong-dot" / "model.safetensors").is_file()
-    assert "reverse/luong-dot" in installed("models", ATTNVIZ_DATA=str(tmp_path)).stdout
+def test_a_model_of_ones_own_lies_in_the_data_folder_and_not_in_the_package(installed, tmp_path):
+    """`train` without --out writes to the first folder of checkpoints."""
+    shutil.copytree(checkpoint_files.ROOT / "reverse" / "bahdanau", tmp_path / "checkpoints" / "own" / "bahdanau")
+    code = "from attnviz.models.checkpoint_files import names, root_of, roots\n"
+    code += "print(roots()[0]); print(root_of('own/bahdanau')); print('own/bahdanau' in names())"
+    ended = installed("-c", code, name="python", ATTNVIZ_DATA=str(tmp_path))
+    own = str(tmp_path / "checkpoints")
+    assert ended.stdout.splitlines() == [own, own, "True"], ended.stderr
 
 
 def test_the_program_opens_the_page(installed):
