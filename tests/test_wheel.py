@@ -160,7 +160,8 @@ for address in ("", {mirror(checkpoint_files.ROOT)!r}, "http://127.0.0.1:9"):
     alone, *translations = ended.stdout.splitlines()
     assert alone == (
         f"the weights of {OTHER} are not part of the installed package; set ATTNVIZ_MIRROR to the address of a copy of "
-        "the project's folder checkpoints, such as https://example.org/checkpoints, or ATTNVIZ_CHECKPOINTS to that folder"
+        "the project's folder checkpoints, such as https://example.org/checkpoints, or ATTNVIZ_CHECKPOINTS to "
+        "that folder"
     )
     assert len(translations) == 2 and translations[0] == translations[1] and "Ein Hund" in translations[0], ended.stderr
     lines = installed("models", **data).stdout.splitlines()[1:]
