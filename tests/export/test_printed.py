@@ -6,14 +6,16 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
+import pypdfium2
 import pytest
 import synthetic
 from fontTools.ttLib import TTFont
 from linked import PAIR, forced, sharp
 from PIL import Image
 
-from attnviz import alignment, gold, select
+from attnviz import alignment, figures, gold, select
 from attnviz.export import fonts, printed
+from attnviz.export.printed import letters
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.models.checkpoint_files import ROOT
 
@@ -155,3 +157,58 @@ def test_hidden_cells_are_hatched_and_blank_rows_empty():
 def test_errors_name_what_was_wanted(options, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         picture(TRACE, GRID, **options)
+
+
+def test_the_width_the_font_and_the_lines_above_are_chosen():
+    style = printed.Style(width_cm=6.3, family="DejaVu Serif", heading=False, title="Figure 2")
+    sheet = printed.of_map(TRACE, GRID, style)
+    pdf = sheet.save("pdf")
+    assert size_in_cm(pdf)[0] == pytest.approx(6.3, abs=0.01) and b"DejaVuSerif" in pdf
+    assert sheet.title == "Figure 2" and "<title>Figure 2</title>" in sheet.save("svg").decode()
+    assert not {"Figure 2", "The $5 dog <eos>"} & set(texts(sheet.save("svg"))) and sheet.families[0] == "DejaVu Serif"
+    titled = texts(printed.of_map(TRACE, GRID, printed.Style(title="Figure 2")).save("svg"))
+    assert titled[0] == "Figure 2" and "The $5 dog <eos>" in titled and "synthetic (synthetic)" not in "".join(titled)
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"width_cm": 2}, "width_cm must be 3 to 100, and none of a slide; got 2"),
+        ({"width_cm": float("nan")}, "width_cm must be 3 to 100, and none of a slide; got nan"),
+        ({"size": "slide", "width_cm": 20}, "width_cm must be 3 to 100, and none of a slide; got 20"),
+        (
+            {"family": "DejaVu Seriff"},
+            "family must be an installed font; got 'DejaVu Seriff'; did you mean DejaVu Serif",
+        ),
+        ({"family": "serif/../x"}, "family must be an installed font; got 'serif/../x'"),
+    ],
+)
+def test_a_style_that_cannot_be(wrong, message):
+    with pytest.raises(ValueError) as error:
+        printed.Style(**wrong)
+    assert str(error.value).startswith(message)
+
+
+def test_panels_have_letters_that_a_paper_can_name():
+    charts = [figures.heatmap(GRID)] * 3
+    said = texts(printed.side_by_side(charts, ["one", "two", "three"], style=printed.Style(heading=False)).save("svg"))
+    assert [text for text in said if text.startswith("(")] == ["(a) one", "(b) two", "(c) three"]
+    plain = printed.side_by_side(charts[:2], lines=["Maps"], style=printed.Style("column"))
+    assert [text for text in texts(plain.save("svg")) if text[0] in "(M"] == ["Maps", "(a)", "(b)"]
+    for wrong in ({"names": ["one"]}, {"figures": charts * 9}, {"figures": []}):
+        with pytest.raises(ValueError, match="there must be"):
+            printed.side_by_side(**{"figures": charts} | wrong)
+
+
+def test_texts_of_common_letters_share_the_part_of_a_font_that_a_pdf_holds():
+    """It is made once. Other letters are added, and each text can be read in its file."""
+    letters._made_part.cache_clear()
+    made = []
+    for target in ("Le chien", "Der Zug fährt", "Wo?"):
+        picture(synthetic.trace("The dog", target), select.select(synthetic.trace("The dog", target)))
+        made.append(letters._made_part.cache_info().misses)
+    assert made[0] > 0 and made == made[:1] * 3
+    trace = synthetic.trace("The dog", "Ωμέγα ñ")
+    document = pypdfium2.PdfDocument(picture(trace, select.select(trace)))
+    assert letters._made_part.cache_info().misses > made[0]
+    assert {"Ωμέγα", "ñ", "dog"} <= set(document[0].get_textpage().get_text_range().split())

@@ -51,6 +51,7 @@ __all__ = [
     "of_overview",
     "of_statistics",
     "of_step",
+    "side_by_side",
 ]
 
 _EDGE, _GAP = 0.012, 0.025  # shares of the width: around the sheet, between figures
@@ -83,12 +84,13 @@ def of_figures(
     style = replace(style, dark=figures[0].dark)
     data = [[trace.to_plotly_json() for trace in figure.data] for figure in figures]
     layouts = [figure.plain_layout for figure in figures]
-    families, missing = letters.families("".join([*lines, *names, *_texts([data, layouts])]))
+    lines = [style.title, *lines[1:]] if style.title else lines
+    families, missing = letters.families("".join([*lines, *names, *_texts([data, layouts])]), style.family)
     if missing:
         letters.warn_once(missing)
     title, description = described(list(lines), " ".join(figure.description for figure in figures))
     with settings(style, families):
-        page = _Page(style, tuple(lines), tuple(names), tuple(zip(data, layouts)))
+        page = _Page(style, tuple(lines if style.heading else ()), tuple(names), tuple(zip(data, layouts)))
         figure, fits, notes = page.whole()
         cuts = page.cuts(fits)
     if cuts:
@@ -96,6 +98,22 @@ def of_figures(
     notes += [letters.no_font(missing)] if missing else []
     further = functools.partial(page.continued, fits, cuts) if cuts else None
     return Sheet(figure, style, families, title, description, tuple(notes), further)
+
+
+def side_by_side(
+    figures: Sequence[Chart], names: Sequence[str] = (), lines: Sequence[str] = (), style: Style = Style()
+) -> Sheet:
+    """Panels (a), (b) … of one figure of a paper, which its text can name. names : what each shows, after its letter.
+    lines : above them, none unless given. ValueError as of `of_figures`, and for more than 26 panels."""
+    if len(figures) > 26 or (names and len(names) != len(figures)):
+        raise ValueError(
+            f"there must be 1 to 26 panels, and a name for each or none; got {len(figures)} and {len(names)}"
+        )
+    lettered = [
+        f"({letter}) {name}".rstrip()
+        for letter, name in zip("abcdefghijklmnopqrstuvwxyz", names or [""] * len(figures))
+    ]
+    return of_figures(figures, lines, style, lettered)
 
 
 def of_map(
@@ -203,8 +221,8 @@ class _Page:
     @property
     def across(self) -> int:
         """Figures beside each other: on a slide four, for below each other they would be low."""
-        most = {"column": 1, "slide": 4}.get(self.style.size, 3 if len(self.figures) != 4 else 2)
-        return min(len(self.figures), most)
+        wide = {"slide": 4}.get(self.style.size, 3 if len(self.figures) != 4 else 2)
+        return min(len(self.figures), 1 if self.style.is_narrow else wide)
 
     @property
     def width(self) -> float:

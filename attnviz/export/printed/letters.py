@@ -1,14 +1,18 @@
-"""The letters of a sheet: fonts that have them, how wide they are, and text that any file can hold."""
+"""The letters of a sheet: fonts that have them, how wide they are, what of a font goes into a PDF, and text that any
+file can hold."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import unicodedata
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 import matplotlib
 from matplotlib import font_manager
+from matplotlib.backends import _backend_pdf_ps
 from matplotlib.font_manager import FontProperties
 from matplotlib.ft2font import FT2Font
 from matplotlib.textpath import text_to_path
@@ -18,6 +22,8 @@ from attnviz.export import fonts
 FONTS = ("Source Sans 3", "DejaVu Sans", "Noto Sans CJK JP", "IPAPGothic", "Yu Gothic", "Hiragino Sans")
 _NO_OUTLINES = ("Last Resort", "Color")  # in names of fonts: boxes for every letter; pictures instead of outlines
 _NOT_DRAWN = ("Cc", "Cf", "Cs", "Mn", "Me", "Zs", "Zl", "Zp")  # no font needs a sign for these
+_COMMON = (*range(0x20, 0x7F), *range(0xA0, 0x100))  # ASCII and Latin: most texts
+_subset_of_font = _backend_pdf_ps.get_glyphs_subset
 _reported: set[str] = set()  # letters that a warning has named
 
 
@@ -30,10 +36,13 @@ def _illegal(character: str) -> bool:
     return character != "\n" and (unicodedata.category(character) in ("Cc", "Cs") or ord(character) & 0xFFFE == 0xFFFE)
 
 
-def families(text: str) -> tuple[tuple[str, ...], str]:
-    """Names of fonts, in the order in which a letter looks for one; and the letters of `text` that no font has."""
+def families(text: str, first: str | None = None) -> tuple[tuple[str, ...], str]:
+    """Names of fonts, in the order in which a letter looks for one; and the letters of `text` that no font has.
+
+    first : an installed font that comes before the usual ones."""
     installed = set(font_manager.get_font_names())
-    names = [*(name for name in FONTS if name in installed), fonts.family()]
+    usual = [*(name for name in FONTS if name in installed), fonts.family()]
+    names = list(dict.fromkeys([first, *usual] if first else usual))
     missing = {letter for letter in set(text) if unicodedata.category(letter) not in _NOT_DRAWN}
     for name in names:
         missing -= {letter for letter in missing if ord(letter) in _covered(_file(name))}
@@ -83,6 +92,50 @@ def _covered(file: str) -> frozenset[int]:
     except (OSError, RuntimeError):
         return frozenset()
     return frozenset(font.get_charmap()) if font.scalable else frozenset()
+
+
+class _Embedded:
+    """A part of a font, as matplotlib's writer of PDF asks for it. glyph_index_map : number in the font -> in it."""
+
+    def __init__(self, content: bytes, glyph_index_map: dict):
+        self.content, self.font, self.glyph_index_map = content, self, glyph_index_map
+
+    def __enter__(self) -> _Embedded:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def save(self, file: io.BytesIO, **options: object) -> None:
+        file.write(self.content)
+
+
+@contextlib.contextmanager
+def embedding() -> Iterator[None]:
+    """Within the block a PDF gets the same part of a font for all texts of common letters, and it is made once. Made
+    for each file anew, it takes more than half of the time of a PDF. Call it with the settings of a sheet."""
+    _backend_pdf_ps.get_glyphs_subset = _part_of_font
+    try:
+        yield
+    finally:
+        _backend_pdf_ps.get_glyphs_subset = _subset_of_font
+
+
+def _part_of_font(file, glyphs: Collection[int]) -> _Embedded:
+    wanted, common = frozenset(glyphs), _common_glyphs(file)
+    return _made_part(file, wanted | common if wanted & common else wanted)
+
+
+@functools.lru_cache(64)
+def _common_glyphs(file) -> frozenset[int]:
+    covered = FT2Font(file).get_charmap()
+    return frozenset(covered[letter] for letter in _COMMON if letter in covered)
+
+
+@functools.lru_cache(64)
+def _made_part(file, glyphs: frozenset[int]) -> _Embedded:
+    with _subset_of_font(file, set(glyphs)) as part:
+        return _Embedded(_backend_pdf_ps.font_as_file(part.font).getvalue(), part.glyph_index_map)
 
 
 def width(text: str, size: float, weight: str = "normal", style: str = "normal") -> float:

@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import matplotlib
+from matplotlib import font_manager
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
-from attnviz.arguments import shown
+from attnviz.arguments import guess, shown
 from attnviz.export import fonts, heading
-from attnviz.export.printed.letters import clean, cut, width
+from attnviz.export.printed.letters import clean, cut, embedding, width
 from attnviz.figures.theme import Theme, palette
 from attnviz.trace.visible import escaped
 
@@ -27,6 +28,7 @@ LEADING = 1.4  # from line to line, in sizes of the type
 _SMALLER = 0.92  # of the type, in one try
 _LONGEST = 2000  # letters of a line on any sheet
 _BEFORE, _AFTER = 0.3, 0.1  # lines above the first and below the last
+NARROW = 12  # cm
 INCH, POINT = 2.54, 72  # cm and points in an inch
 _DPI = 300  # of a PNG
 _lock = threading.RLock()  # matplotlib's settings are those of the process
@@ -54,20 +56,32 @@ SIZES = {  # 22 cm are what A4 and Letter leave of a page with margins and a cap
 @dataclass(frozen=True)
 class Style:
     """size : of SIZES. font : points of the type, where there is room for it; that of the size unless given. dark : for
-    a dark slide.
+    a dark slide. width_cm : of the sheet, in the place of that of the size. family : an installed font. heading : are
+    there lines above the picture? title : the first of them, and the title in the file, in the place of the usual one.
 
-    ValueError for another size or font.
+    ValueError for another size, font, width or family, and for a slide of another width.
     """
 
     size: str = "page"
     font: float | None = None
     dark: bool = False
+    width_cm: float | None = None
+    family: str | None = None
+    heading: bool = True
+    title: str | None = None
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:
             raise ValueError(f"size must be one of {', '.join(SIZES)}; got {shown(self.size)}")
         if self.font is not None and not 4 <= self.font <= 40:
             raise ValueError(f"font must be 4 to 40 points; got {self.font}")
+        if self.width_cm is not None and (SIZES[self.size].fixed or not 3 <= self.width_cm <= 100):
+            raise ValueError(f"width_cm must be 3 to 100, and none of a slide; got {shown(self.width_cm)}")
+        if self.family is not None and self.family not in (names := font_manager.get_font_names()):
+            raise ValueError(
+                f"family must be an installed font; got {shown(self.family)}{guess(str(self.family), names)}; "
+                "matplotlib.font_manager.get_font_names() lists them"
+            )
 
     @property
     def points(self) -> float:
@@ -81,7 +95,12 @@ class Style:
     @property
     def width(self) -> float:
         """In points, of the sheet."""
-        return SIZES[self.size].width / INCH * POINT
+        return (self.width_cm or SIZES[self.size].width) / INCH * POINT
+
+    @property
+    def is_narrow(self) -> bool:
+        """Do figures stand below each other?"""
+        return self.width / POINT * INCH < NARROW
 
     @property
     def height(self) -> float:
@@ -138,7 +157,7 @@ class Sheet:
         with settings(self.style, self.families):
             if fmt == "pdf":
                 about = {"Title": self.title, "Subject": self.description, "CreationDate": None}
-                with PdfPages(buffer, metadata=about) as pdf:
+                with embedding(), PdfPages(buffer, metadata=about) as pdf:
                     for figure in self.pages:
                         pdf.savefig(figure, dpi=POINT)
             elif fmt == "png":
