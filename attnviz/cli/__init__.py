@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from attnviz import __version__
 from attnviz.arguments import cut, guess
@@ -79,7 +80,8 @@ class _Completion(argparse.Action):
         from attnviz.models import checkpoint_files
 
         commands = next(action for action in parser._actions if isinstance(action.choices, dict))
-        for action in [action for command in commands.choices.values() for action in command._actions]:
+        actions: list[Any] = [action for command in commands.choices.values() for action in command._actions]
+        for action in actions:
             if action.dest == "model":
                 action.choices = checkpoint_files.names()
             elif action.type is arguments.place:
