@@ -87,6 +87,13 @@ class OneDNN(TorchFunctionMode):
         return func(*args, **kwargs or {})
 
 
+def columns(weight: Tensor, first: int, last: int | None, rows: int) -> Tensor:
+    """Columns `first` to `last` of a matrix, for a product with so many rows: oneDNN wants a copy of a part, and for
+    few rows the copy would take longer than the product."""
+    part = weight[:, first:last]
+    return part if rows < ROWS else part.contiguous()
+
+
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 

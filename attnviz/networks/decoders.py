@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.attention import Attention, Reweigh
+from attnviz.networks.cpu import columns
 from attnviz.networks.recurrent import Recurrent, RecurrentMemory
 
 # (query width, key width, state width, dropout of the weights) -> the score. `registry.score` makes it.
@@ -182,8 +183,9 @@ class Luong(Recurrent):
 
         W_c [c_t; s_t] = sum_j a_tj (W h_j) + W' s_t: the products with the annotations come first.
         """
-        of_context, of_state = self.attentional.weight.split([memory.values.shape[-1], self.cell.hidden_size], dim=1)
-        values = F.linear(memory.values, of_context.contiguous())
+        width, weight = memory.values.shape[-1], self.attentional.weight
+        values = F.linear(memory.values, columns(weight, 0, width, rows=len(memory.values) * memory.values.shape[1]))
+        of_state = weight[:, width:]
         *state, fed = memory.state
         states, cross = [], []
         for word in words.unbind(1):

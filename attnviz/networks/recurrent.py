@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnviz.attention import Attention, Reweigh
 from attnviz.networks import DecoderStep, ReadoutStep, Walk
-from attnviz.networks.cpu import Dropout, Transposed, gru_step
+from attnviz.networks.cpu import Dropout, Transposed, columns, gru_step
 
 
 class GRUCell(nn.GRUCell):
@@ -223,8 +223,11 @@ class Recurrent(nn.Module):
         """Readouts, and weights and states step by step. Every product that needs no state is outside the loop."""
         embedded = self.embed(target)
         read, cell = embedded.shape[-1], self.cell
-        words = F.linear(embedded, cell.weight_ih[:, :read].contiguous(), cell.bias_ih)  # (B, T, G)
-        outputs, cross, states = self.unfold(memory, words, cell.weight_ih[:, read:].contiguous())
+        of_word, more = (
+            columns(cell.weight_ih, first, last, rows=target.numel()) for first, last in ((0, read), (read, None))
+        )
+        words = F.linear(embedded, of_word, cell.bias_ih)  # (B, T, G)
+        outputs, cross, states = self.unfold(memory, words, more)
         return self.readout(outputs, embedded), cross, states
 
     def walk(self, memory: RecurrentMemory) -> Walk:
