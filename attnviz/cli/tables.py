@@ -7,6 +7,7 @@ from attnviz import select, stats
 from attnviz.figures.labels import plain, width
 from attnviz.mechanisms import ALL
 from attnviz.trace import Trace
+from attnviz.trace.visible import shown
 
 
 def table(rows: Sequence[tuple[str, ...]], sides: str) -> str:
@@ -35,8 +36,8 @@ def _translation(trace: Trace, notes: Sequence[str] = ()) -> str:
     """The translation, its log-probability, and for each target token its probability and its most attended source
     token."""
     rows = [("step", "token", "probability")]
-    for step, (token, log_prob) in enumerate(zip(trace.target, trace.log_probs), start=1):
-        rows.append((str(step), plain(token.text), f"{math.exp(log_prob):.2f}"))
+    for step, (token, log_prob) in enumerate(zip(shown(trace.target), trace.log_probs), start=1):
+        rows.append((str(step), token, f"{math.exp(log_prob):.2f}"))
     attention = "none"
     if any(attention_map.kind == "cross" for attention_map in trace.maps):
         attention = f"cross, {_which(trace)}"
@@ -53,8 +54,8 @@ def _translation(trace: Trace, notes: Sequence[str] = ()) -> str:
 def _written(trace: Trace) -> str:
     """The log-probability of a text, and for each of its tokens its probability and the most attended token before
     it."""
-    tokens = zip(trace.target, trace.log_probs)
-    rows = [("token", "probability"), *((plain(token.text), f"{math.exp(p):.2f}") for token, p in tokens)]
+    tokens = zip(shown(trace.target), trace.log_probs)
+    rows = [("token", "probability"), *((token, f"{math.exp(p):.2f}") for token, p in tokens)]
     rows = [row + more for row, more in zip(rows, _most_attended(trace, "decoder"))]
     return (
         f"text: {plain(trace.translation)}\nlog-probability: {trace.log_prob:.3f}\n"
@@ -65,7 +66,7 @@ def _written(trace: Trace) -> str:
 def _label(trace: Trace) -> str:
     """The label, its probability, and for each token its pooling weight and its most attended token."""
     pooling = trace.map("cross").weights[0, 0]
-    tokens = [("token", "share in the label"), *((plain(t.text), f"{w:.2f}") for t, w in zip(trace.source, pooling))]
+    tokens = [("token", "share in the label"), *((token, f"{w:.2f}") for token, w in zip(shown(trace.source), pooling))]
     rows = [row + more for row, more in zip(tokens, _most_attended(trace, "encoder"))]
     return (
         f"label: {trace.translation}\nprobability: {math.exp(sum(trace.log_probs)):.3f}\n"
@@ -77,7 +78,7 @@ def _self_attention(trace: Trace) -> str:
     """For each token of a text that a model read without writing: its most attended token."""
     kind = trace.maps[0].kind
     tokens = [("step", "token")]
-    tokens += [(str(row.step + 1), plain(row.token)) for row in _grid(trace, kind)]
+    tokens += [(str(step), token) for step, token in enumerate(shown(select.select(trace, kind).queries), start=1)]
     rows = [row + more for row, more in zip(tokens, _most_attended(trace, kind))]
     return f"attention: {kind}, {_which(trace, kind)}\n\n{table(rows, '><<>')}"
 
@@ -92,9 +93,7 @@ def _which(trace: Trace, kind: str = "cross") -> str:
 
 def _most_attended(trace: Trace, kind: str) -> list[tuple[str, str]]:
     """Two columns, with their head: the most attended token of each row, and its weight."""
-    rows = [(plain(row.argmax_token), f"{row.max_weight:.2f}") for row in _grid(trace, kind)]
-    return [("attends most to", "weight"), *rows]
-
-
-def _grid(trace: Trace, kind: str):
-    return stats.of_grid(select.select(trace, kind)).itertuples()
+    grid = select.select(trace, kind)
+    keys, rows = shown(grid.keys), stats.of_grid(grid).itertuples()
+    most = (("" if row.argmax_token is None else keys[int(row.argmax)], f"{row.max_weight:.2f}") for row in rows)
+    return [("attends most to", "weight"), *most]

@@ -2,7 +2,6 @@
 characters; a phrase that the translation says twice and its source does not.
 """
 
-import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -118,52 +117,74 @@ def _has(text: str, names: Iterable[str]) -> bool:
 
 
 LONGEST_PHRASE = 8  # words of a phrase that is said twice side by side
-APART = (3, 4, 5)  # words of a phrase that is said twice at a distance
-CHARACTERS = 6  # of a phrase in a text without spaces
+APART = 3  # words of a phrase that is said twice at a distance, at least
+CHARACTERS = 6  # of a phrase in a text without spaces, at least
 _WORD = re.compile(r"[^\W\d_]+")
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 
 
 def repeated(text: str, translation: str, language: str) -> str:
-    """The first phrase that comes twice, in lower case; "" where none does, or where the text itself repeats words.
+    """The first phrase, in lower case, that a translation says again without a reason in its text; "" for none.
 
-    Side by side a phrase needs one content word, at a distance two: "in der Nähe" may come twice. language : of the
+    Each repeat of the text excuses one of the translation of its kind, side by side or at a distance. Side by side a
+    phrase needs one content word, at a distance two: "in der Nähe" may come twice. text : English. language : of the
     translation, one of `function_words.languages()`; any other counts every word as a content word.
     """
     source = _words(text)
-    if _side_by_side(source, 1, source) or max(Counter(itertools.pairwise(source)).values(), default=0) > 1:
-        return ""
+    excused = len(_again(source, 1, _content(source, "en"), 1))
     if _UNSPACED.search(translation):
-        return _characters(translation)
+        characters = "".join(_UNSPACED.findall(translation))
+        return "".join(next(iter(_again(characters, CHARACTERS, set(characters), 1)[excused:]), ""))
     words = _words(translation)
-    listed = language in function_words.languages()
-    content = [w for w in words if not listed or function_words.kind(w, language) == function_words.CONTENT]
-    near = next(filter(None, (_side_by_side(words, count, content) for count in range(1, LONGEST_PHRASE + 1))), "")
-    return near or next(filter(None, (_at_a_distance(words, count, content) for count in APART)), "")
+    content = _content(words, language)
+    near = _side_by_side(words)[len(_side_by_side(source)) :]
+    near = [phrase for phrase in near if content.intersection(phrase)]
+    return " ".join(next(iter(near or _again(words, APART, content, 2)[excused:]), ""))
 
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _side_by_side(words: Sequence[str], count: int, content: Sequence[str]) -> str:
-    """The first phrase of so many words that follows itself and has a content word."""
-    for start in range(len(words) - 2 * count + 1):
-        phrase = words[start : start + count]
-        if phrase == words[start + count : start + 2 * count] and set(phrase) & set(content):
-            return " ".join(phrase)
-    return ""
+def _content(words: Iterable[str], language: str) -> set[str]:
+    listed = language in function_words.languages()
+    return {word for word in words if not listed or function_words.kind(word, language) == function_words.CONTENT}
 
 
-def _at_a_distance(words: Sequence[str], count: int, content: Sequence[str]) -> str:
-    """The first phrase of so many words that comes twice and has two content words."""
-    phrases = Counter(zip(*(words[start:] for start in range(count))))
-    twice = (phrase for phrase, times in phrases.items() if times > 1)
-    return next((" ".join(phrase) for phrase in twice if len(set(phrase) & set(content)) > 1), "")
+def _side_by_side(words: Sequence[str]) -> list[Sequence[str]]:
+    """The phrases that follow themselves, once for each time that they come again."""
+    result, place = [], 1
+    while place < len(words):
+        lengths = range(1, min(LONGEST_PHRASE, place) + 1)
+        count = next((n for n in lengths if words[place - n : place] == words[place : place + n]), 0)
+        if count:
+            result.append(words[place : place + count])
+        place += count or 1
+    return result
 
 
-def _characters(text: str) -> str:
-    """The first run of CHARACTERS characters that comes twice in a text without spaces."""
-    runs = [run.group() for run in _UNSPACED.finditer(text)]
-    parts = Counter(run[i : i + CHARACTERS] for run in runs for i in range(len(run) - CHARACTERS + 1))
-    return next((part for part, times in parts.items() if times > 1), "")
+def _again(units: Sequence[str], shortest: int, content: set[str], least: int) -> list[Sequence[str]]:
+    """The longest runs of words or of characters that stood there before and have at least so many different units of
+    the content, in order."""
+    result, place = [], 0
+    places: dict[str, list[int]] = {}  # of each unit
+    for number, unit in enumerate(units):
+        places.setdefault(unit, []).append(number)
+    while place < len(units):
+        earlier = (before for before in places[units[place]] if before < place)
+        count = max((_same(units, before, place) for before in earlier), default=0)
+        run = units[place : place + count]
+        if count >= shortest and len(content.intersection(run)) >= least:
+            result.append(run)
+            place += count
+        else:
+            place += 1
+    return result
+
+
+def _same(units: Sequence[str], before: int, place: int) -> int:
+    """How many units from `before` on, up to `place`, are those from `place` on."""
+    count = 0
+    while before + count < place and place + count < len(units) and units[before + count] == units[place + count]:
+        count += 1
+    return count

@@ -82,7 +82,7 @@ def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) ->
 
 def _least_read(signs: Sequence[Signs], best: np.ndarray) -> float:
     """The weight below which the least read content word of UNREAD of the better half lies; 0 without coverage."""
-    least = [min((word.weight for word in each.covered), default=1.0) for each in signs]
+    least = [min((word.weight for word in each.covered if word.text not in each.said), default=1.0) for each in signs]
     unread = float(np.quantile(np.array(least)[best], UNREAD, method="lower"))
     return unread if unread < 1 else 0.0
 

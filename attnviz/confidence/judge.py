@@ -4,7 +4,7 @@ scale on its card and the words of its training.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -83,16 +83,19 @@ RARE = 2.0  # nats; the reasons name a word none of whose usual translations is 
 
 @dataclass(frozen=True)
 class Judgement:
-    """level : one of LEVELS. risk : probability of a poor translation. reasons : sentences, of every level."""
+    """level : one of LEVELS. risk : probability of a poor translation. reasons : sentences, of every level.
+    strange : what is to be said of words of the translation even where the level is usual, as parts of a sentence."""
 
     level: str
     risk: float
     reasons: tuple[str, ...]
+    strange: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
-        """The level in words."""
-        return LEVELS[self.level]
+        """The level in words; of a usual one also what is strange, because few readers open the reasons."""
+        strange = self.strange if self.level == "usual" else ()
+        return LEVELS[self.level] + (f", but {' and '.join(strange)}" if strange else "")
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -114,7 +117,7 @@ def judgement(signs: Signs, scale: Scale) -> Judgement:
         level = "outside"
     else:
         level = "unusual" if unusual_by_rule(signs, scale.unread, scale.unsaid) or risk > scale.unusual else "usual"
-    return Judgement(level, risk, tuple(_reasons(signs, scale)))
+    return Judgement(level, risk, tuple(_reasons(signs, scale)), tuple(_strange(signs)))
 
 
 def outside_by_rule(signs: Signs) -> bool:
@@ -125,7 +128,7 @@ def outside_by_rule(signs: Signs) -> bool:
 
 def unusual_by_rule(signs: Signs, unread: float, unsaid: float) -> bool:
     """Is it unusual at least, whatever the risk? Numbers, units or new names that differ, a number that is half a word
-    ("trois4"), a phrase that is said twice, a text longer than those of training, a content word that no row of the
+    ("trois4"), a phrase that is said again, a text longer than those of training, a content word that no row of the
     map reads as much as `unread`, or words left out or made up, with a surprise above `unsaid`."""
     differs = signs.changed or signs.lost_units or signs.lost_names or signs.broken
     words = signs.untranslated(unread) or (unsaid and signs.surprise > unsaid)
@@ -149,12 +152,13 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
     ]
     if (more := len(signs.new) - SHOWN) > 0:
         reasons.append(f"{more} more {'word is' if more == 1 else 'words are'} in no training sentence either.")
-    reasons += [f"“{word}” stands in the translation as in the source: untranslated." for word in signs.copied[:SHOWN]]
+    copied = [word for word, _ in signs.copied]
+    reasons += [f"“{word}” stands in the translation as in the source: untranslated." for word in copied[:SHOWN]]
     reasons += [
         f"“{text}” in the translation is in no training sentence of that language."
         for text, _ in signs.invented[:SHOWN]
     ]
-    invented = {*signs.copied, *(text for text, _ in signs.invented)}
+    invented = {*copied, *(text for text, _ in signs.invented)}
     reasons += [
         f"“{word.text}” in the translation was put together from {word.pieces} pieces."
         for word in signs.made[:SHOWN]
@@ -166,6 +170,13 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
             f"“{signs.other}”."
         )
     return reasons + _probabilities(signs, scale)
+
+
+def _strange(signs: Signs) -> Iterator[str]:
+    """Words that are as in the source, and words that no training text of their language has."""
+    for listed, what in ((signs.copied, "as in the source"), (signs.invented, "in no training text")):
+        if words := [f"“{word}”" for word, _ in listed[:SHOWN]]:
+            yield f"{', '.join(words)} {'is' if len(words) == 1 else 'are'} {what}"
 
 
 def _differences(signs: Signs, scale: Scale) -> list[str]:
@@ -182,7 +193,7 @@ def _differences(signs: Signs, scale: Scale) -> list[str]:
     reasons += [f"The unit “{unit}” of the source is not in the translation." for unit in signs.lost_units[:SHOWN]]
     reasons += [f"The name “{name}” is not in the translation." for name in signs.lost_names[:SHOWN]]
     if signs.repeated:
-        reasons.append(f"The translation says “{signs.repeated}” twice, and the source repeats no words.")
+        reasons.append(f"The translation says “{signs.repeated}” again, and the source has no such repeat.")
     if unread := signs.untranslated(scale.unread)[:SHOWN]:
         listed = ", ".join(f"“{word}”" for word in unread)
         reasons.append(f"No row of the map reads {listed}: part of the source is probably untranslated.")

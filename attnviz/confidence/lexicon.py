@@ -10,7 +10,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -106,13 +106,22 @@ class Lexicon:
 
     def unsaid(self, text: str, translation: str, source: str, target: str) -> tuple[Unsaid, ...]:
         """The content words of a text whose usual translations are all missing, the most surprising first."""
-        said, plain = _target(translation, target), _plain(translation).replace(" ", "")
-        missing = []
-        for stem, word in _source(text, source).items():
-            entry = self.entries.get(stem)
-            if entry and not any(_is_in(_stem(form, TARGET_STEM), said, plain) for form in entry.translations):
-                missing.append(Unsaid(word, entry.translations, entry.surprise))
+        looked_up = self._looked_up(text, translation, source, target)
+        missing = (
+            Unsaid(word, entry.translations, entry.surprise) for word, entry, is_said in looked_up if not is_said
+        )
         return tuple(sorted(missing, key=lambda word: -word.surprise))
+
+    def said(self, text: str, translation: str, source: str, target: str) -> tuple[str, ...]:
+        """The content words of a text of which a usual translation is there."""
+        return tuple(word for word, _, is_said in self._looked_up(text, translation, source, target) if is_said)
+
+    def _looked_up(self, text: str, translation: str, source: str, target: str) -> Iterator[tuple[str, Entry, bool]]:
+        """The content words of a text that have an entry, and whether the translation has one of its translations."""
+        said, plain = _target(translation, target), _plain(translation).replace(" ", "")
+        for stem, word in _source(text, source).items():
+            if entry := self.entries.get(stem):
+                yield word, entry, any(_is_in(_stem(form, TARGET_STEM), said, plain) for form in entry.translations)
 
 
 def _is_in(stem: str, said: dict[str, str], plain: str) -> bool:

@@ -1,9 +1,8 @@
 """Tokens as text that plotly can draw without losing, merging or cutting off any.
 
 Plotly reads every text as pseudo-HTML (`<s>` is struck through, `<eos>` is not shown), so labels are escaped, here
-only. Marks: `·ning` continues the word of the token before it · `⁇` after a token unknown to the vocabulary · `☺₁ ☺₂`
-pieces that are parts of one character · italics for special tokens · `…` where a label was cut · the signs of
-attnviz/trace/visible.py for what does not print.
+only. Italics are special tokens, `…` is where a label was cut; attnviz/trace/visible.py has the marks, and the signs of
+what does not print.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ import html
 import math
 import unicodedata
 from collections.abc import Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate
 
-from attnviz.trace.visible import escaped
+from attnviz.trace.visible import escaped, marks
+from attnviz.trace.visible import shown as shown
 from attnviz.trace.visible import visible as plain
 
 _JOINERS = "\u200c\u200d"
 _ISOLATE, _POP = "\u2068", "\u2069"
 _BREAK = "<br>"
-_SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def quoted(token) -> str:
@@ -48,22 +47,7 @@ def ticks(tokens: Sequence, limit: int = 12, lines: int = 1) -> list[str]:
 
 @functools.lru_cache(256)  # a map and its bars have the same tokens
 def _ticks(tokens: tuple, limit: int, lines: int) -> tuple[str, ...]:
-    before = (None, *tokens)[: len(tokens)]
-    made = [_tick(token, previous, limit, lines) for token, previous in zip(tokens, before, strict=True)]
-    return tuple(f"{label}{part and str(part).translate(_SMALL)}" for label, part in zip(made, _parts(tokens)))
-
-
-def _parts(tokens: Sequence) -> list[int | str]:
-    """For pieces that are bytes of one character, the number of the byte, from 1; "" for all others."""
-    spans = [
-        None if token.word is None or token.start == token.end else (token.word, token.start, token.end)
-        for token in tokens
-    ]
-    parts: list[int | str] = []
-    for span, run in groupby(spans):
-        count = len(list(run))
-        parts += [""] * count if span is None or count == 1 else range(1, count + 1)
-    return parts
+    return tuple(_tick(token, *around, limit, lines) for token, around in zip(tokens, marks(tokens)))
 
 
 def thin(count: int, room: int, keep: int | None = None) -> list[int]:
@@ -86,12 +70,9 @@ def columns(text: str) -> int:
     return sum(map(_columns, text))
 
 
-def _tick(token, previous, limit: int, lines: int) -> str:
+def _tick(token, before: str, after: str, limit: int, lines: int) -> str:
     text = _BREAK.join(map(escape, _wrapped(plain(token.text), limit, lines)))
-    if token.special:
-        return f"<i>{text}</i>"
-    continues = previous is not None and token.word is not None and token.word == previous.word
-    return f"{'·' if continues else ''}{text}{'⁇' if token.unknown else ''}"
+    return f"<i>{text}</i>" if token.special else f"{before}{text}{after}"
 
 
 def _wrapped(text: str, limit: int, lines: int) -> list[str]:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnviz.trace.visible import escaped
-from attnviz.trace.visible import visible as plain
+from attnviz.trace.visible import escaped, shown
 
 MOST = 60  # rows and columns of a table; a larger map is cut, and says so
 _INK = "#161850"  # of a weight of 1; a smaller one is as much paler
@@ -22,7 +21,7 @@ def document(heading: str, lines: Sequence[str], table: str) -> str:
 
 def token_table(tokens: Sequence, log_probs: Sequence[float]) -> str:
     """Tokens beside each other, and below each its probability, where it is known."""
-    row = "".join(f"<td>{_text(token)}</td>" for token in tokens)
+    row = "".join(f"<td>{text}</td>" for text in _texts(tokens))
     chances = "".join(f"<td>{np.exp(value):.2f}</td>" for value in log_probs)
     below = f"<tr><th>probability</th>{chances}</tr>" if log_probs else ""
     return f'<div style="overflow-x:auto"><table><tr><th>target</th>{row}</tr>{below}</table></div>'
@@ -35,11 +34,11 @@ def weights_table(queries: Sequence, keys: Sequence, weights: np.ndarray, visibl
     """
     rows, columns = queries[:MOST], keys[:MOST]
     head = f"<tr><th>{html.escape(sides[0])} ↓ {html.escape(sides[1])} →</th>"
-    head += "".join(f"<th>{_text(key)}</th>" for key in columns) + "</tr>"
+    head += "".join(f"<th>{text}</th>" for text in _texts(columns)) + "</tr>"
     body = ""
-    for i, query in enumerate(rows):
+    for i, text in enumerate(_texts(rows)):
         cells = "".join(_cell(float(weights[i, j]), bool(visible[i, j])) for j in range(len(columns)))
-        body += f'<tr><th style="text-align:right">{_text(query)}</th>{cells}</tr>'
+        body += f'<tr><th style="text-align:right">{text}</th>{cells}</tr>'
     cut = ""
     if len(rows) < len(queries) or len(columns) < len(keys):
         cut = f"<div>The first {len(rows)} of {len(queries)} rows and {len(columns)} of {len(keys)} columns.</div>"
@@ -56,6 +55,6 @@ def _cell(weight: float, visible: bool) -> str:
     return f'<td style="background:{ground};color:{color}">{weight:.2f}</td>'
 
 
-def _text(token) -> str:
-    text = html.escape(plain(token.text))
-    return f"<i>{text}</i>" if token.special else text
+def _texts(tokens: Sequence) -> list[str]:
+    texts = map(html.escape, shown(tokens))
+    return [f"<i>{text}</i>" if token.special else text for token, text in zip(tokens, texts)]

@@ -3,11 +3,16 @@
 Signs: `␣`, `⇥`, `⏎` for white space; `␣` also for a token without characters, which is the space before a word that
 nobody typed; `�` for control characters; `◌` below an accent that has no letter; `U+200D` for a token of characters
 that print nothing. Beside other characters they are left out.
+
+Marks, which a token has among others: `·ning` continues the word of the token before it · `⁇` after a token unknown to
+the vocabulary · `☺₁ ☺₂` pieces that are parts of one character.
 """
 
 import functools
 import re
 import unicodedata
+from collections.abc import Sequence
+from itertools import groupby
 
 # Unicode's Default_Ignorable_Code_Point without its letters (Hangul fillers), and the marks of annotations.
 IGNORED = (
@@ -19,6 +24,7 @@ _SPACES = {" ": SPACE, "\t": "⇥", "\n": "⏎", "\r": "⏎", "\u2028": "⏎", "
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them
 _SILENT = "\u00ad\u200b\u2060\ufeff"  # print nothing between letters; other format characters could reorder a label
 _BLANK = f"{_SILENT}{_JOINERS}\u034f\u115f\u1160\u3164\uffa0\u2800"  # print nothing alone
+_SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _ISOLATE, _POP = "\u2068", "\u2069"
 # What a terminal obeys, what ends a line, and what turns the text after it round; not the isolates of `visible`.
 _OBEYED = re.compile(
@@ -38,6 +44,36 @@ def visible(text: str) -> str:
         shown = f"◌{shown}"
     right_to_left = any(unicodedata.bidirectional(character) in ("R", "AL") for character in shown)
     return f"{_ISOLATE}{shown}{_POP}" if right_to_left else shown  # keeps the number after it in its place
+
+
+def shown(tokens: Sequence) -> list[str]:
+    """Each token with its marks, as pictures and tables show it; not escaped."""
+    return [f"{before}{visible(token.text)}{after}" for token, (before, after) in zip(tokens, marks(tuple(tokens)))]
+
+
+@functools.lru_cache(256)  # a map and its bars have the same tokens
+def marks(tokens: tuple) -> tuple[tuple[str, str], ...]:
+    """What stands before and after the text of each token. A special token has no marks."""
+    result, before = [], None
+    for token, part in zip(tokens, _parts(tokens)):
+        continues = not token.special and token.word is not None and before is not None and token.word == before.word
+        result.append(("·" * continues, "⁇" * (token.unknown and not token.special) + part))
+        before = token
+    return tuple(result)
+
+
+def _parts(tokens: Sequence) -> list[str]:
+    """For pieces that are bytes of one character, the number of the byte, from 1; "" for all others."""
+    spans = [
+        None if token.word is None or token.start == token.end else (token.word, token.start, token.end)
+        for token in tokens
+    ]
+    parts: list[str] = []
+    for span, run in groupby(spans):
+        count = len(list(run))
+        several = span is not None and count > 1
+        parts += [str(place).translate(_SMALL) if several else "" for place in range(1, count + 1)]
+    return parts
 
 
 def prints_nothing(text: str) -> bool:

@@ -137,7 +137,9 @@ def sign(judgement: Judgement | None) -> str:
     if judgement is None:
         return ""
     why = "".join(f"<li>{escape(sentence)}</li>" for sentence in judgement.why)
-    return f'<details class="sign {judgement.level}"><summary>{judgement.title}</summary><ul>{why}</ul></details>'
+    return (
+        f'<details class="sign {judgement.level}"><summary>{escape(judgement.title)}</summary><ul>{why}</ul></details>'
+    )
 
 
 def untranslated(column: Column, judge: Judge | None) -> str:
@@ -234,7 +236,7 @@ def step(column: Column, index: int) -> str:
     tokens, language = column.queries, column.languages.target
     if index >= len(tokens):
         return f'<p class="step">This text ends after {len(tokens)} steps.</p>'
-    token = labels.plain(tokens[index].text)
+    token = labels.shown(tokens)[index]
     if column.grid and column.grid.kind == "encoder":
         return f'<p class="step">Source token {index + 1}: {in_language(token, column.languages.source, "b")}</p>'
     log_probs = column.shown.log_probs  # <eos> is last, so hiding it moves no step

@@ -146,10 +146,10 @@ def bars_table(column: Column, index: int) -> str:
     if grid is None or index >= len(grid.queries):
         return ""
     rows = [
-        (labels.plain(token.text), [tables.cell(weight, ".4f", seen)])
-        for token, weight, seen in zip(grid.keys, grid.weights[index].tolist(), grid.visible[index])
+        (token, [tables.cell(weight, ".4f", seen)])
+        for token, weight, seen in zip(labels.shown(grid.keys), grid.weights[index].tolist(), grid.visible[index])
     ]
-    caption = f"{column.title}: weights of step {index + 1}, {labels.plain(grid.queries[index].text)}"
+    caption = f"{column.title}: weights of step {index + 1}, {labels.shown(grid.queries)[index]}"
     return tables.table(caption, ["weight"], rows, (tables.tags(column.grid, column.languages)[1], "en"))
 
 
@@ -157,8 +157,8 @@ def steps_table(column: Column) -> str:
     """The text equivalent of the statistics by step of one mechanism."""
     statistics, chosen = column.statistics, PANEL_STATISTICS
     rows = [
-        (f"{i + 1} {labels.plain(token)}", [tables.cell(statistics[name][i], ".3f") for name in chosen])
-        for i, token in enumerate(statistics["token"])
+        (f"{i + 1} {token}", [tables.cell(statistics[name][i], ".3f") for name in chosen])
+        for i, token in enumerate(labels.shown(column.grid.queries))
     ]
     return tables.table(
         f"{column.title}, by step",

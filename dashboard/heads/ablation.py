@@ -145,10 +145,10 @@ def _predicted(current: HeadsScene, effect: Effect) -> str:
     if not pairs:
         return '<p class="small" role="status">The text has one token, so there is nothing to predict it from.</p>'
     shown = pairs if current.choices.tables else pairs[:_TOKENS]
-    tokens = effect.before.source
+    tokens = labels.shown(effect.before.source)
     rows = [
         (
-            f"{before.position + 1} {labels.plain(tokens[before.position].text)}",
+            f"{before.position + 1} {tokens[before.position]}",
             [*(f"{math.exp(guess.log_prob):.3f}" for guess in (before, after)), *map(_most_probable, (before, after))],
         )
         for before, after in shown

@@ -155,10 +155,11 @@ def _value(name: str, current: InsideScene) -> Change:
 def _hidden(column: Column) -> int:
     tokens = column.trace.source
     frame.keep_place("hidden", range(len(tokens)), [token.text for token in tokens])
+    names = labels.shown(tokens)
     return st.selectbox(
         "Source token that is hidden",
         range(len(tokens)),
-        format_func=lambda place: f"{place + 1} {labels.plain(tokens[place].text)}",
+        format_func=lambda place: f"{place + 1} {names[place]}",
         key="hidden",
         bind="query-params",
     )
@@ -229,7 +230,7 @@ def _change_by_hand(column: Column, current: InsideScene, step: int) -> Change |
     if len(current.columns) > 1:
         st.caption(markdown(f"{column.title}{column.place}"))
     take = functools.partial(_take, key)
-    drag([labels.plain(token.text) for token in tokens], weights or own, take, f"weights{suffix}", column.title)
+    drag(labels.shown(tokens), weights or own, take, f"weights{suffix}", column.title)
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     typed = left.text_input(
         "The same as numbers, one for each source token",

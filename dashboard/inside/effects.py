@@ -108,8 +108,8 @@ def _cell(figure: Chart, name: str, dark: bool, lines: Sequence[str], rows: bool
 def table(column: Column, effect: Effect, how: str = CHANGED) -> str:
     """The text equivalent of the bars."""
     rows = [
-        (f"{row.step + 1} {labels.plain(row.token)}", [signed(row.log_prob_change, 3), f"{row.total_variation:.3f}"])
-        for row in frame(column, effect).itertuples()
+        (f"{row.step + 1} {token}", [signed(row.log_prob_change, 3), f"{row.total_variation:.3f}"])
+        for row, token in zip(frame(column, effect).itertuples(), labels.shown(effect.before.target))
     ]
     return tables.table(
         f"{column.title}: each target token {how}, same text",

@@ -240,10 +240,10 @@ def _token_table(result: FaithfulnessResults) -> str:
     taus, same = (means_frame.pivot(index="step", columns="method", values=name) for name in ("tau_b", "top1"))
     rows = [
         (
-            f"{step + 1} {labels.plain(token.text)}",
+            f"{step + 1} {token}",
             [tables.cell(taus.loc[step, m], "+.2f") + ", same first token" * bool(same.loc[step, m]) for m in methods],
         )
-        for step, token in enumerate(result.tests.subject.trace.target)
+        for step, token in enumerate(labels.shown(result.tests.subject.trace.target))
     ]
     caption = f"{result.column.title}: Kendall’s τ-b with attention, by target token"
     return tables.table(caption, [METHODS[method] for method in methods], rows, (result.column.languages.target, "en"))
@@ -252,9 +252,10 @@ def _token_table(result: FaithfulnessResults) -> str:
 def _variation_table(result: FaithfulnessResults) -> str:
     names = {"max_weight": "maximum weight", "median": "permuted, median", "uniform": "uniform"}
     means_frame = result.tests.results.variation
+    tokens = labels.shown(result.tests.subject.trace.target)
     rows = [
-        (f"{step + 1} {labels.plain(token)}", [tables.cell(value, ".3f") for value in row])
-        for step, token, row in zip(means_frame["step"], means_frame["token"], means_frame[[*names]].to_numpy())
+        (f"{step + 1} {tokens[step]}", [tables.cell(value, ".3f") for value in row])
+        for step, row in zip(means_frame["step"], means_frame[[*names]].to_numpy())
     ]
     caption = f"{result.column.title}: total variation of the next token when attention is changed"
     return tables.table(caption, [*names.values()], rows, (result.column.languages.target, "en"))

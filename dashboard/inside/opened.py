@@ -95,12 +95,11 @@ def _key(column: Column) -> int:
     """The source token whose score is taken apart; all models of a pair read the same tokens."""
     tokens = column.trace.source
     frame.keep_place("cell", range(LARGEST, len(tokens)), [token.text for token in tokens])
+    names = labels.shown(tokens)
     return st.selectbox(
         "Source token whose score is taken apart",
         range(LARGEST, len(tokens)),
-        format_func=lambda key: (
-            "the one with the largest weight" if key == LARGEST else f"{key + 1} {labels.plain(tokens[key].text)}"
-        ),
+        format_func=lambda key: "the one with the largest weight" if key == LARGEST else f"{key + 1} {names[key]}",
         key="cell",
         bind="query-params",
     )
@@ -207,7 +206,7 @@ def _learnt(shown: Opened) -> tuple[str, ...]:
 
 def _functions_table(shown: Opened, frame) -> str:
     names, weights = weights_by_score(shown.step, frame)
-    columns = [labels.plain(token.text) for token in shown.step.keys]
+    columns = labels.shown(shown.step.keys)
     rows = [(name, [f"{value:.2f}" for value in row]) for name, row in zip(names, weights.tolist())]
     caption = f"{shown.column.title}: weights of the same query through other scores"
     return tables.table(caption, columns, rows, ("en", shown.column.languages.source))

@@ -109,7 +109,7 @@ def _heading(shown: Opened, words: str) -> str:
 def who_asks(shown: Opened, dark: bool) -> Cell:
     """Who asks, as words and as a row of boxes."""
     step, column = shown.step, shown.column
-    token = in_language(labels.plain(step.token.text), column.languages.target, "b")
+    token = in_language(labels.shown(column.trace.target)[step.step], column.languages.target, "b")
     window = ""
     if step.window:
         window = (
@@ -137,8 +137,8 @@ def _before(shown: Opened) -> str:
     """The token before that of the step, which the decoder reads; HTML."""
     if not shown.step.step:
         return START
-    token = shown.column.trace.target[shown.step.step - 1]
-    return f"{in_language(labels.plain(token.text), shown.column.languages.target, 'b')}, the token before"
+    token = labels.shown(shown.column.trace.target)[shown.step.step - 1]
+    return f"{in_language(token, shown.column.languages.target, 'b')}, the token before"
 
 
 def scores_cell(shown: Opened, dark: bool) -> Cell:
@@ -226,8 +226,10 @@ def _rows(model: str, place: tuple, keys: Sequence[Token], numbers: dict) -> pd.
 def _mean_table(shown: Opened) -> str:
     grid, languages = shown.column.grid(shown.column.trace), shown.column.languages
     rows = [
-        (f"{place} {labels.plain(token.text)}", [f"{weight:.4f}"])
-        for place, (token, weight) in enumerate(zip(grid.keys, grid.weights[shown.mean].tolist()), start=1)
+        (f"{place} {token}", [f"{weight:.4f}"])
+        for place, (token, weight) in enumerate(
+            zip(labels.shown(grid.keys), grid.weights[shown.mean].tolist()), start=1
+        )
     ]
     caption = f"{shown.column.title}: weights of this step{', mean of heads' if shown.column.head is None else ''}"
     return tables.table(caption, ["weight"], rows, (languages.source, "en"))
@@ -242,13 +244,13 @@ def _scores_table(shown: Opened) -> str:
         columns["Gaussian"] = step.window.gaussian
     rows = [
         (
-            f"{place + 1} {labels.plain(token.text)}",
+            f"{place + 1} {token}",
             [
                 tables.cell(float(step.scores[place]), ".4f", bool(step.mask[place])),
                 *(f"{values[place]:.4f}" for values in columns.values()),
             ],
         )
-        for place, token in enumerate(step.keys)
+        for place, token in enumerate(labels.shown(step.keys))
     ]
     caption = f"{shown.column.title}: scores and weights of this step"
     return tables.table(caption, ["score", *columns], rows, (shown.column.languages.source, "en"))
@@ -273,7 +275,7 @@ def _values_table(shown: Opened) -> str:
     """The dimensions in which the context is furthest from 0, each in a column."""
     step = shown.step.at_temperature(shown.temperature)
     order = abs(step.context).argsort()[::-1][:_DIMENSIONS].tolist()
-    names = [f"{place + 1} {labels.plain(token.text)}" for place, token in enumerate(step.keys)]
+    names = [f"{place + 1} {token}" for place, token in enumerate(labels.shown(step.keys))]
     numbers = [*step.weighted[:, order].tolist(), step.context[order].tolist()]
     rows = [(name, [tables.cell(value, "+.3f") for value in row]) for name, row in zip([*names, "context"], numbers)]
     caption = f"{shown.column.title}: weighted values and their sum, in the {len(order)} largest dimensions{shown.heat}"

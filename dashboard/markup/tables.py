@@ -6,8 +6,8 @@ import re
 import numpy as np
 
 from attnviz.data.tasks import Task
-from attnviz.figures import labels
 from attnviz.select import Grid
+from attnviz.trace.visible import shown
 from dashboard.markup.text import escape
 
 _SIGNED = re.compile(r"[+-]\d+(\.\d+)?")
@@ -56,12 +56,11 @@ def grid_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, fo
     """Values (Q, K) with the tokens of a map; for a large map only the largest of each row."""
     if values.size > _CELLS:
         return _largest_table(caption, grid, languages, values, form)
-    columns = [labels.plain(token.text) for token in grid.keys]
     rows = [
-        (labels.plain(token.text), [cell(value, form, seen) for value, seen in zip(row, visible)])
-        for token, row, visible in zip(grid.queries, values.tolist(), grid.visible.tolist())
+        (token, [cell(value, form, seen) for value, seen in zip(row, visible)])
+        for token, row, visible in zip(shown(grid.queries), values.tolist(), grid.visible.tolist())
     ]
-    return table(caption, columns, rows, tags(grid, languages))
+    return table(caption, shown(grid.keys), rows, tags(grid, languages))
 
 
 def _largest_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, form: str) -> str:
@@ -69,15 +68,13 @@ def _largest_table(caption: str, grid: Grid, languages: Task, values: np.ndarray
     order = np.argsort(-np.nan_to_num(np.abs(np.where(grid.visible, values, np.nan)), nan=-1), axis=1, kind="stable")[
         :, :_LARGEST
     ]
+    keys = shown(grid.keys)
     rows = [
         (
-            f"{i + 1} {labels.plain(token.text)}",
-            [
-                f"{labels.plain(grid.keys[key].text)} {cell(float(values[i, key]), form, grid.visible[i, key])}"
-                for key in order[i]
-            ],
+            f"{i + 1} {token}",
+            [f"{keys[key]} {cell(float(values[i, key]), form, grid.visible[i, key])}" for key in order[i]],
         )
-        for i, token in enumerate(grid.queries)
+        for i, token in enumerate(shown(grid.queries))
     ]
     row, column = tags(grid, languages)
     caption = (

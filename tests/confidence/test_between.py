@@ -61,9 +61,25 @@ def test_units(text, translation, lost):
         ("We see ourselves", "nous nous voyons", "fr", ""),  # function words may
         ("near the shop and near the park", "in der Nähe des Ladens und in der Nähe des Parks", "de", ""),
         ("a man near a woman", "ein Mann in der Nähe, eine Frau in der Nähe", "de", ""),  # one content word, apart
-        ("he loved the work", "qu'il a fait penser à elle, qu'il a fait penser", "fr", "a fait penser"),
-        ("very, very good", "très, très bon bon", "fr", ""),  # the source repeats too
-        ("I saw it", "私はそれを見ました私はそれを見ました", "ja", "私はそれを見"),
+        ("he loved the work", "qu'il a fait penser à elle, qu'il a fait penser", "fr", "qu il a fait penser"),
+        ("very, very good", "très, très bon", "fr", ""),  # the source repeats too
+        ("very, very good", "très, très vert vert", "fr", "vert"),  # but only once
+        (
+            "The cat is on the roof and the dog is on the roof.",
+            "Le chat dort sur le toit, le chien dort sur le toit.",
+            "fr",
+            "",
+        ),
+        ("He ran and ran and ran.", "Er rannte und rannte und rannte.", "de", ""),
+        ("in his right hand, in his left hand", "dans un quartier de quartier de quartier", "fr", "quartier de"),
+        (
+            "a man with a dog and a woman with a dog",
+            "kleiner roter Ball, kleiner roter Ball, kleiner roter Ball",
+            "de",
+            "kleiner roter ball",
+        ),
+        ("I saw it and saw it again", "私はそれを見ました私はそれを見ました", "ja", ""),
+        ("I saw it", "私はそれを見ました私はそれを見ました", "ja", "私はそれを見ました"),
     ],
 )
 def test_repeated(text, translation, language, phrase):

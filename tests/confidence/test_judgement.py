@@ -105,8 +105,39 @@ def test_a_common_word_that_is_copied_counts_as_made_up_but_no_name():
     source, target = TrainingWords({"the": 9, "clocks": 4, "paris": 2}, 9), TrainingWords({"les": 9}, 9)
     text = ["The", " clocks", " of", " Paris", " and", " kvass"]  # kvass is new on both sides: it may be its name
     doubts = signs(trace(text, ["Les", " clocks", " Paris", " kvass"], (-0.1,) * 4), source, (), target)
-    assert doubts.copied == ("clocks",) and doubts.invented == () and doubts.surprise == 2.5
+    assert doubts.copied == (("clocks", 2.5),) and doubts.invented == () and doubts.surprise == 2.5
     assert "“clocks” stands in the translation as in the source: untranslated." in judgement(doubts, SCALE).reasons
+
+
+@pytest.mark.parametrize(
+    "source, target, read_as, copied",
+    [
+        ("A spider", "Ein Spider", "", "Spider"),  # a noun, with a capital in German, which knows it from Spider-Man
+        ("A SPIDER", "Ein Spider", "A spider", "Spider"),
+        ("A Spider", "Ein Spider", "", ""),  # a name
+        ("A pool", "Ein Pool", "", ""),  # a word of both languages
+    ],
+)
+def test_a_copy_is_seen_in_small_letters_and_in_capitals(source, target, read_as, copied):
+    words = (
+        TrainingWords({"a": 90, "spider": 17, "pool": 17}, 90),
+        TrainingWords({"ein": 90, "spider": 2, "pool": 5}, 90),
+    )
+    doubts = signs(replace(trace([source], [target], (-0.1,)), read_as=read_as), words[0], (), words[1])
+    assert [word for word, _ in doubts.copied] == [copied][: bool(copied)]
+
+
+def test_a_usual_one_with_strange_words_names_them():
+    """In its title: few readers open the reasons."""
+    seen = replace(SURE, copied=(("Spider", 2.5),), invented=(("hégerhog", -0.2), ("cinemain", -0.3)))
+    words = "“Spider” is as in the source and “hégerhog”, “cinemain” are in no training text"
+    assert judgement(seen, SCALE).title == f"a typical probability for this model, but {words}"
+    assert judgement(replace(seen, loop=Loop(0, 1, 8)), SCALE).title == "outside what this model has learnt"
+
+
+def test_a_word_that_is_said_is_not_untranslated_though_no_row_reads_it():
+    seen = replace(SURE, covered=(Covered("workers", 0.01), Covered("dog", 0.01)), said=("workers",))
+    assert seen.untranslated(0.05) == ("dog",)
 
 
 def test_reasons_name_what_differs():
@@ -117,7 +148,7 @@ def test_reasons_name_what_differs():
         "The numbers differ: “10”, “²”, “102” are on one side only.",
         "The unit “km” of the source is not in the translation.",
         "The name “Nkechi” is not in the translation.",
-        "The translation says “der flagge” twice, and the source repeats no words.",
+        "The translation says “der flagge” again, and the source has no such repeat.",
         "No row of the map reads “repair”: part of the source is probably untranslated.",
     )
 

@@ -74,8 +74,8 @@ def _weights(step: Step) -> str:
     """The text equivalent of the bars: the score of each token, and its weight at each temperature."""
     heated = [step.weights_at(value) for value in TEMPERATURES]
     rows = [
-        (f"{place + 1} {labels.plain(token.text)}", [f"{step.scores[place]:.2f}", *(f"{w[place]:.3f}" for w in heated)])
-        for place, token in enumerate(step.keys)
+        (f"{place + 1} {token}", [f"{step.scores[place]:.2f}", *(f"{w[place]:.3f}" for w in heated)])
+        for place, token in enumerate(labels.shown(step.keys))
     ]
     columns = ["score", *(f"weight at {value:g}" for value in TEMPERATURES)]
     return tables.table("Scores, and weights at each temperature", columns, rows)

@@ -44,10 +44,10 @@ def draw(dark: bool) -> Drawn:
     ]
     names, weights = weights_by_score(step, frame)
     rows = [(name, [f"{value:.2f}" for value in row]) for name, row in zip(names, weights.tolist())]
-    columns = [labels.plain(token.text) for token in step.keys]
+    columns = labels.shown(step.keys)
     scored = [
-        (f"{place + 1} {labels.plain(token.text)}", [f"{step.scores[place]:.2f}", f"{step.weights[place]:.3f}"])
-        for place, token in enumerate(step.keys)
+        (f"{place + 1} {token}", [f"{step.scores[place]:.2f}", f"{step.weights[place]:.3f}"])
+        for place, token in enumerate(labels.shown(step.keys))
     ]
     words = tables.table("Scores and weights of Bahdanau", ["score", "weight"], scored)
     cells += chapter.study_table(chapter.MECHANISMS_STUDY)

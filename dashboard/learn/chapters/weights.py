@@ -13,7 +13,7 @@ STEP = 2  # from 0: "noir"
 def draw(dark: bool) -> Drawn:
     shown = column("bahdanau", SENTENCE, TRANSLATION)
     grid = select(shown.trace)
-    token = labels.plain(grid.queries[STEP].text)
+    token = labels.shown(grid.queries)[STEP]
     cells = [
         (
             "<h4>Every step: one row each</h4>",

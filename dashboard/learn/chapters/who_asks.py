@@ -34,8 +34,8 @@ def _scores(shown: Column, dark: bool) -> Cell:
 def _table(columns: list[Column]) -> str:
     steps = [caches.step(shown, STEP) for shown in columns]
     rows = [
-        (f"{place + 1} {labels.plain(token.text)}", [f"{step.weights[place]:.3f}" for step in steps])
-        for place, token in enumerate(steps[0].keys)
+        (f"{place + 1} {token}", [f"{step.weights[place]:.3f}" for step in steps])
+        for place, token in enumerate(labels.shown(steps[0].keys))
     ]
     return tables.table(f"Weights of step {STEP + 1}", [shown.title for shown in columns], rows)
 
