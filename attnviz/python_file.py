@@ -46,7 +46,7 @@ def in_words(error: BaseException) -> str:
 def text_of(error: BaseException) -> str:
     """What an exception of a person's code says, in one line; "" where it cannot even say that."""
     try:
-        return " ".join(str(error).split())[:300]
+        return " ".join(str(error).split())[:300] if error.args != (None,) else ""
     except Exception:  # `str` is code of the error's class
         return ""
 

@@ -122,6 +122,16 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 86_400:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds, at most a day; got {text!r:.80}")
+    return value
+
+
 def setting(text: str) -> tuple[str, object]:
     """The type of --set, NAME=VALUE. The value is a number or a bool when it reads as one, otherwise a text."""
     name, equals, value = text.partition("=")

@@ -4,7 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from attnviz import mechanisms
@@ -41,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seconds",
-        type=_seconds,
+        type=arguments.seconds,
         default=90.0,
         metavar="N",
         help="processor time of the whole training, which the three models share equally (default: 90)",
@@ -54,16 +54,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="folder for the trained models (default: %(default)s); those of the last `try` there are replaced",
     )
     parser.add_argument("--open", action="store_true", help="open the page with the trained models")
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds <= 86_400:
-        raise ArgumentTypeError(f"must be a number of seconds, at most a day; got {text!r:.80}")
-    return seconds
 
 
 def run(args: Namespace) -> int:

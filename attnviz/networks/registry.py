@@ -59,7 +59,22 @@ def _score(mechanism: Mechanism, own: dict, query_width: int, key_width: int, wi
     make = named(mechanism.score)
     sizes = dict(query_width=query_width, key_width=key_width, width=width, dropout=dropout)
     wanted = inspect.signature(make).parameters
-    return make(**{name: value for name, value in sizes.items() if name in wanted}, **own)
+    score = make(**{name: value for name, value in sizes.items() if name in wanted}, **own)
+    if isinstance(make, type) and torch.get_default_device().type != "meta":  # a person's class; ours are names
+        _check_shape(score, mechanism.title, query_width, key_width)
+    return score
+
+
+@torch.no_grad()
+def _check_shape(score: Attention, title: str, query_width: int, key_width: int) -> None:
+    """ValueError for a score that is not one number for each query and key of each sentence."""
+    query, keys = torch.ones(2, 3, query_width), torch.ones(2, 5, key_width)
+    shape = tuple(score.score(query, score.prepare(keys)).shape)
+    if shape != (2, 3, 5):
+        raise ValueError(
+            f"score() of {title} must return (sentences, queries, keys), for query {(*query.shape,)} and keys "
+            f"{(*keys.shape,)} the shape (2, 3, 5); got {shape}"
+        )
 
 
 def options(mechanism: str) -> dict[str, object]:

@@ -98,7 +98,7 @@ def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted
     try:
         return trained.placed(made, subject, formula, wanted).words
     except ANYTHING as error:  # a person's code may raise anything
-        return f"not run: {error}" if isinstance(error, ValueError) else f"not run: it raises {in_words(error)}"
+        return f"not run: {error}" if isinstance(error, ValueError) else f"not run: {in_words(error, 'it raises ')}"
 
 
 def _line(test: Callable, subject: Subject, mask: str | None) -> Line:
@@ -107,4 +107,4 @@ def _line(test: Callable, subject: Subject, mask: str | None) -> Line:
         return test(subject, mask) if test is masks.hidden else test(subject)
     except ANYTHING as error:  # a person's code may raise anything
         title = (test.__doc__ or "").splitlines()[0].rstrip(".")
-        return Line(title, FAULT, f"it raises {in_words(error)}")
+        return Line(title, FAULT, in_words(error, "it raises "))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attnviz.own.forms import Inputs, Outcome, ShapeChanged, Subject
-from attnviz.own.report import FAULT, OK, UNTESTED, Line
+from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.own.source import in_words
 from attnviz.python_file import ANYTHING
 
@@ -249,10 +249,31 @@ def sizes(subject: Subject) -> Line:
             )
             return Line(test, FAULT, f"{error}: {reason}", words)
         except ANYTHING as error:  # a person's code may raise anything
-            return Line(test, FAULT, f"it raises {in_words(error)}", words)
+            if keys > 3 and (most := _most_keys(subject, keys)):
+                return Line(test, LIMIT, f"it is built for at most {most} keys", words)
+            return Line(test, FAULT, in_words(error, "it raises "), words)
         if not bool(weights.isfinite().all()):
             return Line(test, FAULT, "weights are NaN", words)
     return Line(test, OK, "all have the promised shape")
+
+
+def _most_keys(subject: Subject, too_many: int) -> int:
+    """How many keys a module can take that was built for a number of them, as its attributes or its tensors say; 0 of
+    any other."""
+
+    def takes(keys: int) -> bool:
+        try:
+            subject.run(subject.inputs(2, 3, keys))
+        except ANYTHING:  # a person's code may raise anything
+            return False
+        return True
+
+    parts = list(subject.module.modules()) if subject.module else []
+    numbers = {value for part in parts for value in vars(part).values() if type(value) is int}
+    numbers |= {size for part in parts for _, tensor in part.named_buffers(recurse=False) for size in tensor.shape}
+    numbers |= {size for part in parts for _, tensor in part.named_parameters(recurse=False) for size in tensor.shape}
+    stated = sorted(number for number in numbers if 3 < number < too_many)
+    return next((number for number in stated if takes(number) and not takes(number + 1)), 0)
 
 
 def sentences(subject: Subject) -> Line:

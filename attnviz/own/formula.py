@@ -7,7 +7,6 @@ compared with the scores of a formula, less theirs. Letters as in forms; w is th
 import copy
 import itertools
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +17,7 @@ from torch.nn import functional as F
 
 from attnviz.attention import dot_scores
 from attnviz.own.forms import Inputs, Subject
+from attnviz.own.matrices import Matrix, Place, matrices_of, tell_apart
 from attnviz.own.report import FAULT, OK, UNTESTED, Line
 from attnviz.own.source import in_words
 from attnviz.python_file import ANYTHING
@@ -36,43 +36,7 @@ class Formula:
     words: str
     names: tuple[str, ...] = ()
     slip: bool = False
-    places: Mapping[str, "Place"] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where in a module a matrix lies: a parameter, turned or not, and which of `count` equal parts of its rows."""
-
-    parameter: str
-    turned: bool = False
-    part: int = 0
-    count: int = 1
-
-    def of(self, module: nn.Module) -> Tensor:
-        """The matrix (w, D) or vector (w): a view, to be read and written."""
-        weight = module.get_parameter(self.parameter).detach()
-        weight = weight.squeeze() if weight.ndim > 2 else weight
-        return (weight.T if self.turned else weight).chunk(self.count)[self.part]
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """A map of vectors (..., D) to (..., w), from parameters of the module. weight (w, D), bias (w) or None.
-    place, of_bias : where they lie."""
-
-    words: str
-    weight: Tensor
-    bias: Tensor | None = None
-    place: Place | None = None
-    of_bias: Place | None = None
-
-    def places(self, letter: str) -> dict[str, Place]:
-        """Where the matrix `letter` and its bias lie."""
-        both = {letter: self.place, f"{letter} bias": self.of_bias}
-        return {name: place for name, place in both.items() if place is not None}
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight, self.bias)
+    places: Mapping[str, Place] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -110,7 +74,9 @@ def scaling(formula: Formula, title: str = "") -> Line:
         return Line(test, FAULT, f"its name says scaled, and the products are not divided by √d: {formula.words}")
     if formula.slip:
         return Line(test, FAULT, formula.words)
-    return Line(test, OK if formula.names else UNTESTED, formula.words)
+    if formula.names:
+        return Line(test, OK, formula.words)
+    return Line(test, UNTESTED, f"which scale is right is known of the known formulas only. This is {formula.words}")
 
 
 def line(formula: Formula, wanted: str) -> Line:
@@ -123,14 +89,14 @@ def recognised(subject: Subject) -> Formula:
     try:
         return _recognised(subject)
     except ANYTHING as error:  # a person's code may raise anything, in double precision too
-        return Formula(f"not told: in double precision it raises {in_words(error)}")
+        return Formula(f"not told: in double precision {in_words(error, 'it raises ')}")
 
 
 def _recognised(subject: Subject) -> Formula:
     seen, module = _look(subject)
     if not bool(seen.logs.isfinite().all()) or float(seen.logs.norm()) < 1e-9:
         return Formula("none of the known ones: some weights are 0 or all are the same, so no scores can be read off")
-    matrices = list(_matrices(module)) if module else []
+    matrices = list(matrices_of(module)) if module else []
     for kind in (_dots, _projections, _hidden_layers):
         if (formula := kind(seen, matrices, module)) is not None:
             return formula
@@ -140,6 +106,8 @@ def _recognised(subject: Subject) -> Formula:
 def _look(subject: Subject) -> tuple[Seen, nn.Module | None]:
     """A run of the module in double precision. Of causal attention, the last query, which sees every key."""
     module = copy.deepcopy(subject.module).double() if subject.module else None
+    if module is not None:
+        tell_apart(module)
     own = Subject(module or subject.target, subject.form, subject.title)
     inputs = _double(own.inputs(1 if subject.form.alone else 3, 4, 6, seed=11), subject)
     outcome = own.run(inputs)
@@ -155,49 +123,6 @@ def _double(inputs: Inputs, subject: Subject) -> Inputs:
     keys = inputs.keys.double()
     query = keys if subject.form.itself else inputs.query.double()
     return replace(inputs, query=query, keys=keys, values=inputs.values.double() if subject.form.separate else keys)
-
-
-def _matrices(module: nn.Module) -> Iterator[Matrix]:
-    """The matrices of a module, also transposed, and the thirds of one that makes queries, keys and values at once."""
-    biases = dict(module.named_parameters())
-    yield from _of_heads(module)
-    for name, parameter in module.named_parameters():
-        weight = parameter.detach().squeeze() if parameter.ndim > 2 else parameter.detach()
-        if weight.ndim != 2:
-            continue
-        of_bias = name.removesuffix("weight") + "bias" if name.endswith("weight") else ""
-        bias = biases.get(of_bias)
-        bias = None if bias is None or len(bias) != len(weight) else bias.detach()
-        place = Place(of_bias) if bias is not None else None
-        yield Matrix(f"`{name}`", weight, bias, Place(name), place)
-        yield Matrix(f"`{name}`ᵀ", weight.T, place=Place(name, True))
-        yield from _parts(name, weight, bias, False)
-        if not name.endswith("weight"):
-            yield from _parts(name, weight.T, None, True)
-
-
-def _of_heads(module: nn.Module) -> Iterator[Matrix]:
-    """Matrices of heads that are modules one after the other, such as `heads.0.key.weight`, as one."""
-    groups: dict[str, list[Tensor]] = {}
-    for name, parameter in module.named_parameters():
-        if parameter.ndim == 2 and re.search(r"\.\d+\.", name):
-            groups.setdefault(re.sub(r"\.\d+\.", ".*.", name), []).append(parameter.detach())
-    for name, heads in groups.items():
-        if len(heads) > 1 and len({weight.shape for weight in heads}) == 1:
-            yield Matrix(f"`{name}`", torch.cat(heads))
-
-
-def _parts(name: str, weight: Tensor, bias: Tensor | None, turned: bool) -> Iterator[Matrix]:
-    """Of a matrix that makes keys and values at once, or queries too."""
-    count, rest = divmod(len(weight), weight.shape[1])
-    if rest or count not in (2, 3):
-        return
-    of_bias = name.removesuffix("weight") + "bias"
-    for index, part in enumerate(weight.chunk(count)):
-        words = f"{('half', 'third')[count - 2]} {index + 1} of `{name}`{'ᵀ' * turned}"
-        its_bias = None if bias is None else bias.chunk(count)[index]
-        place = None if bias is None else Place(of_bias, False, index, count)
-        yield Matrix(words, part, its_bias, Place(name, turned, index, count), place)
 
 
 def _dots(seen: Seen, matrices: list, module) -> Formula | None:
@@ -223,8 +148,9 @@ def _is(a: float, b: float) -> bool:
     return math.isclose(a, b, rel_tol=1e-4)
 
 
-def _times(factor: float, width: int, whole: int = 0) -> str:
-    """A factor in words. width : d, of a head where there are heads. whole : of all heads together."""
+def _times(factor: float, width: int, whole: int = 0, read: int = 0) -> str:
+    """A factor in words. width : d, of a head where there are heads. whole : of all heads together. read : of what the
+    heads read."""
     if _is(factor, 1 / width):
         return "divided by d, not by its root"
     if _is(factor, width**0.5):
@@ -233,6 +159,8 @@ def _times(factor: float, width: int, whole: int = 0) -> str:
         return "not divided by √d"
     if whole and _is(factor, whole**-0.5):
         return "divided by the root of the whole width, not of a head's"
+    if read and _is(factor, read**-0.5):
+        return "divided by the root of the width of the input, not of a head's"
     return f"times {factor:.3g}"
 
 
@@ -272,10 +200,10 @@ def _general(seen: Seen, scores: Tensor, factor: float, words: str, places: dict
     if _is(factor, 1):
         words = f"Luong general: q · W k with W = {words}; {seen.difference(scores)}"
         return Formula(words, ("general",), places=places)
-    times = _times(factor, seen.query.shape[-1]).replace("divided by d, not by its root", "divided by d")
+    times = _times(factor, seen.query.shape[-1])
     if _is(factor, seen.query.shape[-1] ** -0.5):
         times = "divided by √d, which the paper does not do"
-    return Formula(f"near Luong general: q · W k with W = {words}, {times}")
+    return Formula(f"near Luong general: q · W k with W = {words}, {times}", slip="not by" in times)
 
 
 def _heads(x: Tensor, seen: Seen) -> Tensor:
@@ -294,7 +222,7 @@ def _multi_head(
         more, places = _of_values(seen, matrices)
         words = f"multi-head, {number}: {words}{more}; {seen.difference(scores * factor)}"
         return Formula(words, names, places=query.places("W") | keys.places("U") | places)
-    times = _times(factor, whole // heads, whole)
+    times = _times(factor, whole // heads, whole, seen.query.shape[-1])
     slip = "not" in times and (times != "not divided by √d" or heads > 1 or seen.itself)
     return Formula(f"near multi-head, {number}: {words}, but the products are {times}", slip=slip)
 

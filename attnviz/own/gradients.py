@@ -127,7 +127,7 @@ def large(subject: Subject) -> Line:
     try:
         weights = subject.run(big).weights
     except ANYTHING as error:  # a person's code may raise anything
-        return Line(test, FAULT, f"it raises {in_words(error)}")
+        return Line(test, FAULT, in_words(error, "it raises "))
     sums = weights.sum(dim=-1)
     if not bool(weights.isfinite().all()):
         reason = "NaN: exp() of a large score overflows; subtract the largest score first, or use torch.softmax"
@@ -171,4 +171,4 @@ def _why_not_half(error: BaseException) -> str:
         )
     if "dtype" in text or "same type" in text or "expected" in text:
         return f"a tensor that the module makes itself has another precision: {in_words(error)}"
-    return f"it raises {in_words(error)}"
+    return in_words(error, "it raises ")

@@ -111,7 +111,12 @@ def _per_head(subject: Subject) -> Subject:
 def _within(target: Callable) -> str:
     """Which part of a module may be the attention, in a sentence; "" where none is called so."""
     parts = target.named_modules() if isinstance(target, nn.Module) else ()
-    names = [(name, type(part).__name__) for name, part in parts if name]
+    own = ((name, type(part)) for name, part in parts if name)
+    names = [
+        (name, kind.__name__)
+        for name, kind in own
+        if not kind.__module__.startswith("torch.nn") or "Att" in kind.__name__
+    ]
     inner = [f"{kind} (self.{name})" for name, kind in names if re.search("att", f"{name.split('.')[-1]} {kind}", re.I)]
     return f" It holds {inner[0]}: test that class by itself." if inner else ""
 
@@ -232,7 +237,7 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
         left, softmaxes = subject.call(subject.given(inputs))
     except ANYTHING as error:  # a person's code may raise anything
         trials.close += [form] * bool(_MISSES.search(text_of(error)))
-        trials.failed = trials.failed or f"called with {_shapes(subject, inputs)} it raised {in_words(error)}"
+        trials.failed = trials.failed or f"called with {_shapes(subject, inputs)} {in_words(error, 'it raised ')}"
         return
     sizes = {"B": batch, "T": queries, "S": keys}
     for places in _places(form, left, softmaxes, sizes):

@@ -52,7 +52,8 @@ class Report:
     def to_dict(self) -> dict:
         """For JSON."""
         lines = [asdict(line) for line in self.lines]
-        return {"name": self.name, "ok": self.ok, "form": self.form, "formula": self.formula} | {
+        return {"name": self.name, "ok": self.ok, "summary": self.summary(), "form": self.form} | {
+            "formula": self.formula,
             "trained": self.trained,
             "tests": lines,
         }

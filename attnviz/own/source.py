@@ -209,7 +209,7 @@ def _value(name: str, sizes: Sizes):
 
 
 class Config:
-    """A configuration object: any attribute whose name says a size has it, as in `config.n_embd`."""
+    """A configuration object, or a dict of one: any name that says a size has it, as in `config.n_embd`."""
 
     def __init__(self, sizes: Sizes):
         self._sizes = sizes
@@ -222,6 +222,16 @@ class Config:
         if (size := _size_name(name.replace("embd", "embed"))) is None:
             raise AttributeError(f"no size is known for config.{name}")
         return getattr(self._sizes, size)
+
+    def __getitem__(self, name: str):
+        try:
+            return getattr(self, name)
+        except AttributeError as error:
+            raise KeyError(str(error)) from None
+
+    def get(self, name: str, default: object = None):
+        """As of a dict."""
+        return getattr(self, name, default)
 
     def __repr__(self):
         return "Config()"
@@ -271,6 +281,6 @@ def looked_at(target: Callable, title: str) -> Iterator[None]:
         raise ValueError(f"{title} cannot be tested: its code raises {in_words(error)}") from error
 
 
-def in_words(error: BaseException) -> str:
-    """An exception of a person's code in one line."""
-    return machine.too_large(error) or python_file.in_words(error)
+def in_words(error: BaseException, raised: str = "") -> str:
+    """An exception of a person's code in one line. raised : words before its name, such as `it raised `."""
+    return machine.too_large(error) or f"{raised}{python_file.in_words(error)}"

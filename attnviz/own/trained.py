@@ -30,7 +30,8 @@ from attnviz.models.translator import Translator
 from attnviz.networks.registry import named
 from attnviz.own import forms
 from attnviz.own.forms import Form, Inputs, Subject
-from attnviz.own.formula import Formula, Place, recognised
+from attnviz.own.formula import Formula, recognised
+from attnviz.own.matrices import Place
 from attnviz.own.recognise import recognise
 from attnviz.own.source import Built, Sizes, in_words, load
 from attnviz.own.wrap import Yours, of_trained, widened
@@ -289,7 +290,7 @@ class Unfit(ValueError):
 
 
 def _why(error: BaseException) -> str:
-    return str(error) if isinstance(error, ValueError) else f"it raises {in_words(error)}"
+    return str(error) if isinstance(error, ValueError) else in_words(error, "it raises ")
 
 
 def _in_sizes(made: Built, subject: Subject, sizes: Sizes, widths: tuple[int, int, int]) -> Subject:

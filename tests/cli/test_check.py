@@ -58,6 +58,31 @@ def test_hand_ins_become_a_table(hand_ins, capsys):
     )
 
 
+HOSTILE = {
+    "ends.py": "import os\nos._exit(0)\n",
+    "loops.py": RIGHT.replace("    weights", "    while True:\n        pass\n    weights", 1),
+    "moves.py": "import os, torch\nos.chdir('/')\ntorch.softmax = None\n"
+    + RIGHT.replace("torch.s", "torch.nn.functional.s"),
+}
+
+
+def test_what_one_file_does_is_done_to_no_other(hand_ins, capsys, monkeypatch):
+    """Ends the program, never ends, goes to another folder and changes torch; the last one is right."""
+    monkeypatch.chdir(hand_ins)
+    folder = hand_ins / "group [A]"
+    folder.mkdir()
+    for name, text in HOSTILE.items():
+        (folder / name).write_text(text)
+    places = [*(f"group [A]/{name}:attend" for name in HOSTILE), "a.py:attend"]
+    assert main(["check", *places, "--csv", "marks.csv", "--seconds", "20"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":attend: ")[0] + ":attend" for line in lines] == places
+    assert lines[0].endswith("not tested: it ended the program, with status 0")
+    assert lines[1].endswith("not tested: it did not end within 20 s (--seconds gives it longer)")
+    assert all(": 11 ok" in line for line in lines[2:]), lines
+    assert pd.read_csv("marks.csv")["module"].tolist() == places
+
+
 def test_what_cannot_be_tested_is_one_line_on_standard_error(hand_ins, capsys):
     assert main(["check", f"{hand_ins}/c.py:attend"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

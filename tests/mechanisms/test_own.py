@@ -17,6 +17,7 @@ from source_files import DASHBOARD, LIBRARY, ROOT, below_root, nodes
 import attnviz
 from attnviz import figures, inside, mechanisms, select
 from attnviz.__main__ import main
+from attnviz.attention import Dot, ScaledDot
 from attnviz.data.tasks import TASKS
 from attnviz.figures import theme
 from attnviz.mechanisms import ALL, Config, Mechanism
@@ -148,8 +149,6 @@ def test_a_score_is_asked_before_the_step_too():
 
     def make(query_width, key_width, half: bool = False, dropout: float = 0.0):
         assert query_width == key_width == 8
-        from attnviz.attention import Dot, ScaledDot
-
         return ScaledDot(dropout) if half else Dot(dropout)
 
     mechanisms.add(Mechanism("own-dot", "Own · dot", asks="before", score=make, summed=True))
@@ -166,6 +165,23 @@ def test_a_score_is_asked_before_the_step_too():
         torch.testing.assert_close(model(source, later)[1][:, :2], weights[:, :2], rtol=0, atol=0)
     finally:
         mechanisms.remove("own-dot")
+
+
+class WithoutSentences(Dot):
+    def score(self, query, prepared):
+        return super().score(query, prepared).sum(dim=0)
+
+
+def test_a_score_of_another_shape_is_refused_where_it_is_built():
+    """With one sentence its maps would look right."""
+    odd = mechanisms.add(Mechanism("odd", "Odd", score=WithoutSentences, asks="after", summed=True))
+    try:
+        with pytest.raises(
+            ValueError, match=r"score\(\) of Odd must return \(sentences, queries, keys\), .* got \(3, 5\)"
+        ):
+            build(Config("odd", 20))
+    finally:
+        mechanisms.remove(odd.name)
 
 
 def test_what_is_added():

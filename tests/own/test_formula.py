@@ -1,5 +1,6 @@
 """The formula of a module is told with its own parameters in it; a near miss is told by what differs."""
 
+import copy
 import math
 
 import pytest
@@ -19,6 +20,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attnviz import attention, own
+from attnviz.own import formula as formulas
 from attnviz.own.formula import recognised
 from attnviz.own.recognise import recognise
 
@@ -103,3 +105,55 @@ def test_the_formula_can_be_part_of_the_verdict():
     assert fault.test == "the formula is additive" and fault.reason.startswith("Luong general: q · W k")
     with pytest.raises(ValueError, match="formula must be one of additive, dot, .*; got 'best'"):
         own.check(module, formula="best")
+
+
+class Copied(nn.Module):
+    """Layers that begin as copies of one, as *The Annotated Transformer* makes them."""
+
+    def __init__(self, width=16, root=8):
+        super().__init__()
+        layer = nn.Linear(width, width)
+        self.layers = nn.ModuleList([copy.deepcopy(layer) for _ in range(4)])
+        self.root = root
+
+    def forward(self, query, key, value):
+        q, k, v = (
+            layer(x).unflatten(-1, (2, -1)).transpose(1, 2)
+            for layer, x in zip(self.layers, (query, key, value), strict=False)
+        )
+        weights = torch.softmax(q @ k.transpose(-2, -1) / self.root**0.5, dim=-1)
+        return self.layers[3]((weights @ v).transpose(1, 2).flatten(2)), weights
+
+
+def test_layers_that_begin_as_copies_of_one_are_told_apart():
+    formula = told(Copied())
+    assert "multi-head" in formula.names and [place.parameter for place in formula.places.values()] == [
+        f"layers.{layer}.{part}" for layer in (0, 1, 2, 3) for part in ("weight", "bias")
+    ]
+
+
+class Block(nn.Module):
+    """One causal head of a language model for at most `block_size` tokens, divided by the root of `n_embd`."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.query, self.key = (nn.Linear(config["n_embd"], 4, bias=False) for _ in range(2))
+        self.register_buffer("tril", torch.tril(torch.ones(24, 24)))
+
+    def forward(self, x):
+        scores = self.query(x) @ self.key(x).transpose(-2, -1) * x.shape[-1] ** -0.5
+        weights = torch.softmax(scores.masked_fill(self.tril[: x.shape[1], : x.shape[1]] == 0, float("-inf")), dim=-1)
+        return weights @ x, weights
+
+
+def test_a_root_of_the_wrong_width_is_a_fault_and_a_stated_length_is_none():
+    report = own.check(Block)
+    verdicts = {line.test: (line.verdict, line.reason) for line in report.lines}
+    assert verdicts["one sentence, one key, 200 keys"] == ("limit", "it is built for at most 24 keys")
+    verdict, reason = verdicts["scores are scaled as in the formula"]
+    assert verdict == "fault" and reason.endswith("divided by the root of the width of the input, not of a head's")
+
+
+def test_a_learnt_matrix_does_not_excuse_a_wrong_root():
+    line = formulas.scaling(told(Scored(lambda m, q, k: dot(m.W_a(q), k) / 8)))
+    assert line.verdict == "fault" and line.reason.endswith("divided by d, not by its root")
