@@ -177,7 +177,7 @@ def test_a_score_of_another_shape_is_refused_where_it_is_built():
     odd = mechanisms.add(Mechanism("odd", "Odd", score=WithoutSentences, asks="after", summed=True))
     try:
         with pytest.raises(
-            ValueError, match=r"score\(\) of Odd must return \(sentences, queries, keys\), .* got \(3, 5\)"
+            ValueError, match=r"score\(\) of Odd must return \(sentences, queries, keys\), for .* got \(3, 5\)"
         ):
             build(Config("odd", 20))
     finally:
