@@ -29,5 +29,6 @@ PAGES = (
     Page("Heads and layers", "heads", "heads"),
     Page("Inside a step", "inside", "inside"),
     Page("Many sentences", "many", "many"),
+    Page("Watch it learn", "train", "train"),
     Page("Learn", "learn", "learn"),
 )

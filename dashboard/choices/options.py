@@ -3,9 +3,10 @@
 import functools
 
 from attnviz import mechanisms
-from attnviz.data import MOST_PIECES
+from attnviz.data import MOST_PIECES, tasks
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
+from attnviz.training.seen import PRESETS
 from dashboard.choices import settings
 
 LIMIT = 500  # characters of a sentence
@@ -76,6 +77,22 @@ def model_title(model: str) -> str:
         return _MODEL_TITLES[model]
     name = ModelName.parse(model)
     return f"{name.task.title} · {mechanisms.find(name.mechanism).title.partition(' · ')[0]}"
+
+
+OWN_PAIRS = "own pairs"  # among the tasks of the page that trains
+
+
+def task_title(task: str) -> str:
+    """The name of a task of the page that trains."""
+    return "Pairs of your own" if task == OWN_PAIRS else tasks.find(task).title
+
+
+def preset_title(preset: str) -> str:
+    return PRESETS[preset].title if preset else "nothing"
+
+
+def asks_title(asks: str) -> str:
+    return f"{asks} the decoder's step" if asks else "as the mechanism has it"
 
 
 def kind_title(kind: str) -> str:

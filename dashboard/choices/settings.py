@@ -31,7 +31,9 @@ FRAMES = "ATTNVIZ_FRAMES"
 SENTENCES, UPLOAD = "ATTNVIZ_SENTENCES", "ATTNVIZ_UPLOAD_MB"
 HOSTS, ANY, CHECKPOINTS = "ATTNVIZ_HOSTS", "*", checkpoint_files.SETTING
 CACHE, VISITOR, MEMORY = "ATTNVIZ_CACHE_MB", "ATTNVIZ_VISITOR_MB", "ATTNVIZ_MEMORY_MB"
+TRAIN = "ATTNVIZ_TRAIN"
 SETTINGS = {
+    TRAIN: Setting(2, 1),  # trainings at once; 0 switches the page off
     SENTENCES: Setting(2000, 500),  # of a run on the page of many sentences
     UPLOAD: Setting(10, 10),  # MB of a file of sentences
     CACHE: Setting(256, 256),  # MB of the cache of traces, which all visitors share
@@ -69,8 +71,9 @@ def value(name: str) -> int:
     text = os.environ.get(name, "").strip()
     if not text:
         return SETTINGS[name].public if is_public() else SETTINGS[name].own
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= LARGEST):
-        raise ValueError(f"{name} must be a whole number from 1 to {LARGEST:,}; got {text!r:.80}")
+    least = 0 if name == TRAIN else 1
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and least <= int(text) <= LARGEST):
+        raise ValueError(f"{name} must be a whole number from {least} to {LARGEST:,}; got {text!r:.80}")
     return int(text)
 
 

@@ -56,7 +56,7 @@ _TAKEN_ALONG = {"units": "pieces", "special": True, "tables": False}
 _OWN = ("kind", "layer", "head", "own", "output", "beam", "chapter")
 _ELSEWHERE = ("direction", "row", "versus")  # the names of other controls on other pages
 _OF_A_PAIR = ("", "inside", "many")  # pages that show several models of a language pair
-_WITHOUT_FIELD = ("many", "learn")  # pages that hand on the sentence of the other pages
+_WITHOUT_FIELD = ("many", "train", "learn")  # pages that hand on the sentence of the other pages
 
 
 def came_back() -> bool:

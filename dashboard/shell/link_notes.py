@@ -49,6 +49,9 @@ _WORDS = (
     options.chapter_title,
     options.corpus_words,
     options.trained_title,
+    options.task_title,
+    options.preset_title,
+    options.asks_title,
     options.target_title,
     lambda value: {options.OWN: "Each model's own translation"}[
         value

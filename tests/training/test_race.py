@@ -1,5 +1,8 @@
 """A training that lets one look on: what is seen, and that looking, pausing and racing change nothing of it."""
 
+import os
+import signal
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +13,8 @@ from torch import nn
 import attnviz
 from attnviz import figures, mechanisms, own, select, training
 from attnviz.data import tasks
+from attnviz.training import apart
+from attnviz.training.apart import ENDED, GO, ONE, PAUSE, PAUSED, RUNNING, STOP, Apart
 from attnviz.training.race import Held, Race, Rhythm
 from attnviz.training.seen import AT_ONCE, MOST_PAIRS, Moment, Ring, Seen, Settings, turning_points
 
@@ -191,3 +196,73 @@ def test_what_cannot_be_watched_is_refused_in_a_sentence(call, words):
     with pytest.raises(ValueError) as caught:
         call()
     assert words in str(caught.value)
+
+
+# --- in a process of its own
+
+PATIENCE = 120  # s on a busy machine
+
+
+def until(training, reached):
+    """Look, as a page does, until it is so."""
+    end = time.monotonic() + PATIENCE
+    while not reached(training.moments):
+        assert time.monotonic() < end, (training.state, training.problem)
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def started():
+    running = []
+
+    def start(*arguments, **named):
+        running.append(Apart(*arguments, **named))
+        return running[-1]
+
+    yield start
+    for there in running:
+        there.process.kill()
+        there.process.wait()
+
+
+def test_it_is_the_training_without_a_process_and_one_batch_is_one(started):
+    there = started("reverse", ["luong-dot"], SMALL)
+    until(there, lambda moments: moments)
+    there.tell(PAUSE)
+    assert there.state == PAUSED
+    time.sleep(0.3)
+    at = there.moments[-1].batch
+    for count in (1, 2):
+        there.tell(ONE)
+        until(there, lambda moments, count=count: moments[-1].batch >= at + count)
+    single = there.moments[-1].batch
+    time.sleep(0.3)
+    assert there.moments[-1].batch == single  # it waits
+    there.tell(GO)
+    until(there, lambda moments: moments[-1].batch > single + 1)
+    assert there.state == RUNNING
+    there.tell(STOP)
+    assert there.process.wait(PATIENCE) and there.state == ENDED and not there.problem
+    kept = [moment for moment in there.moments if moment.batch <= single]
+    here = {m.batch: m for m in training.watch("reverse", ["luong-dot"], SMALL, batches=single, every=1)}
+    assert numbers(kept, "luong-dot") == numbers([here[moment.batch] for moment in kept], "luong-dot")
+
+
+def test_it_ends_where_nobody_looks(started):
+    there = started("reverse", ["luong-dot"], SMALL, unseen=1.0)
+    assert there.process.wait(PATIENCE) is not None
+    assert there.state == ENDED and "Nobody was looking" in there.problem
+
+
+def test_a_killed_process_is_said_and_what_was_seen_stays(started):
+    there = started("copy", ["luong-dot"], SMALL)
+    until(there, lambda moments: moments)
+    os.kill(there.process.pid, signal.SIGKILL)
+    until(there, lambda moments: there.state == ENDED)
+    assert there.problem == apart.KILLED and there.moments
+
+
+def test_what_cannot_be_trained_is_said(started):
+    there = started([("a", "b")], ["luong-dot"], SMALL)
+    until(there, lambda moments: there.state == ENDED)
+    assert "validation and training need at least one sentence pair each" in there.problem and not there.moments

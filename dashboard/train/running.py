@@ -1,0 +1,43 @@
+"""The trainings of all visitors: each in a process of its own, and so many at once as the server allows.
+
+A training ends where its visitor stops looking, as with a closed tab (`attnviz.training.apart`).
+"""
+
+import threading
+import weakref
+
+from attnviz.training.apart import ENDED, Apart
+from dashboard.choices import settings
+from dashboard.shell.problems import SceneError
+
+_KEY = "training"  # in the session
+_running: "weakref.WeakSet[Apart]" = weakref.WeakSet()
+_lock = threading.Lock()
+
+
+def of(session) -> Apart | None:
+    """The training of this visit."""
+    return session.get(_KEY)
+
+
+def start(session, task, mechanisms, how) -> None:
+    """Start a training, in place of the one that the visit has. SceneError where the server takes no more."""
+    with _lock:
+        stop(session)
+        most = settings.value(settings.TRAIN)
+        if not most:
+            raise SceneError("This server trains no models: whoever runs it has switched it off (ATTNVIZ_TRAIN=0).")
+        if sum(training.state != ENDED for training in _running) >= most:
+            raise SceneError(
+                f"{most} {'training runs' if most == 1 else 'trainings run'} on this server already, as many as it "
+                "takes. Try again when one has ended."
+            )
+        training = Apart(task, mechanisms, how)
+        _running.add(training)
+        session[_KEY] = training
+
+
+def stop(session) -> None:
+    """End the training of this visit; what was seen stays until the next one."""
+    if training := of(session):
+        training.tell("stop")
