@@ -167,7 +167,9 @@ def test_weights_by_hand_are_divided_by_their_sum():
     assert weights_of(changed, 1)[1] == 1
 
 
-@pytest.mark.parametrize("mechanisms", [["Bahdanau", "Luong dot"], ["Transformer"]])
+@pytest.mark.parametrize(
+    "mechanisms", [["Bahdanau", "Luong dot", "Luong concat", "Luong local"], ["Scaled dot", "Transformer"]]
+)
 def test_bars_that_nobody_moved_change_nothing(mechanisms):
     """Each model starts from its own weights, not from those of the first."""
     app = run(change="by hand: drag the bars", step="2", show=mechanisms)
