@@ -72,6 +72,8 @@ class Checked:
 def check(name: str, value: Any, hint: Any) -> None:
     """ValueError unless the value is of the type `hint`."""
     if not _is(value, hint):
+        if closed := getattr(type(value), "why_closed", None) and value.why_closed:
+            raise ValueError(f"{name} must be a model of this project: {closed}")
         large = isinstance(value, numbers.Integral) and abs(int(value)) >= LARGEST
         raise ValueError(f"{name} must be {_in_words(hint)}; got {shown(value)}{', which is too large' * large}")
 

@@ -17,7 +17,7 @@ from attnviz.arguments import checked, listed
 from attnviz.patterns import PATTERNS, Layout, Pattern
 from attnviz.select import Grid
 from attnviz.stats import means
-from attnviz.trace import AttentionMap, Trace
+from attnviz.trace import AttentionMap, Token, Trace
 
 COLUMNS = (*stats.STATISTICS, "special_mass", "distance")
 
@@ -134,6 +134,52 @@ def weights_of(trace: Trace, head: Head) -> np.ndarray:
     if not 0 <= head.head < len(attention.weights):
         raise ValueError(f"head must be one of 0 to {len(attention.weights) - 1} of {attention.name}; got {head.head}")
     return attention.weights[head.head]
+
+
+@checked
+def search(trace: Trace, text: str, kind: str | None = None) -> pd.DataFrame:
+    """Where a token stands out: the heads that give it most weight, from where, and what they read where it asks.
+
+    text : a token, whole or without capitals; all its places are searched. kind : only heads of this kind.
+
+    One row for each head, place and way, the largest weight first: model, kind, layer, head, way (`gets` of the token
+    as a key, `gives` as a query), place (of the token, from 0), other (the place of the query that gives it most, or of
+    the key that it gives most), token, other_token, weight, and mean: over the queries that see the key, or NaN.
+    ValueError where no map has the token.
+    """
+    rows = []
+    for attention in trace.maps:
+        if kind in (None, attention.kind):
+            rows += _search_map(trace, attention, text.strip().casefold())
+    if not rows:
+        raise ValueError(f"text must be a token of the trace; got {text!r:.80}")
+    columns = ["model", "kind", "layer", "head", "way", "place", "other", "token", "other_token", "weight", "mean"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.sort_values("weight", ascending=False, kind="stable", ignore_index=True)
+
+
+def _search_map(trace: Trace, attention: AttentionMap, text: str) -> list[tuple]:
+    """The rows of `search` of one map."""
+    queries, keys, seen = trace.queries(attention), trace.keys(attention), trace.visible(attention)
+    rows = []
+    for head, weights in enumerate(attention.weights):
+        name = (trace.model, attention.kind, attention.layer, head)
+        for place in _places(keys, text):
+            query = int(weights[:, place].argmax())
+            others = weights[seen[:, place], place]
+            mean = float(others.mean(dtype=np.float64)) if len(others) else float("nan")
+            row = ("gets", place, query, keys[place].text, queries[query].text, float(weights[query, place]), mean)
+            rows.append((*name, *row))
+        for place in _places(queries, text):
+            key = int(weights[place].argmax())
+            row = ("gives", place, key, queries[place].text, keys[key].text, float(weights[place, key]), float("nan"))
+            rows.append((*name, *row))
+    return rows
+
+
+def _places(tokens: Sequence[Token], text: str) -> list[int]:
+    """Where a text is a token: as typed, else in small letters without white space."""
+    return [place for place, token in enumerate(tokens) if token.text.strip().casefold() == text]
 
 
 @dataclass(frozen=True, eq=False)

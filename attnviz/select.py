@@ -180,6 +180,7 @@ def select(
     head: int | None = None,
     words: bool = False,
     special: bool = True,
+    shift: int = 0,
 ) -> Grid:
     """One map of a trace as it is drawn.
 
@@ -188,31 +189,49 @@ def select(
         and `Grid.removed` holds the weight that was left out. A row without remaining weight is NaN (blank). In the
         decoder map of a translation the first row is always blank, because it sees only <bos>.
 
+    shift : of cross-attention between pieces: the row of target token t is read t + shift steps on, as some alignments
+        are (Chen et al. 2020). A row beyond the first or the last is blank.
+
     Raises ValueError if there is no such map or head, or if no row or no column would be left.
     """
+    if shift and (words or trace.level == "words" or kind != "cross"):
+        raise ValueError(f"shift must be 0 but for cross-attention between pieces; got {shift}")
     if words:
         trace = _words(trace)
     attention = trace.map(kind, layer)
+    grid = _grid(trace, attention, head, shift)
+    return grid if special else _without_special(grid)
+
+
+def _grid(trace: Trace, attention: AttentionMap, head: int | None, shift: int) -> Grid:
+    """A head of a map, with all its tokens. ValueError if there is no such head."""
     heads = len(attention.weights)
     if head is not None and not 0 <= head < heads:
         raise ValueError(f"head must be None, for the mean, or one of 0 to {heads - 1}; got {head}")
     head = None if attention.averaged else head
     weights = attention.weights.mean(0, dtype=np.float64) if head is None else attention.weights[head]
-    grid = Grid(
+    weights = shifted_rows(weights, shift) if shift else weights
+    return Grid(
         trace.model,
         trace.mechanism,
-        kind,
+        attention.kind,
         attention.layer,
         head,
         trace.queries(attention),
         trace.keys(attention),
         weights,
-        np.zeros(len(weights)),
+        np.isnan(weights[:, 0]),
         trace.visible(attention),
         trace.sides(attention),
         attention.sink,
     )
-    return grid if special else _without_special(grid)
+
+
+def shifted_rows(weights: np.ndarray, shift: int) -> np.ndarray:
+    """weights (..., Q, K) with row t + shift in place of row t, float64; NaN where that row does not exist."""
+    rows = np.arange(weights.shape[-2]) + shift
+    exists = (rows >= 0) & (rows < len(rows))
+    return np.where(exists[:, None], weights[..., np.where(exists, rows, 0), :].astype(np.float64), np.nan)
 
 
 @checked
@@ -244,7 +263,7 @@ def _without_special(grid):
     return replace(
         grid,
         weights=shown,
-        removed=weights[:, ~columns].sum(-1),
+        removed=np.nan_to_num(weights[:, ~columns].sum(-1), nan=1),
         visible=grid.visible[rows][:, columns],
         queries=tuple(token for token in grid.queries if not token.special),
         keys=tuple(token for token in grid.keys if not token.special),

@@ -16,7 +16,7 @@ from attnviz import arguments, function_words
 from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.gold import LinkedPair, Span
-from attnviz.select import Grid
+from attnviz.select import Grid, shifted_rows
 from attnviz.trace import Token, Trace
 
 HeadOrMean = tuple[int | None, int | None]  # layer, head; None for the mean over heads, or over layers too
@@ -50,7 +50,7 @@ def on_words(trace: Trace, pair: LinkedPair, shift: int = 0) -> dict[HeadOrMean,
             f"the trace must be of the pieces of {pair.source!r:.80} and, forced, {pair.target!r:.80}; "
             f"got the {trace.level} of {trace.text!r:.80} and {trace.translation!r:.80}"
         )
-    layers = {m.layer: _shifted(m.weights, shift) for m in trace.maps if m.kind == "cross"}
+    layers = {m.layer: shifted_rows(m.weights, shift) for m in trace.maps if m.kind == "cross"}
     heads: dict[tuple[int | None, int | None], np.ndarray] = {}
     heads |= {(layer, head): weights for layer, stack in layers.items() for head, weights in enumerate(stack)}
     if len(heads) > 1:
@@ -115,13 +115,6 @@ def _covered(tokens: Sequence[Token], words: Sequence[Span]) -> np.ndarray:
     first, last = np.array(spans).reshape(-1, 2).T[..., None]
     start, end = np.array(words).T
     return np.clip(np.minimum(last, end) - np.maximum(first, start), 0, None)
-
-
-def _shifted(weights: np.ndarray, shift: int) -> np.ndarray:
-    """weights (H, Q, K) with row t + shift in place of row t; NaN where that row does not exist."""
-    rows = np.arange(weights.shape[1]) + shift
-    exists = (rows >= 0) & (rows < len(rows))
-    return np.where(exists[:, None], weights[:, np.where(exists, rows, 0)].astype(np.float64), np.nan)
 
 
 def _normalised(queries: np.ndarray, weights: np.ndarray, keys: np.ndarray) -> np.ndarray:

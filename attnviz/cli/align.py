@@ -13,7 +13,9 @@ _COLUMNS = ("error_rate", "precision", "recall")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--model", required=True, help=arguments.MODEL_HELP)
+    parser.add_argument(
+        "--model", required=True, help=f"{arguments.MODEL_HELP}; or hf: and a model that translates, with --gold"
+    )
     arguments.add_root(parser)
     arguments.add_threads(parser)
     _add_sentences(parser.add_argument_group("sentence pairs (default: those of this project, with links)"))
@@ -127,9 +129,11 @@ def _check(args: Namespace) -> None:
 
 
 def _opened(args: Namespace, name: str):
-    model = arguments.open_model(Namespace(**{**vars(args), "model": name}))
+    model = arguments.open_model(Namespace(**{**vars(args), "model": name}), huggingface=True)
     if model.labels:
         raise ValueError(f"{name} is a classifier; only models that translate have word alignments")
+    if "cross" not in model.head_kinds and getattr(model, "pair", "") == "":
+        raise ValueError(f"{name} has no attention from a target to a source, so it has no word alignments")
     return model
 
 
@@ -143,7 +147,7 @@ def _pairs(args: Namespace, model) -> Sequence:
         )
     if args.source_file:
         return tuple(alignments.sentences(args.source_file, args.target_file).values())
-    pairs = gold.read(args.gold) if args.gold else gold.shipped(model.pair)
+    pairs = gold.read(args.gold) if args.gold else gold.shipped(getattr(model, "pair", ""))
     if not pairs:
         raise ValueError(f"there are no aligned sentence pairs for {args.model}; give a file of them with --gold")
     return pairs

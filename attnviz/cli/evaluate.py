@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from attnviz.cli import arguments
+from attnviz.models.names import is_hugging_face
 
 HELP = (
     "BLEU, chrF, speed, entropy and maximum weight on two aligned files; for a classifier, accuracy on one file of "
@@ -14,7 +15,7 @@ HELP = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--model", required=True, help=arguments.MODEL_HELP)
+    parser.add_argument("--model", required=True, help=f"{arguments.MODEL_HELP}; or hf: and a model that translates")
     parser.add_argument(
         "--source",
         required=True,
@@ -32,14 +33,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Score a model, and print a table or JSON."""
 
-    model = arguments.open_model(args)
+    model = arguments.open_model(args, huggingface=True)
+    if is_hugging_face(model.name) and "cross" not in model.head_kinds:
+        raise ValueError(f"{model.name} produces no translation; of Hugging Face models, evaluate takes those that do")
     evaluate, show = _OF_CLASS.get(type(model).__name__, (_translate, _score_table))
     result = evaluate(model, args)
     print(json.dumps(result) if args.json else show(result, args))
 
 
 def _translate(translator, args: Namespace) -> dict:
-    from attnviz.evaluation.translation import score
+    from attnviz.evaluation.translation import score, score_traces
 
     if not args.reference:
         raise ValueError("--reference must be a file with the translations of --source; got none")
@@ -48,6 +51,8 @@ def _translate(translator, args: Namespace) -> dict:
         raise ValueError(
             f"{args.source} has {len(sources)} lines and {args.reference} has {len(references)}; they must be aligned"
         )
+    if is_hugging_face(translator.name):
+        return score_traces(translator, sources, references, args.beam)
     return score(translator, sources, references, args.beam, progress=True)
 
 
@@ -56,7 +61,8 @@ def _score_table(result: dict, args: Namespace) -> str:
     from attnviz.evaluation import metrics
     from attnviz.models.names import ModelName
 
-    wanted = metrics.for_pair(ModelName.parse(args.model).pair)
+    pair = "" if is_hugging_face(args.model) else ModelName.parse(args.model).pair
+    wanted = metrics.for_pair(pair) if pair else metrics.ANY
     if missing := [metric.title for metric in wanted if metric.key not in result]:
         print(
             f"the references have no spaces, so {missing[0].replace(',', ' on')} cannot be computed; use BLEU on "

@@ -24,6 +24,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         required=True,
         help=f"{arguments.MODEL_HELP}; or hf: and a folder, or hf: and a name on the Hugging Face hub",
     )
+    parser.add_argument(
+        "--second", metavar="TEXT", help="a second text, which a model like BERT reads beside the first"
+    )
     parser.add_argument("--target", help="make the model produce this text (forced decoding)")
     parser.add_argument("--beam", type=int, metavar="N", help="beam size (default 1: greedy)")
     parser.add_argument(
@@ -60,6 +63,8 @@ def run(args: Namespace) -> None:
     if args.text == "-":
         args.text = storage.decode(arguments.standard_input().read(), "standard input").strip()
     model = arguments.open_model(args, huggingface=True)
+    if args.second is not None:
+        args.text = _paired(model, args)
     trace = _traced(model, args)
     others = args.json or args.save or args.picture  # files that do not say how usual the translation is
     told = sentences.notices(trace)
@@ -93,6 +98,15 @@ def _unit(model: str) -> str:
 
     name = names.parse(model)
     return name.task.unit if isinstance(name, names.ModelName) else "word"
+
+
+def _paired(model, args: Namespace) -> str:
+    """Both texts, as a model of the transformers library reads them. ValueError for a model that reads one."""
+    if not getattr(model, "reads_pairs", False):
+        raise ValueError(f"{model.name} reads one text; --second is for Hugging Face models like BERT")
+    from attnviz.models.huggingface.tokenization import PAIR
+
+    return f"{args.text} {PAIR} {args.second}"
 
 
 def _traced(model, args: Namespace):

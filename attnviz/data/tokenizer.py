@@ -91,11 +91,13 @@ def _plain(character: str, before: str) -> str:
 @dataclass(frozen=True)
 class Tokens:
     """ids and tokens of one text, the closing <eos> included. read_as : the text that was read, where it is not the one
-    that was typed; its characters are at the same places."""
+    that was typed; its characters are at the same places. segments : which of two texts each token is of, 0 or 1, as
+    BERT reads pairs; () of one text."""
 
     ids: tuple[int, ...]
     tokens: tuple[Token, ...]
     read_as: str = ""
+    segments: tuple[int, ...] = ()
 
 
 def train_vocabulary(texts: Iterable[str], size: int, style: str = "written") -> "SubwordTokenizer":

@@ -80,6 +80,9 @@ METRICS = {
 }
 
 
+ANY = tuple(METRICS[key] for key in ("bleu", "bleu_lc", "bleu_char", "chrf"))  # where the language is not known
+
+
 def tok_lc(language: str) -> tuple[Metric, ...]:
     """The metric that papers on Multi30K report, for the languages that the Moses tokenizer knows."""
     from sacremoses.corpus import NonbreakingPrefixes
@@ -104,8 +107,13 @@ def score(pair: str, hypotheses: Texts, references: Texts) -> dict:
 
     Metrics on given words are left out when no reference has a space: each text would count as one word.
     """
+    return measured(for_pair(pair), hypotheses, references)
+
+
+def measured(wanted: Sequence[Metric], hypotheses: Texts, references: Texts) -> dict:
+    """`score` with the metrics that are wanted."""
     result, with_spaces = {}, any(len(reference.split()) > 1 for reference in references)
-    for metric in for_pair(pair):
+    for metric in wanted:
         if metric.measure is _GIVEN and not with_spaces:
             continue
         value, signature = metric.measure(hypotheses, references)

@@ -21,10 +21,20 @@ from attnviz.models.translator import BEAMS, Translator
 from attnviz.networks import Network, decode
 from attnviz.networks.decode import Unrolled
 from attnviz.progress import bar as progress_bar
+from attnviz.trace import Trace
 
 BATCH = 3000  # source pieces decoded at once, padding included
 # A batch: the indices of its sentences, their steps, and the number of steps that each sentence has when it is alone.
 Decoded = Iterator[tuple[list[int], decode.Unrolled, list[int]]]
+
+
+class Translating(Protocol):
+    """A model that translates one text at a time."""
+
+    @property
+    def name(self) -> str: ...
+
+    def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace: ...
 
 
 class AttentionMetric(Protocol):
@@ -140,6 +150,25 @@ def score(
         raise ValueError(f"sources and references must be aligned; got {len(sources)} and {len(references)}")
     hypotheses, measured = translations(translator, sources, beam, progress)
     return scores(translator, hypotheses, references, beam) | measured
+
+
+def score_traces(model: Translating, sources: Sequence[str], references: Sequence[str], beam: int = 1) -> dict:
+    """`score` of any model that translates, such as one of the transformers library: one sentence after the other, with
+    the metrics that fit every language (`metrics.ANY`). Raises TextError for a text that it cannot read."""
+    entropies, hypotheses, started = torch.zeros(3, dtype=torch.float64), [], time.perf_counter()
+    texts = [source for source in sources if source.strip()]
+    for source in progress_bar(sources, desc=model.name, unit="sentence"):
+        trace = model.trace(source, beam=beam) if source.strip() else None
+        hypotheses.append(trace.translation if trace else "")
+        for attention in trace.maps if trace else ():
+            if attention.kind == "cross":
+                weights = torch.from_numpy(attention.weights.copy())[None]
+                entropies += attention_sums([weights], [weights.shape[2]])
+    seconds = time.perf_counter() - started
+    entropy, most, rows = entropies.tolist()
+    result = {"model": model.name, "sentences": len(hypotheses), "beam": beam}
+    result |= metrics.measured(metrics.ANY, hypotheses, references) | _speed(seconds, len(texts))
+    return result | {"entropy_nats": entropy / rows, "max_weight": most / rows}
 
 
 def scores(translator: Translator, hypotheses: Sequence[str], references: Sequence[str], beam: int) -> dict:

@@ -136,10 +136,11 @@ def head_frame(
     dark: bool,
     description: str,
     highest: float = _HIGHEST,
+    averaged: bool = False,
 ) -> dict:
     """The layout. ordered : heads have their names above them, not layers and heads along the axes.
 
-    scale : with a colour scale. highest : the largest height of a row in px.
+    scale : with a colour scale. highest : the largest height of a row in px. averaged : the one column is of means.
     """
     down, across = len(rows), len(rows[0])
     tall = min(max(_ROOM / down, _LEAST), highest) * (1 + LABEL * ordered)
@@ -152,14 +153,16 @@ def head_frame(
         side="top",
         range=[-0.5, across - 0.5],
         tickvals=list(heads),
-        ticktext=[str(i + 1) for i in heads],
+        ticktext=["mean of heads"] if averaged else [str(i + 1) for i in heads],
     )
     look["yaxis"] = axis | dict(
         range=[down - 0.5, -0.5], tickvals=list(range(down)), ticktext=[str(i + 1) for i in layers]
     )
     if not ordered:
         place = dict(xref="paper", yref="paper", xanchor="right", yanchor="bottom", xshift=-6, yshift=2)
-        look["annotations"] = [note("head →<br>layer ↓", dark, x=0, y=1, align="right", **place)]
+        look["annotations"] = [
+            note("layer ↓" if averaged else "head →<br>layer ↓", dark, x=0, y=1, align="right", **place)
+        ]
     return look
 
 

@@ -85,7 +85,8 @@ def overview(
     cells = by_head.head_cells(rows, columns, dark, color, off=off)
     description = f"{_shown(trace, kind, rows, root)}{_arrangement(rows, order, columns)}"
     description += f"; frames: {statistic_title(color)}." if color else "."
-    frame = by_head.head_frame(rows, bool(order), bool(color), title, dark, description)
+    averaged = all(m.averaged for m in trace.maps if m.kind == kind)
+    frame = by_head.head_frame(rows, bool(order), bool(color), title, dark, description, averaged=averaged)
     frame["images"] = [_picture(trace, kind, rows, margins(bool(order), bool(color)), root, dark)]
     if places := [(y, x) for y, x, head in placed(rows) if head in off]:
         _cross_out(places, rows, frame, dark)
@@ -101,11 +102,14 @@ def margins(named: bool, framed: bool) -> tuple[float, float]:
 
 
 def pooled_maps(trace: Trace, kind: str, rows: Rows) -> list[list[np.ndarray | None]]:
-    """The pooled map (q, k) of each head of `rows`; NaN where a cell is not visible."""
-    pooled = {}
-    for attention in (m for m in trace.maps if m.kind == kind):
-        seen = pool(trace.visible(attention)[None])
-        pooled[attention.layer] = np.where(seen, pool(attention.weights), np.nan)
+    """The pooled map (q, k) of each head of `rows`; NaN where a cell is not visible, and for the sink of a layer that
+    has none where others have one."""
+    pooled, of_kind = {}, [m for m in trace.maps if m.kind == kind]
+    most = max(m.weights.shape[2] for m in of_kind)
+    for attention in of_kind:
+        missing = [(0, 0), (0, most - attention.weights.shape[2])]
+        seen = pool(np.pad(trace.visible(attention), missing)[None])
+        pooled[attention.layer] = np.where(seen, pool(np.pad(attention.weights, [(0, 0), *missing])), np.nan)
     return [[head and pooled[head.layer][head.head] for head in row] for row in rows]
 
 

@@ -78,17 +78,33 @@ def without_prefix(text: str) -> str:
 
 @dataclass(frozen=True)
 class HuggingFaceName:
-    """A model for the transformers library. path : its folder, or its name on the Hugging Face hub. `str` gives
-    hf:PATH."""
+    """A model for the transformers library. path : its folder, or its name on the Hugging Face hub; behind it, of a
+    model of many languages, `#` and the codes of two: facebook/nllb-200#eng_Latn:fra_Latn. `str` gives hf:PATH."""
 
     path: str
 
     def __str__(self) -> str:
         return f"{HUGGING_FACE}{self.path}"
 
+    @property
+    def place(self) -> str:
+        """The folder, or the name on the hub."""
+        return self._parts[0]
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """The codes of the source and the target language; "" for one that is not named."""
+        source, _, target = self._parts[1].partition(":")
+        return source, target
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        place, mark, languages = self.path.rpartition("#")
+        return (place, languages) if mark and not os.path.isdir(os.path.expanduser(self.path)) else (self.path, "")
+
     def files(self, root: Path) -> list[Path]:
         """The files that the model is read from, if it is a folder on this machine."""
-        folder = Path(os.path.expanduser(self.path))
+        folder = Path(os.path.expanduser(self.place))
         if not os.path.isdir(folder):  # Path.is_dir() raises for a name that no file can have
             return []
         return [path for ending in ("json", "safetensors") for path in sorted(folder.glob(f"*.{ending}"))]

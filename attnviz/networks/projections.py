@@ -5,7 +5,7 @@ different names for it. In those of ENDS it is the last step of attention, and a
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from torch import nn
@@ -25,6 +25,7 @@ ENDS = {  # how the name of such a module ends -> is it of cross-attention
     "self_attn.dense": False,  # Phi
     "self_attn.o_proj": False,  # Llama, Mistral, Qwen, Gemma
     "self_attn.out_proj": False,
+    "self_attn.output": False,  # LED's encoder
     "encoder_attn.out_proj": True,  # BART, Marian, Pegasus, OPT
     "SelfAttention.o": False,
     "EncDecAttention.o": True,  # T5
@@ -58,8 +59,16 @@ def own(model: nn.Module) -> list[Projection]:
     return projections
 
 
-def named(model: Any, counts: Mapping[str, Sequence[int]]) -> list[Projection]:
+def named(
+    model: Any,
+    counts: Mapping[str, Sequence[int]],
+    numbers: Mapping[str, Sequence[int]] | None = None,
+    used: Collection[str] = (),
+) -> list[Projection]:
     """Those of a model of the transformers library. counts : kind -> heads of each layer, as its attention has them.
+
+    numbers : kind -> the numbers of these layers, where they are not all. used : the paths of the modules that read a
+    text; () for all.
 
     ValueError unless there is exactly one for each layer, as wide as its heads need; otherwise heads cannot be located.
     """
@@ -67,13 +76,13 @@ def named(model: Any, counts: Mapping[str, Sequence[int]]) -> list[Projection]:
     for path, module in model.named_modules():
         end = next((end for end in ENDS if f".{path}".endswith(f".{end}")), None)
         if (
-            end and _width(module) and ("cross" in counts or not ENDS[end])
+            end and _width(module) and ("cross" in counts or not ENDS[end]) and (not used or path in used)
         ):  # a decoder alone may have cross-attention and not use it
             paths[_kind(path.split("."), ENDS[end], counts)].append(path)
     projections = [
         Projection(kind, layer, path, heads)
         for kind, of_layers in counts.items()
-        for layer, (path, heads) in enumerate(zip(paths[kind], of_layers))
+        for layer, path, heads in zip((numbers or {}).get(kind) or range(len(of_layers)), paths[kind], of_layers)
     ]
     fit = all(len(paths[kind]) == len(of_layers) for kind, of_layers in counts.items())
     if (

@@ -16,6 +16,7 @@ OWN, TYPED, FROM = "own", "typed", "from-"  # FROM + mechanism
 HF, SAVED = "own model", "saved trace"  # among the models of the page Heads and layers; the others by their names
 _MODEL_TITLES = {HF: "A Hugging Face model", SAVED: "A saved trace"}
 BEAMS = {1: "greedy", 5: "beam of 5"}
+SHIFTS = {0: "as each word was produced", 1: "one step later", -1: "one step earlier"}  # rows beside gold links
 KINDS = {
     "cross": "Cross-attention (to source)",
     "encoder": "Self-attention of the encoder",

@@ -18,7 +18,7 @@ from attnviz.reading import blurred, sharp
 from attnviz.select import Grid
 from attnviz.stats import measure_grid
 from attnviz.trace import Hypothesis, Trace
-from dashboard.choices.options import kind_title
+from dashboard.choices.options import SHIFTS, kind_title
 from dashboard.compare.scene import Column, CompareChoices, CompareScene
 from dashboard.markup.text import escape, hatched, in_language, map_link, output, quoted, removed
 from dashboard.session.caches import reference
@@ -114,8 +114,10 @@ def _windows(column: Column) -> str:
 def _gold_links(column: Column) -> str:
     if column.links is None:
         return ""
+    moved = f" Rows are read {SHIFTS[column.links.shift]}." if column.links.shift else ""
     return (
-        f' <span class="linked">Outlined: gold links (dashed: only possible). Alignment error rate on this sentence: '
+        f' <span class="linked">{moved} Outlined: gold links (dashed: only possible). Alignment error rate on this '
+        "sentence: "
         f"<b>{column.links.error:.2f}</b>. A plain diagonal has {column.links.diagonal:.2f}.</span>"
     )
 

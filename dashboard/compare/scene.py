@@ -18,6 +18,7 @@ from dashboard.choices.options import (
     BEAMS,
     KINDS,
     OWN,
+    SHIFTS,
     head_title,
     model,
     place_title,
@@ -55,6 +56,7 @@ class CompareChoices:
     links: bool = True  # gold links over the maps, where text and target are those of such a sentence
     moment: int = -1  # of the training, from 0; -1: the models that ship
     courses: tuple[str, ...] = ()  # mechanisms with such moments; the others are shown as they ship
+    shift: int = 0  # with gold links: rows are read so many steps on
 
     def to_dict(self) -> dict:
         return asdict(self)
@@ -82,6 +84,7 @@ class CompareChoices:
         }
         some = {"layer": place_title(self.layer)} if self.layer >= 0 else {}
         some |= {"trained": trained_title(self.moment)} if self.moment >= 0 else {}
+        some |= {"shift": SHIFTS[self.shift]} if self.shift else {}
         return chosen | some | ({"gold": self.gold} if self.gold else {})
 
 
@@ -93,6 +96,7 @@ class Links:
     cells: alignment.Cells
     error: float
     diagonal: float
+    shift: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,16 +237,17 @@ def _column(
         return Column(trace, shown, steps, None)
     several = len(MECHANISMS[mechanism].kinds) > 1
     kind, layer, head = (choices.kind, choices.layer, choices.head) if several else ("cross", -1, None)
-    grid = select.select(shown, kind, layer, head, special=choices.special)
-    links = _links(trace, grid, linked) if linked and kind == "cross" else None
+    shift = choices.shift if linked and kind == "cross" and not choices.words else 0
+    grid = select.select(shown, kind, layer, head, special=choices.special, shift=shift)
+    links = _links(trace, grid, linked, shift) if linked and kind == "cross" else None
     places = () if choices.words else windows(trace)[: len(grid.queries)]  # <eos> is last, and may be hidden
     return Column(trace, shown, grid.queries, grid, links, places)
 
 
-def _links(trace: Trace, grid: Grid, pair: gold.LinkedPair) -> Links:
-    weights = alignment.on_words(trace, pair)
+def _links(trace: Trace, grid: Grid, pair: gold.LinkedPair, shift: int) -> Links:
+    weights = alignment.on_words(trace, pair, shift)
     head = grid.head if (grid.layer, grid.head) in weights else 0  # one head has no mean of heads
     aligned = alignment.argmax(weights[grid.layer, head])
     straight = alignment.diagonal(*weights[grid.layer, head].shape)
     error, diagonal = (alignment.count(links, pair).error_rate for links in (aligned, straight))
-    return Links(alignment.cells(grid, pair), error, diagonal)
+    return Links(alignment.cells(grid, pair), error, diagonal, shift)

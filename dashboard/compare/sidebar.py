@@ -5,7 +5,7 @@ import streamlit as st
 from attnviz.figures.wording import listed
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
-from dashboard.choices.options import KINDS, OWN, TYPED, model, title, trained_title
+from dashboard.choices.options import KINDS, OWN, SHIFTS, TYPED, model, title, trained_title
 from dashboard.compare import caches, tour
 from dashboard.markup.text import escape
 from dashboard.session import catalogue, memory
@@ -110,10 +110,21 @@ def _gold(pair: str) -> dict:
         "its translation becomes the text for all models. Its links are outlined on the maps, with the alignment error "
         "rate.",
     )
-    return {
-        "gold": chosen,
-        "links": not chosen or st.toggle("Gold links over the maps", True, key="links", bind="query-params"),
-    }
+    if not chosen:
+        return {"gold": chosen, "links": True}
+    links = st.toggle("Gold links over the maps", True, key="links", bind="query-params")
+    shift = st.segmented_control(
+        "Rows of pieces",
+        list(SHIFTS),
+        default=0,
+        required=True,
+        format_func=SHIFTS.get,
+        key="shift",
+        bind="query-params",
+        help="Attention often looks at the word that is translated one step before or after its own step (Chen et al. "
+        "2020). The error rate beside each map is that of these rows.",
+    )
+    return {"gold": chosen, "links": links, "shift": shift}
 
 
 def _take() -> None:

@@ -174,6 +174,8 @@ def _session_choice(current: HeadsScene) -> tuple[int, int | None, int | None] |
 def _head_controls(current: HeadsScene) -> tuple[int, int | None]:
     """The layer and head on show; None for the mean of heads."""
     layer = widgets.layer(current.layers, current.layers[-1], wrap=True)
+    if current.is_mean(layer):
+        return layer, 0
     return layer, widgets.head(current.head_count(layer), 0, wrap=True)
 
 

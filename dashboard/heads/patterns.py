@@ -1,7 +1,7 @@
-"""Patterns: what each is, in a formula and in words; how much each head follows it; and the heads most similar to a
-pattern or a head."""
+"""Heads found: by a pattern, which is told in a formula and in words, by their likeness to a head, and by a token."""
 
 from collections.abc import Sequence
+from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
@@ -11,13 +11,16 @@ from attnviz.figures import labels
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.trace import Token
+from attnviz.trace.visible import visible
 from dashboard.browser.plot import named, plots
+from dashboard.choices.options import head_title, place_title
 from dashboard.heads.scene import HeadsScene
 from dashboard.markup import tables
 from dashboard.markup.text import escape
 from dashboard.session import address, caches
 
 _SHOWN = 5  # most similar heads
+_FOUND = 8  # heads of a token
 
 
 @address.fragment
@@ -50,6 +53,58 @@ def show(current: HeadsScene, dark: bool) -> None:
             if like in PATTERNS
             else _ranked(current, frame, column, f"Distance of every head from {_name(current, like)}", "0 to 1")
         )
+
+
+@address.fragment
+def show_search(current: HeadsScene, dark: bool) -> None:
+    """Which heads give a token most weight, and which heads have it look at one token; a link opens each above."""
+    st.subheader("Find a token", divider="gray")
+    m = current.shown.map(current.choices.kind)
+    shown = dict.fromkeys(token.text for token in (*current.shown.keys(m), *current.shown.queries(m)))
+    token = st.selectbox(
+        "Token",
+        [text for text in shown if text.strip()],
+        index=None,
+        format_func=visible,
+        key="find",
+        bind="query-params",
+        placeholder="type or click one",
+        help="All heads of this kind are searched, at every place of the token.",
+    )
+    if token is None:
+        st.html('<p class="small" role="status">Choose a token: the heads that look at it most are listed here.</p>')
+        return
+    by_weight = heads.search(current.shown, token, current.choices.kind)
+    left, right = st.columns(2, gap="large")
+    for column, way, caption in (
+        (left, "gets", f"Heads that give “{visible(token)}” most weight"),
+        (right, "gives", f"Heads in which “{visible(token)}” looks most at one token"),
+    ):
+        rows = list(by_weight[by_weight["way"] == way].head(_FOUND).itertuples())
+        if rows:
+            column.html(_search_table(current, rows, way, caption))
+
+
+def _search_table(current: HeadsScene, rows: list, way: str, caption: str) -> str:
+    by = "from" if way == "gets" else "at"
+    columns = ["weight", by, *(["mean of all rows"] if way == "gets" else [])]
+    cells = [
+        (
+            current.head_title(Head(row.kind, row.layer, row.head)),
+            [
+                tables.cell(row.weight, ".2f"),
+                f"{visible(row.other_token)} ({row.other + 1})",
+                *([tables.cell(row.mean, ".2f")] if way == "gets" else []),
+            ],
+        )
+        for row in rows
+    ]
+    held = {key: st.query_params.get_all(key) for key in st.query_params}
+    links = [
+        "heads?" + urlencode(held | {"layer": place_title(row.layer), "head": head_title(row.head)}, doseq=True)
+        for row in rows
+    ]
+    return tables.table(caption, columns, cells, links=links)
 
 
 def _name(current: HeadsScene, like: str | Head) -> str:

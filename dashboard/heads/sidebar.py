@@ -93,13 +93,24 @@ def _own() -> Source:
             f"{name[:80]} is not a folder on this machine. Click the button on the left to load it from the Hugging "
             "Face hub. The hub then sees your IP address and this name."
         )
-    return sources.HuggingFaceSource(str(HuggingFaceName(name)))
+    source = sources.HuggingFaceSource(str(HuggingFaceName(name)))
+    if source.reads_pairs:
+        st.caption("Two sentences at once: type ||| between them.")
+    return _between(source) if source.codes and not any(HuggingFaceName(name).languages) else source
+
+
+def _between(source: sources.HuggingFaceSource) -> Source:
+    """The model for the languages that a person chooses; "" for its own."""
+    codes = {"options": ["", *source.codes], "format_func": lambda code: code or "the model's own"}
+    read = st.selectbox("Language of the text", key="from_language", bind="query-params", **codes)
+    produced = st.selectbox("Language to produce", key="to_language", bind="query-params", **codes)
+    return sources.HuggingFaceSource(f"{source.name}#{read}:{produced}") if read or produced else source
 
 
 def _check_allowed(name: str) -> None:
     """Raises SceneError for what this server does not open. It does not say which folders there are."""
     here = settings.allowed()
-    if settings.FOLDERS not in here and (not _HUB_NAME.fullmatch(name) or _is_folder(name)):
+    if settings.FOLDERS not in here and (not _HUB_NAME.fullmatch(HuggingFaceName(name).place) or _is_folder(name)):
         raise SceneError("This server opens models by their names on the Hugging Face hub, and no folders.")
     if settings.HUB not in here and not _is_folder(name):
         raise SceneError("This server opens models from folders only, not from the Hugging Face hub.")
@@ -107,7 +118,8 @@ def _check_allowed(name: str) -> None:
 
 def _is_folder(name: str) -> bool:
     r"""A folder of this machine: one like \\server\share would ask another."""
-    return not settings.is_elsewhere(name) and os.path.isdir(os.path.expanduser(name))
+    place = HuggingFaceName(name).place
+    return not settings.is_elsewhere(place) and os.path.isdir(os.path.expanduser(place))
 
 
 def _allow(name: str) -> None:

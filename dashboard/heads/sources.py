@@ -91,6 +91,15 @@ class HuggingFaceSource:
         return ordered(caches.model(self.name).head_kinds)
 
     @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the languages of a model of many; () of others."""
+        return getattr(caches.model(self.name), "languages", ())
+
+    @property
+    def reads_pairs(self) -> bool:
+        return getattr(caches.model(self.name), "reads_pairs", False)
+
+    @property
     def limit(self) -> int:
         """The number of tokens of the longest text."""
         return caches.model(self.name).limit

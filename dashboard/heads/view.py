@@ -80,6 +80,7 @@ def _draw(current: HeadsScene, dark: bool) -> None:
     comparison.show_table(current)
     _download(current)
     patterns.show(current, dark)
+    patterns.show_search(current, dark)
     if not (
         current.choices.writing and (languages.writes or current.choices.writing.steps)
     ):  # the parser reads whole sentences

@@ -2,6 +2,8 @@
 
 import math
 import re
+from collections.abc import Sequence
+from itertools import zip_longest
 
 import numpy as np
 
@@ -20,22 +22,27 @@ def table(
     rows: list[tuple[str, list[str]]],
     languages: tuple[str, str] = ("en", "en"),
     cells: str = "en",
+    links: Sequence[str] = (),
 ) -> str:
     """A plain table that screen readers can walk; languages : of the names of rows and of columns; cells : of the
-    cells."""
+    cells. links : the address that the name of each row leads to."""
     row, column, inner = map(escape, (*languages, cells))
     head = "".join(f'<th scope="col" lang="{column}">{escape(name)}</th>' for name in columns)
     look = "" if cells == "en" else f' lang="{inner}" dir="auto"'
     body = "".join(
         '<tr><th scope="row" '
-        f'lang="{row}">{escape(name)}</th>'
+        f'lang="{row}">{_linked(escape(name), address)}</th>'
         f"{''.join(f'<td{look}>{escape(_printed(text))}</td>' for text in texts)}</tr>"
-        for name, texts in rows
+        for (name, texts), address in zip_longest(rows, links)
     )
     return (
         f'<div class="scroll" tabindex="0"><table class="numbers"><caption>{escape(caption)}</caption>'
         f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _linked(name: str, address: str | None) -> str:
+    return name if address is None else f'<a href="{escape(address)}" target="_self">{name}</a>'
 
 
 def _printed(text: str) -> str:

@@ -163,3 +163,21 @@ def test_heads_that_cannot_be_compared(trace, chosen, message):
     with pytest.raises(ValueError) as error:
         heads.distances(trace, chosen)
     assert str(error.value) == message
+
+
+def test_a_token_is_found_in_every_head(trace):
+    """By plain loops over the weights: most of a column and of a row, and the mean of a column."""
+    frame = heads.search(trace, "DOG", "encoder")
+    source = trace.source
+    places = [i for i, token in enumerate(source) if token.text.casefold() == "dog"]
+    assert len(places) == 2 and len(frame) == 2 * 2 * 2 * 3  # places, ways, heads, layers
+    assert frame["weight"].is_monotonic_decreasing and set(frame["kind"]) == {"encoder"}
+    for head in frame.itertuples():
+        weights = trace.map("encoder", head.layer).weights[head.head]
+        line = weights[:, head.place] if head.way == "gets" else weights[head.place]
+        assert head.weight == line.max() and head.other == line.argmax()
+        assert head.other_token == source[head.other].text and head.place in places
+        assert np.isnan(head.mean) if head.way == "gives" else head.mean == pytest.approx(line.mean())
+    assert set(heads.search(trace, trace.target[0].text)["kind"]) == {"cross", "decoder"}
+    with pytest.raises(ValueError, match="^text must be a token of the trace; got 'cat'$"):
+        heads.search(trace, "cat")

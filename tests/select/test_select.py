@@ -134,3 +134,17 @@ def test_difference_needs_the_same_places():
     a, b = (select.select(synthetic.trace(source, "un", model="m")) for source in ("a a", "a  a"))  # the same texts
     with pytest.raises(ValueError, match="the keys of m"):
         select.difference(a, b)
+
+
+def test_rows_are_read_from_another_step():
+    """Row 0 of the map is that of step 1; the last has none, and is blank with and without special tokens."""
+    trace = synthetic.trace("The dog", "Le chien", heads=2)
+    own, count = trace.map().weights[1], len(trace.target)
+    grid = select.select(trace, head=1, shift=1)
+    assert np.array_equal(grid.weights[:-1], own[1:]) and np.isnan(grid.weights[-1]).all()
+    assert grid.removed.tolist() == [0] * (count - 1) + [1]
+    plain = select.select(trace, head=1, special=False, shift=-1)
+    assert np.isnan(plain.weights[0]).all() and plain.removed[0] == 1
+    np.testing.assert_allclose(np.nansum(plain.weights, 1)[1:], 1, atol=1e-6)
+    with pytest.raises(ValueError, match="^shift must be 0 but for cross-attention between pieces; got 1$"):
+        select.select(trace, words=True, shift=1)

@@ -5,12 +5,14 @@ weights that the model computed its output with (eager attention).
 """
 
 import copy
+import inspect
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,6 +29,8 @@ from attnviz.models.translator import check_beam
 from attnviz.networks import projections
 from attnviz.networks.projections import Projection
 from attnviz.trace import AttentionMap, Trace
+from attnviz.trace.checks import TOLERANCE
+from attnviz.trace.layers import with_rest
 
 MOST_TOKENS = (
     512  # tokens of a text, even if the model could read more: memory grows with the square, in every layer and head
@@ -34,13 +38,16 @@ MOST_TOKENS = (
 
 _TOGETHER = 2**25  # weights of heads that are handed on at once: 134 MB
 TakeHeads = Callable[[int, int, Tensor], None]  # layer, first head, weights (heads, T, T), which are reused after it
-_WINDOWS = (
-    "sliding_window",
-    "window_size",
-    "local_attention",
-    "attention_window",
-)  # in configs: their layers hide keys
+_WINDOWS = re.compile("window|local_attention|attention_chunk|index_topk")  # in configs: their layers hide keys
+_GLOBAL = "global_attention_mask"  # of Longformer and LED: which tokens see all, and are seen by all
 _KEY_HEADS = "num_key_value_heads", "num_kv_heads"  # in configs: heads with keys of their own
+
+
+class Place(NamedTuple):
+    """Where the weights of a layer are in an output. number : of the layer, from 0. entry : of the output's field."""
+
+    number: int
+    entry: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +56,13 @@ class HuggingFaceModel(ABC):
 
     name : `hf:` and the folder or the name on the hub. mechanism : its family, as the model says (`bert`, `t5`).
     fields : kind of map -> field of the model's output with its layers. limit : tokens of the longest text.
-    head_counts : kind -> heads of each layer. context : tokens that the model reads, which may be more than `limit`.
+    context : tokens that the model reads, which may be more than `limit`.
+    head_counts : kind -> heads of each layer that attends.
+    places : kind -> where these layers are in the output. It has no kind in which all layers attend.
+    notes : sentences on what a trace does not show, such as layers of another kind.
+    sinks : has it a learnt score in the softmax that belongs to no key? Each row then sums to less than 1.
+    start_id, first_id : of the target language, where the decoder starts with it, or must produce it first; else None.
+    used : the paths of the modules that read a text; () for all. A model that also reads images has others.
     """
 
     name: str
@@ -60,6 +73,12 @@ class HuggingFaceModel(ABC):
     limit: int
     head_counts: dict[str, tuple[int, ...]] = field(default_factory=dict)
     context: int = 0
+    places: dict[str, tuple[Place, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    used: frozenset[str] = frozenset()
+    sinks: bool = False
+    start_id: int | None = None
+    first_id: int | None = None
 
     labels = ()
 
@@ -72,6 +91,14 @@ class HuggingFaceModel(ABC):
     def why_no_log_prob(self) -> str:
         """Why `log_prob` cannot be measured, in a sentence; "" when it can."""
         return ""
+
+    @property
+    def why_closed(self) -> str:
+        """Why functions that open or change a step take only models of this project."""
+        return (
+            f"{self.name} is of the family {self.mechanism}, whose steps the transformers library computes as a whole, "
+            "so they cannot be opened or changed here; its maps can be shown, and heads switched off (attnviz.ablation)"
+        )
 
     @abstractmethod
     def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
@@ -98,7 +125,7 @@ class HuggingFaceModel(ABC):
         check_text(text, what)
         try:
             with contained():
-                tokens = tokenization.encode(self.tokenizer, text, target)
+                tokens = tokenization.encode(self.tokenizer, text, target, self.reads_pairs)
         except TokenizerError as error:
             raise TextError(f"{self.name} cannot read the {what}: {error}") from None
         except LIBRARY_ERRORS as error:
@@ -122,18 +149,34 @@ class HuggingFaceModel(ABC):
             )
         return tokens
 
+    @property
+    def reads_pairs(self) -> bool:
+        """Does it read two texts at once, as BERT does?"""
+        return False
+
     def projections(self) -> list[Projection]:
         """Where its heads can be switched off. ValueError, with the reason, when this is not known for its family."""
         try:
-            return projections.named(self.model, self.head_counts)
+            numbers = {kind: [place.number for place in places] for kind, places in self.places.items()}
+            return projections.named(self.model, self.head_counts, numbers, self.used)
         except ValueError as error:
             raise ValueError(f"{self.name} ({self.mechanism}): {error}") from None
 
     @torch.inference_mode()
-    def run(self, ids: tuple[int, ...], **more: Tensor | bool) -> Any:
-        """The output of the model, its attention included, for one text."""
-        source = torch.tensor([ids])
-        return self.body(input_ids=source, attention_mask=torch.ones_like(source), output_attentions=True, **more)
+    def run(self, ids: tuple[int, ...], segments: tuple[int, ...] = (), **more: Tensor | bool) -> Any:
+        """The output of the model, its attention included, for one text. segments : of a pair of texts."""
+        return self.body(**self.inputs(torch.tensor([ids]), segments), output_attentions=True, **more)
+
+    def inputs(self, ids: Tensor, segments: tuple[int, ...] = ()) -> dict[str, Tensor]:
+        """What the model reads for texts of one length, ids (B, n): all tokens. In a family with global attention, the
+        first token has it, as its authors advise (Beltagy et al. 2020)."""
+        given = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        if segments and getattr(self.model.config, "type_vocab_size", 0) > max(segments):
+            given["token_type_ids"] = torch.tensor([segments]).expand_as(ids)
+        if self.global_note:
+            given[_GLOBAL] = torch.zeros_like(ids)
+            given[_GLOBAL][:, 0] = 1
+        return given
 
     def traces(
         self,
@@ -158,24 +201,40 @@ class HuggingFaceModel(ABC):
         """The part of the model that attends."""
         return self.model
 
+    @property
+    def global_note(self) -> tuple[str, ...]:
+        """A sentence on global attention, in a family that has it."""
+        has = _GLOBAL in inspect.signature(self.model.forward).parameters
+        return ("The first token has global attention: it sees all tokens, and all see it.",) if has else ()
+
+    def attending(self, kind: str, output: Any) -> list[tuple[int, Tensor]]:
+        """The layers of a kind that attend: the number of each, from 0, and its weights (1, H, Q, K) in an output of
+        the model."""
+        entries = output[self.fields[kind]]
+        places = self.places.get(kind) or [Place(number, number) for number in range(len(entries))]
+        return [(place.number, entries[place.entry]) for place in places]
+
     def maps(self, output: Any) -> tuple[AttentionMap, ...]:
-        """Every layer (1, H, Q, K) of every kind in an output of the model."""
-        layers = [
-            (kind, layer, weights[0].numpy())
-            for kind, name in self.fields.items()
-            for layer, weights in enumerate(output[name])
-        ]
-        windows = any(getattr(self.model.config, name, None) for name in _WINDOWS)
-        return tuple(
-            AttentionMap(
-                kind,
-                layer,
-                weights,
-                mask=_window(weights) if windows else None,
-                shared=_shared(self.model.config, len(weights)),
-            )
-            for kind, layer, weights in layers
-        )
+        """Every layer of every kind in an output of the model."""
+        maps = []
+        for kind, name in self.fields.items():
+            around = output.get(name.replace("attentions", "global_attentions")) if kind == "encoder" else None
+            for place, (number, weights) in enumerate(self.attending(kind, output)):
+                rows = None if around is None else around[place][0].float().numpy()
+                maps.append(self.map_of(kind, number, weights[0].float().numpy(), rows))
+        return tuple(maps)
+
+    def map_of(self, kind: str, number: int, weights: np.ndarray, rows: np.ndarray | None = None) -> AttentionMap:
+        """weights (H, Q, K), or a band of them beside those of global tokens, whose own are `rows` (H, K, G)."""
+        config = self.model.config.get_text_config()
+        if kind == "encoder" and getattr(config, "attention_window", None):
+            weights, mask = _out_of_band(weights, rows)
+        else:
+            mask = _hidden_keys(config, weights)
+        sink = self.sinks and weights.ndim == 3 and weights.sum(-1).min() < 1 - TOLERANCE
+        if sink:
+            weights = with_rest(weights)
+        return AttentionMap(kind, number, weights, mask=mask, sink=bool(sink), shared=_shared(config, len(weights)))
 
 
 class _OneHead:
@@ -251,6 +310,42 @@ def _shared(config: Any, heads: int) -> int:
     return heads // own if own and heads % own == 0 else 1
 
 
+def _hidden_keys(config: Any, weights: np.ndarray) -> np.ndarray | None:
+    """weights (H, Q, K) -> the mask (Q, K) of a layer that hides keys, as its config says; None where it hides none.
+
+    A model sets hidden scores to -inf, so their weights are exactly 0, in all heads. A sliding window hides all keys of
+    one distance; chunks, and keys that are chosen for each query, do not.
+    """
+    hides = [name for name, value in vars(config).items() if value and _WINDOWS.search(name)]
+    if not hides or weights.ndim != 3:
+        return None
+    if any(name.startswith(("attention_chunk", "index_topk")) for name in hides):
+        seen = np.asarray(weights.any(0))
+        every = np.tril(np.ones_like(seen)) if not np.triu(seen, 1).any() else np.ones_like(seen)
+        return None if np.array_equal(seen, every) else seen
+    return _window(weights)
+
+
+def _out_of_band(weights: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of queries on a band of keys -> weights (H, Q, Q), and the mask (Q, Q) of what a query sees.
+
+    weights (H, Q, G + 2w + 1): on the G global keys, which are the first tokens, then on the keys from w before a
+    query to w after it. rows (H, K, G): of the global queries on all keys; None without any. Beltagy et al. 2020.
+    """
+    _, queries, width = weights.shape
+    count = 0 if rows is None else rows.shape[-1]
+    reach = (width - count - 1) // 2
+    away = np.arange(queries) - np.arange(queries)[:, None]  # from query to key
+    seen = np.abs(away) <= reach
+    columns = np.clip(away + reach, 0, 2 * reach)[None]
+    placed = np.where(seen, np.take_along_axis(weights[..., count:], columns, axis=-1), 0)
+    if rows is not None:
+        placed[..., :count] += weights[..., :count]
+        placed[:, :count] = rows[:, :queries].transpose(0, 2, 1)
+        seen[:, :count] = seen[:count] = True
+    return placed, seen
+
+
 def _window(weights: np.ndarray) -> np.ndarray | None:
     """weights (H, Q, K) -> the mask (Q, K) of a sliding window; None where every key may be seen.
 
@@ -261,5 +356,5 @@ def _window(weights: np.ndarray) -> np.ndarray | None:
     away = np.arange(keys) - np.arange(queries)[:, None] + queries - 1  # at least 0
     reached = np.bincount(away.ravel(), weights.any(0).ravel()) > 0
     past, future = reached[:queries], reached[queries:]
-    whole = past.all() and future.all() == future.any()  # a layer without a window; a causal one sees no later token
+    whole = past.all() and (future.all() or not future.any())  # no window; a causal layer sees no later token
     return None if whole else reached[away]

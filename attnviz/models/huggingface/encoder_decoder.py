@@ -1,14 +1,18 @@
 """A model of the transformers library with an encoder and a decoder, such as T5, BART or Marian. It produces a text."""
 
+from dataclasses import replace
 from functools import partial
+from typing import Self
 
 import torch
 
+from attnviz.data.tokenizer import Tokens
 from attnviz.models import probabilities
 from attnviz.models.huggingface import tokenization
 from attnviz.models.huggingface.base import HuggingFaceModel
 from attnviz.models.huggingface.errors import LIBRARY_ERRORS, one_line
 from attnviz.models.model import TextError
+from attnviz.models.names import HUGGING_FACE, HuggingFaceName, without_prefix
 from attnviz.trace import Token, Trace
 
 PRODUCED = 200  # tokens that a model may produce
@@ -46,6 +50,7 @@ class EncoderDecoderModel(HuggingFaceModel):
             log_probs=token_probabilities.log_probs,
             alternatives=token_probabilities.alternatives,
             maps=self.maps(output),
+            notes=self.notes,
             complete=target is not None or len(ids) < self.most_steps,
             start=Token(tokenization.name(self.tokenizer, self.start), 0, 0, special=True),
         )
@@ -54,7 +59,28 @@ class EncoderDecoderModel(HuggingFaceModel):
     def start(self) -> int:
         """Id of the token that the decoder reads first. A model that does not say it is not loaded."""
         settings = self.model.generation_config
+        if self.start_id is not None:
+            return self.start_id
         return settings.bos_token_id if settings.decoder_start_token_id is None else settings.decoder_start_token_id
+
+    def read(self, text: str, target: bool = False, most: int | None = None) -> Tokens:
+        tokens = super().read(text, target, most)
+        if target and self.start_id is not None and tokens.ids[-1] == self.start_id:  # mBART puts it behind the end
+            return replace(tokens, ids=tokens.ids[:-1], tokens=tokens.tokens[:-1])
+        return tokens
+
+    def between(self, source: str = "", target: str = "") -> Self:
+        """The model, which reads the language `source` and produces `target`; "" for its own. Both are codes of its
+        tokenizer, such as `eng_Latn`. ValueError for a code that it does not have."""
+        tokenizer, number, first = tokenization.for_languages(self.tokenizer, source, target)
+        name = f"{HUGGING_FACE}{HuggingFaceName(without_prefix(self.name)).place}#{source}:{target}"
+        ids = (number, None) if first else (None, number)
+        return replace(self, name=name, tokenizer=tokenizer, first_id=ids[0], start_id=ids[1])
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The codes of the languages that `between` takes."""
+        return tokenization.language_codes(self.tokenizer)
 
     @property
     def most_steps(self) -> int:
@@ -82,16 +108,16 @@ class EncoderDecoderModel(HuggingFaceModel):
 
     @torch.inference_mode()
     def _generate(self, ids: tuple[int, ...], beam: int) -> list[int]:
-        source = torch.tensor([ids])
         produced = self.model.generate(
-            input_ids=source,
-            attention_mask=torch.ones_like(source),
+            **self.inputs(torch.tensor([ids])),
             do_sample=False,
             num_beams=beam,
             num_return_sequences=1,
             max_new_tokens=self.most_steps,
             return_dict_in_generate=False,
             use_cache=self._caches,
+            **({} if self.first_id is None else {"forced_bos_token_id": self.first_id}),
+            **({} if self.start_id is None else {"decoder_start_token_id": self.start_id}),
         )
         return produced[0, 1:].tolist()
 
@@ -101,9 +127,6 @@ class EncoderDecoderModel(HuggingFaceModel):
         if target is None:
             return sum(self.trace(text).log_probs)
         source, wanted = torch.tensor([self.read(text).ids]), self.read(target, target=True).ids
-        logits = self.model(
-            input_ids=source,
-            attention_mask=torch.ones_like(source),
-            decoder_input_ids=torch.tensor([[self.start, *wanted[:-1]]]),
-        ).logits[0]
+        given = self.inputs(source) | {"decoder_input_ids": torch.tensor([[self.start, *wanted[:-1]]])}
+        logits = self.model(**given).logits[0]
         return probabilities.total(logits, wanted)

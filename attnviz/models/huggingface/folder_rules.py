@@ -34,7 +34,7 @@ COMPILED = ("*.model", "*.spm", "*.bpe", "*.tiktoken")
 LAYERS, COUNT, WHOLE = 512, 4096, 2**31  # of the numbers in a config
 _NOT_SIZES = re.compile(r"_ids?$|theta|seed|^max_|_max_|length$|^n_positions$|^n_ctx$|token|version|timestamp")
 _LAYERS = re.compile(r"layers?$|^depths?$")
-_COUNTS = re.compile(r"heads?$|experts?|blocks?$|groups?$|buckets?$|labels$|types$|window|chunk|kernel|stride|hash")
+_COUNTS = re.compile(r"heads?$|experts|blocks?$|groups?$|buckets?$|labels$|types$|window|chunk|kernel|stride|hash")
 _IS_A_LENGTH = re.compile(r"length$|^max_")  # of a text: nothing is made for it
 EXTRA = 1_000  # pieces that a tokenizer may always add to its vocabulary
 _NAMES_A_FILE = re.compile(r"_files?$|^auto_map$|^name_or_path$|^chat_template")
@@ -190,7 +190,7 @@ def _most(name: str, tensors: int) -> int:
         return 2**63
     if _LAYERS.search(name):
         return min(LAYERS, tensors)
-    if name in ("sliding_window", "max_window_layers"):
+    if name in ("sliding_window", "max_window_layers", "attention_chunk_size"):
         return 2**20
     return COUNT if _COUNTS.search(name) else WHOLE
 

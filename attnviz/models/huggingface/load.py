@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +16,7 @@ import torch
 from torch import nn
 
 from attnviz.models.huggingface import folder_rules
-from attnviz.models.huggingface.base import MOST_TOKENS, HuggingFaceModel
+from attnviz.models.huggingface.base import MOST_TOKENS, HuggingFaceModel, Place
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.errors import ModelError, naming, read
 from attnviz.models.huggingface.single_stack import SingleStackModel
@@ -31,17 +32,22 @@ ENCODER_DECODER_FIELDS = {
     "encoder": "encoder_attentions",
     "decoder": "decoder_attentions",
 }
-LANGUAGE_MODEL_HEADS = {  # how the name of an architecture ends -> the class that loads it with its head
-    "ForMaskedLM": "AutoModelForMaskedLM",
-    "ForCausalLM": "AutoModelForCausalLM",
-    "LMHeadModel": "AutoModelForCausalLM",
-}
+LANGUAGE_MODELS = ("AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForImageTextToText")  # with a head
 READ_TEXT = ("AutoModelForMaskedLM", "AutoModelForSeq2SeqLM")  # some of these read other things too
 READ_OTHER = {
     "speech": ("AutoModelForSpeechSeq2Seq", "AutoModelForCTC", "AutoModelForAudioClassification"),
     "images": ("AutoModelForImageClassification", "AutoModelForZeroShotImageClassification"),
 }
-TOKENS = 4
+TOKENS = 8
+_NO_WEIGHTS = re.compile("linear|mamba|conv|recurrent|mlp|moe$|ssm|rwkv|delta|lightning")  # in types of layers
+_LINEAR = {  # part of a type of layers -> its name for readers
+    "linear": "linear attention",
+    "mamba": "a state-space model (Mamba), which is linear",
+    "conv": "a convolution",
+    "recurrent": "a linear recurrence",
+    "mlp": "a feed-forward network",
+    "moe": "a feed-forward network of experts",
+}
 
 
 def load(name: str) -> HuggingFaceModel:
@@ -54,13 +60,14 @@ def load(name: str) -> HuggingFaceModel:
         raise ModelError(
             f"{HUGGING_FACE} must be followed by the folder of a model, or by its name on the Hugging Face hub"
         )
-    library, full_name = _library(), str(HuggingFaceName(name))
-    folder = folder_rules.folder(name)
+    parsed = HuggingFaceName(name)
+    library, full_name = _library(), f"{HUGGING_FACE}{parsed.place}"
+    folder = folder_rules.folder(parsed.place)
     with _quiet(library), naming(full_name):
         shapes = folder_rules.check(folder)
         config = read(full_name, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
         _check_reads_text(full_name, library, config)
-        config._attn_implementation = "eager"  # whatever config.json says: only this way returns the weights
+        _show_weights(config)
         tokenizer = load_tokenizer(full_name, library, folder, folder_rules.rows(shapes))
         folder_rules.check_size(full_name, library, config, _classes(config), shapes)
         model = _model(full_name, library, folder, config)
@@ -75,11 +82,34 @@ def load(name: str) -> HuggingFaceModel:
         kind, fields = EncoderDecoderModel, ENCODER_DECODER_FIELDS
     else:
         kind, fields = SingleStackModel, SINGLE_STACK_FIELDS
-    context = _context(model, tokenizer)
-    limit = min(context, MOST_TOKENS)
-    ready = probe(kind(full_name, config.model_type, model, tokenizer, fields, limit, context=context))
-    writes = isinstance(ready, SingleStackModel) and ready.causal and ready.predicts
-    return WritingModel(**vars(ready)) if writes else ready
+    _choose_language(model)
+    ready = probe(kind(full_name, config.model_type, model, tokenizer, fields, MOST_TOKENS))
+    if any(parsed.languages) or (isinstance(ready, EncoderDecoderModel) and ready.languages):
+        return _between(ready, *parsed.languages)
+    if isinstance(ready, SingleStackModel) and ready.causal and ready.predicts:
+        writer = WritingModel(**vars(ready))
+        return writer if writer.keeps_cache else ready
+    return ready
+
+
+def _between(model: HuggingFaceModel, source: str, target: str) -> HuggingFaceModel:
+    """The model for two languages. Without any, a trace says that they can be chosen. ModelError."""
+    if not isinstance(model, EncoderDecoderModel):
+        raise ModelError(f"{model.name}: it does not translate, so it takes no languages")
+    if not source and not target:
+        read, codes = model.tokenizer.src_lang, model.languages
+        note = f"No target language was chosen; the text was read as {read}. Put #{read}:{codes[-1]} behind the name "
+        return replace(model, notes=(*model.notes, f"{note}of the model to choose both."))
+    try:
+        return model.between(source, target)
+    except ValueError as error:
+        raise ModelError(f"{model.name}: {error}") from None
+
+
+def _choose_language(network: Any) -> None:
+    """The first language of a model that has parts for each, and no default (X-MOD)."""
+    if hasattr(network, "set_default_language") and not network.config.default_language:
+        network.set_default_language(network.config.languages[0])
 
 
 def _check_reads_text(name: str, library: ModuleType, config: Any) -> None:
@@ -93,6 +123,14 @@ def _check_reads_text(name: str, library: ModuleType, config: Any) -> None:
                 "transformers library and output_attentions=True, and give its weights to attnviz.from_arrays, or the "
                 "output of generate to attnviz.from_generate"
             )
+
+
+def _show_weights(config: Any) -> None:
+    """Only eager attention over all keys returns the weights, whatever config.json says. BigBird's blocks are the same
+    in a text of up to 704 tokens, in which the library takes all keys too."""
+    config._attn_implementation = "eager"
+    if getattr(config, "attention_type", None) == "block_sparse":
+        config.attention_type = "original_full"
 
 
 def _library() -> ModuleType:
@@ -132,10 +170,7 @@ def _model(name: str, library: ModuleType, folder: Path, config: Any) -> Any:
     ModelError when the files lack a weight that attention depends on.
     """
     config.use_cache = False  # no key/value cache: each text is read once
-    kinds = _classes(config)
-    for kind in kinds:
-        if kind != kinds[-1] and type(config) not in getattr(library, kind)._model_mapping:
-            continue  # a family whose architecture has such a name, but another head
+    for kind in _classes(config):
         model, report = read(
             name,
             "the model",
@@ -159,9 +194,15 @@ def _classes(config: Any) -> list[str]:
     """The classes of the library that may load the model, the best first."""
     if config.is_encoder_decoder:
         return ["AutoModelForSeq2SeqLM"]
-    named = str(config.architectures)
-    heads = [kind for end, kind in LANGUAGE_MODEL_HEADS.items() if f"{end}'" in named]
-    return [*heads[:1], "AutoModel"]
+    heads = [kind for kind in LANGUAGE_MODELS if _names_class(config, kind)]
+    bare = type(config) in _library().AutoModel._model_mapping  # some parts of models have no class without a head
+    return [*heads, "AutoModel"] if bare or not heads else heads
+
+
+def _names_class(config: Any, kind: str) -> bool:
+    """Does the config name the class that `kind` of the library loads for it?"""
+    mapping = getattr(_library(), kind)._model_mapping
+    return type(config) in mapping and getattr(mapping[type(config)], "__name__", "") in (config.architectures or ())
 
 
 def _check_complete(name: str, model: nn.Module, left: Iterable[str]) -> None:
@@ -174,39 +215,86 @@ def _check_complete(name: str, model: nn.Module, left: Iterable[str]) -> None:
         )
 
 
-def _context(model: nn.Module, tokenizer: Any) -> int:
-    """Tokens of the longest text that it reads: the smallest limit of its config, its position embeddings and its
-    tokenizer."""
+def _context(model: HuggingFaceModel) -> int:
+    """Tokens of the longest text: the smallest limit of its config, its position embeddings and its tokenizer.
+    Those of a part that reads images do not count."""
+    network, tokenizer = model.model, model.tokenizer
     tables = [
         module
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Embedding) and ("position" in name or "wpe" in name)
+        for name, module in network.named_modules()
+        if isinstance(module, nn.Embedding) and ("position" in name or "wpe" in name) and _reads_text(name, model.used)
     ]
     reserved = [
         getattr(table, "offset", 0) + (0 if table.padding_idx is None else table.padding_idx + 1) for table in tables
     ]
     sizes = [table.num_embeddings - count for table, count in zip(tables, reserved)]
     claimed = (
-        *(getattr(model.config, name, None) for name in ("max_position_embeddings", "max_seq_len")),
+        *(getattr(network.config.get_text_config(), name, None) for name in ("max_position_embeddings", "max_seq_len")),
         tokenizer.model_max_length,
     )
     numbers = (size for size in (*sizes, *claimed) if isinstance(size, int | float) and not isinstance(size, bool))
     return int(min(size for size in numbers if size > 0))
 
 
-def probe(model: HuggingFaceModel) -> HuggingFaceModel:
-    """The model with its heads counted, and its one stack named `decoder` when no token sees a later one.
+def _reads_text(path: str, used: frozenset[str]) -> bool:
+    """Is a table in a module that read the text? Some tables are read without being called."""
+    return path in used or path.rpartition(".")[0] in used
 
-    ModelError when some of its attention cannot be read.
+
+def probe(model: HuggingFaceModel) -> HuggingFaceModel:
+    """The model with its heads counted, its limit found, and its one stack named `decoder` when no token sees a later
+    one.
+
+    ModelError when none of its attention can be read.
     """
-    output = _output(model)
-    for name in model.fields.values():
-        _check_layers(model.name, name, output)
+    watched = _Watched(model.model)
+    with watched:
+        output = _output(model)
+    sinks = any("sink" in name.rpartition(".")[2] for name, _ in model.model.named_parameters())
+    model = replace(model, used=frozenset(watched.called), notes=model.global_note, sinks=sinks)
+    for kind in model.fields:
+        places, note = _places(model, kind, output, watched)
+        model = replace(model, places=model.places | places, notes=tuple(dict.fromkeys((*model.notes, *note))))
     maps = _maps(model, output)
-    if isinstance(model, SingleStackModel) and not any(np.triu(m.weights, 1).any() for m in maps):
-        model = replace(model, fields={"decoder": "attentions"})
-    counts = {kind: tuple(layer.shape[1] for layer in output[name]) for kind, name in model.fields.items()}
-    return replace(model, head_counts=counts)
+    if isinstance(model, SingleStackModel) and not any(np.triu(m.keys, 1).any() for m in maps):
+        places = {"decoder": model.places["encoder"]} if model.places else {}
+        model = replace(model, fields={"decoder": "attentions"}, places=places)
+    counts = {kind: tuple(layer.shape[1] for _, layer in model.attending(kind, output)) for kind in model.fields}
+    context = _context(model)
+    return replace(model, head_counts=counts, context=context, limit=min(context, MOST_TOKENS))
+
+
+class _Watched:
+    """While the network runs in this block: which modules are called, and in which layer each tensor is made.
+
+    called : paths of modules. layers : id of a tensor that a module returned -> number of the layer.
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        self.called: set[str] = set()
+        self.layers: dict[int, int] = {}
+        self._network, self._layer, self._hooks, self._made = network, -1, [], []
+
+    def __enter__(self) -> "_Watched":
+        for path, module in self._network.named_modules():
+            before = re.fullmatch(r"\D*\.(\d+)", path)  # a layer: the first number of a path, and its end
+            self._hooks.append(module.register_forward_pre_hook(partial(self._begin, path, before and int(before[1]))))
+            self._hooks.append(module.register_forward_hook(self._end))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def _begin(self, path: str, layer: int | None, module: nn.Module, inputs: tuple) -> None:
+        self.called.add(path)
+        self._layer = self._layer if layer is None else layer
+
+    def _end(self, module: nn.Module, inputs: tuple, outputs: object) -> None:
+        for tensor in outputs if isinstance(outputs, tuple) else ():
+            if isinstance(tensor, torch.Tensor) and tensor.ndim == 4:
+                self._made.append(tensor)  # else its id is used again
+                self.layers.setdefault(id(tensor), self._layer)
 
 
 def _output(model: HuggingFaceModel) -> Any:
@@ -223,22 +311,77 @@ def _output(model: HuggingFaceModel) -> Any:
                 f"got {model.start!r:.80}"
             )
         more = {"decoder_input_ids": torch.tensor([ids])}
-    output = read(model.name, "attention over a text", lambda: model.run(ids, output_hidden_states=True, **more))
+    what = "attention over a text"
+    if getattr(model.model.config, "vision_config", None):
+        what += " alone, without an image,"
+    output = read(model.name, what, lambda: model.run(ids, (), output_hidden_states=True, **more))
     if not hasattr(output, "get"):
         raise ModelError(f"{model.name} cannot be shown: it does not return its attention by name")
     return output
 
 
-def _check_layers(model_name: str, name: str, output: Any) -> None:
-    """ModelError unless every layer returns its attention in the field `name` of the output."""
+def _places(
+    model: HuggingFaceModel, kind: str, output: Any, watched: _Watched
+) -> tuple[dict[str, tuple[Place, ...]], tuple[str, ...]]:
+    """Where the weights of a kind are in the output, unless all layers attend; and sentences on layers that do not.
+    ModelError where none does, or where it is not known which do."""
+    name = model.fields[kind]
     stack = "decoder_" if name == "cross_attentions" else name.removesuffix("attentions")
-    layers = len(output.get(f"{stack}hidden_states") or ()) - 1
-    returned = sum(weights is not None for weights in output.get(name) or ())
-    if not returned or returned != layers:
+    layers, entries = len(output.get(f"{stack}hidden_states") or ()) - 1, output.get(name) or ()
+    types = _layer_types(model.model.config)
+    others = {number for number, of_layer in enumerate(types) if _NO_WEIGHTS.search(of_layer)}
+    returned = [entry for entry, weights in enumerate(entries) if weights is not None]
+    if len(entries) == layers == len(types):  # layers without weights may return something else
+        returned = [entry for entry in returned if entry not in others]
+    if len(returned) == layers:
+        return {}, ()
+    whole = len(entries) == layers
+    numbers = returned if whole else [watched.layers.get(id(entries[entry]), -1) for entry in returned]
+    if not returned:
         raise ModelError(
-            f"{model_name}: {returned} of its {layers} layers return {name.replace('_', ' ')}; only a model in which "
-            "all do can be shown"
+            f"{model.name}: none of its {layers} layers returns {name.replace('_', ' ')}: it has no weights to show"
         )
+    if numbers != sorted(set(numbers)) or numbers[0] < 0:
+        _check_lengths(model.name, name, [tuple(entries[entry].shape) for entry in returned])
+        raise ModelError(
+            f"{model.name}: {len(returned)} of its {layers} layers return {name.replace('_', ' ')}, and which ones is "
+            "not known"
+        )
+    places = tuple(Place(number, entry) for number, entry in zip(numbers, returned))
+    return {kind: places}, _without_weights(set(range(max(layers, numbers[-1] + 1))) - set(numbers), types)
+
+
+def _check_lengths(model_name: str, name: str, shapes: list[tuple[int, ...]]) -> None:
+    """ModelError for attention over other tokens than those of the text."""
+    for number, shape in enumerate(shapes):
+        queries, keys = shape[-2:]
+        if (queries, keys) != (TOKENS, TOKENS):
+            raise ModelError(
+                f"{model_name} cannot be shown: it pools or divides its tokens, so that its {name.replace('_', ' ')} "
+                f"of number {number + 1} have {queries} queries and {keys} keys for {TOKENS} tokens"
+            )
+
+
+def _layer_types(config: Any) -> list[str]:
+    """The type of each layer, as hybrid models give it in their configs; [] for others."""
+    text = config.get_text_config()
+    lists = (getattr(text, name, None) for name in ("layer_types", "layers_block_type", "block_types"))
+    return next((list(map(str, types)) for types in lists if isinstance(types, list | tuple) and types), [])
+
+
+def _without_weights(numbers: set[int], types: list[str]) -> tuple[str, ...]:
+    """A sentence for each type of layers that have no attention weights."""
+    named = {number: types[number] if len(types) > number else "" for number in sorted(numbers)}
+    sentences = []
+    for of_layer in dict.fromkeys(named.values()):
+        own = [number for number, other in named.items() if other == of_layer]
+        starts = [number for number in own if number - 1 not in own]
+        ends = [number for number in own if number + 1 not in own]
+        runs = [f"{a + 1}" if a == b else f"{a + 1}–{b + 1}" for a, b in zip(starts, ends)]
+        words = f"{'Layers' if len(own) > 1 else 'Layer'} {', '.join(runs)}"
+        linear = next((word for part, word in _LINEAR.items() if part in of_layer), "")
+        sentences.append(f"{words}: {linear or of_layer.replace('_', ' ') or 'another kind of layer'}, no weights.")
+    return tuple(sentences)
 
 
 def _maps(model: HuggingFaceModel, output: Any) -> tuple[AttentionMap, ...]:
@@ -249,6 +392,5 @@ def _maps(model: HuggingFaceModel, output: Any) -> tuple[AttentionMap, ...]:
         raise ModelError(f"{model.name} cannot be shown: {error}") from None
     except (AttributeError, IndexError, KeyError, TypeError):  # a layer that is no tensor
         raise ModelError(f"{model.name} cannot be shown: its attention is not one array for each layer") from None
-    if wrong := next((m for m in maps if m.weights.shape[1:] != (TOKENS, TOKENS)), None):
-        raise ModelError(f"{model.name} cannot be shown: {wrong.name} is {wrong.weights.shape[1:]} for {TOKENS} tokens")
+    _check_lengths(model.name, "attentions", [m.keys.shape for m in maps])
     return maps

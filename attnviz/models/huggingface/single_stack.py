@@ -2,7 +2,7 @@
 text."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -14,9 +14,10 @@ from attnviz.models.huggingface import tokenization
 from attnviz.models.huggingface.base import HuggingFaceModel, TakeHeads, by_heads
 from attnviz.models.measured import Reduced, Reducer
 from attnviz.models.model import TextError
-from attnviz.trace import Alternative, AttentionMap, Token, Trace
+from attnviz.trace import Alternative, AttentionMap, Trace
 
 MASKED = 64  # tokens of a text that are masked in turn, at most: the model reads the whole text for each
+PERMUTES = ("xlnet",)  # families that predict a token from those before it in a random order (Yang et al. 2019)
 BATCH = 8  # of these texts read at once
 
 
@@ -43,20 +44,21 @@ class SingleStackModel(HuggingFaceModel):
         self.check_beam(beam)
         self._refuse_target(target)
         source = self.read(text)
-        return self._read_trace(text, source.tokens, self.maps(self.run(source.ids)))
+        return self._read_trace(text, source, self.maps(self.run(source.ids, source.segments)))
 
-    def _read_trace(self, text: str, source: tuple[Token, ...], maps: tuple[AttentionMap, ...]) -> Trace:
+    def _read_trace(self, text: str, source: Tokens, maps: tuple[AttentionMap, ...]) -> Trace:
         return Trace(
             model=self.name,
             mechanism=self.mechanism,
             text=text,
             translation="",
             forced=False,
-            source=source,
+            source=source.tokens,
             target=(),
             log_probs=(),
             alternatives=(),
             maps=maps,
+            notes=(*self.notes, *self._pair_notes(text, source)),
         )
 
     @torch.inference_mode()
@@ -68,7 +70,7 @@ class SingleStackModel(HuggingFaceModel):
         ValueError for a family that computes attention in a way of its own.
         """
         source = self.read(text, most=self.context)
-        reducer = Reducer(self._read_trace(text, source.tokens, ()))
+        reducer = Reducer(self._read_trace(text, source, ()))
         self._by_heads(source, lambda layer, first, weights: reducer.take(self._map(layer, weights), first))
         return reducer.done()
 
@@ -102,8 +104,28 @@ class SingleStackModel(HuggingFaceModel):
 
     def _map(self, layer: int, weights: Tensor) -> AttentionMap:
         """weights (H, Q, K) of some heads of a layer."""
-        (name,) = self.fields.values()
-        return replace(self.maps({name: [weights[None]]})[0], layer=layer)
+        (kind,) = self.fields
+        places = self.places.get(kind)
+        return self.map_of(kind, places[layer].number if places else layer, weights.float().numpy())
+
+    @property
+    def reads_pairs(self) -> bool:
+        return not self.causal
+
+    def _pair_notes(self, text: str, source: Tokens) -> tuple[str, ...]:
+        """A sentence on how the two texts of a pair, or a text that looks like a pair, were read."""
+        separator = self.tokenizer.sep_token
+        if not self.reads_pairs:
+            return ()
+        if tokenization.PAIR in text:
+            counts = f", {source.segments.count(0)} and {source.segments.count(1)} tokens" if source.segments else ""
+            return (f"Read as two texts, divided at {tokenization.PAIR}{counts}.",)
+        if separator and separator in text:
+            return (
+                f"{separator} was typed, and all is read as one text, in one segment. For two texts, type "
+                f"{tokenization.PAIR} between them.",
+            )
+        return ()
 
     @property
     def body(self) -> nn.Module:
@@ -116,14 +138,23 @@ class SingleStackModel(HuggingFaceModel):
     @property
     def predicts(self) -> bool:
         """Does it have a language-model head, for the next token or for a masked one?"""
-        return self.body is not self.model and (self.causal or self.tokenizer.mask_token_id is not None)
+        masks = self.tokenizer.mask_token_id is not None and self.mechanism not in PERMUTES
+        return self.body is not self.model and (self.causal or masks)
 
     @property
     def why_no_log_prob(self) -> str:
         """Why `log_prob` cannot be measured, in a sentence; "" when it can."""
-        if self.predicts:
-            return ""
-        return "This model has no language-model head, so head importance cannot be measured."
+        reason = self._no_prediction
+        return "" if self.predicts else f"{reason[0].upper()}{reason[1:]}, so head importance cannot be measured."
+
+    @property
+    def _no_prediction(self) -> str:
+        """Why no token of a text can be predicted from the others."""
+        if self.body is self.model:
+            return "this model has no language-model head"
+        if self.mechanism in PERMUTES:
+            return "the language-model head of this model predicts tokens in a random order, which is not done here"
+        return "this model predicts masked tokens, and its tokenizer has no token that masks"
 
     @torch.inference_mode()
     def predictions(self, text: str) -> tuple[Prediction, ...]:
@@ -147,7 +178,7 @@ class SingleStackModel(HuggingFaceModel):
         self._refuse_target(target)
         predictions = self.predictions(text)
         if not predictions:
-            reason = "no token comes before its only token" if self.predicts else "the model has no language-model head"
+            reason = "no token comes before its only token" if self.predicts else self._no_prediction
             raise TextError(f"{self.name} cannot predict this text: {reason}")
         return sum(prediction.log_prob for prediction in predictions)
 
@@ -161,7 +192,7 @@ class SingleStackModel(HuggingFaceModel):
     def _next(self, source: Tokens) -> Iterator[tuple[int, Tensor]]:
         """Position and logits (V) of each token but the first."""
         ids = torch.tensor([source.ids])
-        logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, :-1]
+        logits = self.model(**self.inputs(ids, source.segments)).logits[0, :-1]
         yield from enumerate(logits, start=1)
 
     def _masked(self, source: Tokens) -> Iterator[tuple[int, Tensor]]:
@@ -171,7 +202,7 @@ class SingleStackModel(HuggingFaceModel):
         for batch in (positions[first : first + BATCH] for first in range(0, len(positions), BATCH)):
             rows, ids = range(len(batch)), torch.tensor([source.ids] * len(batch))
             ids[rows, batch] = self.tokenizer.mask_token_id
-            logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[rows, batch]
+            logits = self.model(**self.inputs(ids, source.segments)).logits[rows, batch]
             yield from zip(batch, logits)
 
     def check_beam(self, beam: int) -> None:

@@ -4,15 +4,18 @@ Slow steps are tried in another process first. A fast tokenizer knows where in t
 from. With a slow one, the text of its pieces is compared with what was typed.
 """
 
+import copy
 import itertools
 import json
 import os.path
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from attnviz import arguments
 from attnviz.data import tokenizer_rules
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import Tokens
@@ -23,6 +26,7 @@ from attnviz.storage import folders
 from attnviz.trace import Token, visible
 
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.spm", "*.bpe.*")
+PAIR = "|||"  # between two texts that are read as a pair
 SAFE = {"trust_remote_code": False, "local_files_only": True}  # wherever the transformers library reads a folder
 _BLANKS = f"{SPACE}Ġ"  # what stands for a space before a piece, in the two ways that vocabularies have
 
@@ -37,13 +41,13 @@ def load_tokenizer(name: str, library: ModuleType, folder: Path, rows: int) -> A
     )
     if not any(any(folder.glob(pattern)) for pattern in VOCABULARIES):
         raise missing
-    with folder_rules.tokenizer_files(folder, rows) as copy:
-        _try(copy)
-        tokenizer = read(name, "its tokenizer", lambda: library.AutoTokenizer.from_pretrained(copy, **SAFE))
+    with folder_rules.tokenizer_files(folder, rows) as files_copy:
+        _try(files_copy)
+        tokenizer = read(name, "its tokenizer", lambda: library.AutoTokenizer.from_pretrained(files_copy, **SAFE))
         files = {"tokenizer.json", *tokenizer.vocab_files_names.values()} - {"tokenizer_config.json"}
         if not any((folder / file).is_file() for file in files):  # the library then makes an empty tokenizer
             raise missing
-        return read(name, "its tokenizer", lambda: _careful(tokenizer, copy, rows))
+        return read(name, "its tokenizer", lambda: _careful(tokenizer, files_copy, rows))
 
 
 def _try(copy: Path) -> None:
@@ -85,23 +89,68 @@ def _trial_of_folder(copy: Path) -> Trial:
     return Trial("folder", Path(keep.name), keep)
 
 
-def encode(tokenizer, text: str, target: bool = False) -> Tokens:
+def encode(tokenizer, text: str, target: bool = False, pair: bool = False) -> Tokens:
     """Pieces of a text, with those that the tokenizer adds around it. target : the text is one
-    that the model must produce.
+    that the model must produce. pair : it may be two texts, with PAIR between them.
 
     ValueError when a slow tokenizer has changed more than the spaces, so that its pieces cannot be located.
     """
-    given = {"text_target" if target else "text": text}
+    first, divided, second = text.partition(PAIR) if pair else (text, "", "")
+    given: dict[str, Any] = {"text_target" if target else "text": first}
+    given |= {"text_pair": second, "return_token_type_ids": True} if divided else {}
     if not tokenizer.is_fast:
+        if divided:
+            raise ValueError("the tokenizer does not say where in two texts its pieces are")
         ids = tokenizer(**given, verbose=False)["input_ids"]
         return Tokens(tuple(ids), _moved(text, *spell(tokenizer, ids)))
     encoding = tokenizer(**given, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
     ids, added = encoding["input_ids"], encoding["special_tokens_mask"]
     special = [mark == 1 or _is_special(tokenizer, number) for number, mark in zip(ids, added)]
-    spans = [None if mark else span for span, mark in zip(encoding["offset_mapping"], added)]
+    begins = [len(first) + len(PAIR) if number == 1 else 0 for number in encoding.sequence_ids()]
+    spans = [
+        None if mark else (span[0] + begin, span[1] + begin)
+        for span, mark, begin in zip(encoding["offset_mapping"], added, begins)
+    ]
     names = _names(tokenizer, ids)
     unknown = [number == tokenizer.unk_token_id for number in ids]
-    return Tokens(tuple(ids), _place(text, spans, encoding.word_ids(), names, special, unknown))
+    words = [None if word is None else word + begin for word, begin in zip(encoding.word_ids(), begins)]
+    segments = tuple(encoding.get("token_type_ids", ())) if divided else ()
+    return Tokens(tuple(ids), _place(text, spans, words, names, special, unknown), segments=segments)
+
+
+def language_codes(tokenizer) -> tuple[str, ...]:
+    """The codes of languages of a tokenizer of many, such as NLLB's; () of others."""
+    if not hasattr(tokenizer, "src_lang") or not hasattr(tokenizer, "set_src_lang_special_tokens"):
+        return ()
+    named = getattr(tokenizer, "lang_code_to_id", None) or [
+        token for token in tokenizer.all_special_tokens if re.fullmatch(r"[a-z]{2,3}_[A-Z]\w+", token)
+    ]
+    vocabulary = tokenizer.get_vocab()
+    return tuple(sorted(code for code in named if _language_token(tokenizer, code) in vocabulary))
+
+
+def _language_token(tokenizer, code: str) -> str:
+    return tokenizer.get_lang_token(code) if hasattr(tokenizer, "get_lang_token") else code
+
+
+def for_languages(tokenizer, source: str, target: str) -> tuple[Any, int | None, bool]:
+    """A copy of the tokenizer that reads `source` and produces `target`, "" for its own; the id of the token of the
+    target language; and does that come first in what is produced (NLLB, M2M)? Else the decoder starts with it (mBART).
+    ValueError for a code that it does not have."""
+    codes = language_codes(tokenizer)
+    for code in filter(None, (source, target)):
+        if code not in codes:
+            had = f"it has {arguments.listed(codes[:200])}" if codes else "it reads one language, or says none"
+            raise ValueError(f"its tokenizer has no language {code!r:.40}{arguments.guess(code, codes)}; {had}")
+    own = copy.deepcopy(getattr(tokenizer, "untried", tokenizer))
+    own.src_lang = source or own.src_lang
+    number, first = None, True
+    if target:
+        own.tgt_lang = target
+        own.set_tgt_lang_special_tokens(target)
+        number, first = own.convert_tokens_to_ids(_language_token(own, target)), bool(own.prefix_tokens)
+        own.set_src_lang_special_tokens(own.src_lang)
+    return (tokenizer.again(own) if hasattr(tokenizer, "again") else own), number, first
 
 
 def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:

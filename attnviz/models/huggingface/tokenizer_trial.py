@@ -11,6 +11,7 @@ with a line: `ok`, or an error.
 
 import json
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,11 +21,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any
 
+from attnviz.arguments import cut
 from attnviz.data.tokenizer_rules import TokenizerError, contained
 
 SECONDS = 10  # of processor time for one text
 LOADING = 60  # seconds to read the tokenizer
 MEMORY = 4 * 2**30  # bytes of address space
+ERRORS = 2**16  # bytes of what the process wrote as errors
 LENGTH = 1_000_000  # tokens, or characters, that may come out
 
 
@@ -43,6 +46,7 @@ class Trial:
         self._command = [sys.executable, "-m", __name__, kind, str(place)]
         self._keep, self._lock = keep, threading.Lock()  # the files are there as long as this is
         self._process: _Piped | None = None
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - as long as this is
 
     def ask(self, **question: str | list[int]) -> None:
         """Wait until the process has answered. Raises TokenizerError when it fails or takes too long."""
@@ -58,7 +62,7 @@ class Trial:
             self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._errors,
             cwd=Path(__file__).parents[3],
             text=True,
             encoding="utf-8",
@@ -73,37 +77,59 @@ class Trial:
         return process
 
     def _answer(self, process: _Piped, line: str | None, seconds: float) -> str:
-        too_much = f"the tokenizer takes more than {SECONDS} seconds or {MEMORY // 2**30} GB for it"
         try:
             if line is not None:
                 process.stdin.write(f"{line}\n")
                 process.stdin.flush()
-            return self._lines.get(timeout=seconds) or too_much
-        except (OSError, queue.Empty):
+            return self._lines.get(timeout=seconds) or self._cause(process)
+        except OSError:  # it ended before it was asked
+            return self._cause(process)
+        except queue.Empty:
             _end(process)
-            return too_much
+            return f"the tokenizer takes more than {seconds:g} seconds for it"
+
+    def _cause(self, process: _Piped) -> str:
+        """Why the process has ended, from what the system says and what the process wrote last."""
+        code = process.wait()
+        self._errors.seek(0)
+        written = self._errors.read(ERRORS).decode("utf-8", "replace").strip().splitlines()
+        self._errors.truncate(0)
+        if code in (-getattr(signal, "SIGXCPU", 0), -getattr(signal, "SIGKILL", 0)):
+            return f"the tokenizer takes more than {SECONDS} seconds for it"
+        if code == -signal.SIGABRT or "MemoryError" in "".join(written[-1:]):
+            return f"the tokenizer takes more than {MEMORY // 2**30} GB for it"
+        last = written[-1] if written else f"it ended with code {code}"
+        if any(name in last for name in ("ImportError", "ModuleNotFoundError")):
+            return _lacking(last)
+        return f"the program that reads it ended: {cut(' '.join(last.split()), 120)}"
 
 
 class Tried:
     """A tokenizer of the transformers library that reads a text only after its trial has succeeded."""
 
     def __init__(self, tokenizer: Any, trial: Trial) -> None:
-        self._tokenizer, self._trial = tokenizer, trial
+        self.untried, self._trial = tokenizer, trial
+
+    def again(self, tokenizer: Any) -> "Tried":
+        """Another tokenizer of the same files, with the same trial."""
+        return Tried(tokenizer, self._trial)
 
     def __call__(self, text: str | None = None, text_target: str | None = None, **how: Any) -> Any:
-        self._trial.ask(text=(text or "") if text_target is None else text_target)
+        for tried in ((text or "") if text_target is None else text_target, how.get("text_pair")):
+            if tried is not None:
+                self._trial.ask(text=tried)
         given = {"text": text} if text_target is None else {"text_target": text_target}
-        return self._tokenizer(**given, **how)
+        return self.untried(**given, **how)
 
     def decode(self, ids: Iterable[int], **how: Any) -> str:
         self._trial.ask(ids=list(ids))
-        return self._tokenizer.decode(ids, **how)
+        return self.untried.decode(ids, **how)
 
     def __len__(self) -> int:
-        return len(self._tokenizer)
+        return len(self.untried)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._tokenizer, name)
+        return getattr(self.untried, name)
 
 
 def _pass_on(process: _Piped, lines: queue.Queue) -> None:

@@ -19,10 +19,10 @@ from attnviz import storage
 from attnviz.arguments import shown
 from attnviz.models import probabilities
 from attnviz.models.huggingface import folder_rules, tokenization
-from attnviz.models.huggingface.errors import FileError, one_line
+from attnviz.models.huggingface.errors import LIBRARY_ERRORS, FileError, one_line
 from attnviz.models.huggingface.single_stack import SingleStackModel
 from attnviz.models.model import TextError
-from attnviz.models.names import without_prefix
+from attnviz.models.names import HuggingFaceName, without_prefix
 from attnviz.models.probabilities import TokenProbabilities
 from attnviz.networks import writing
 from attnviz.networks.decoder_only import Contributions
@@ -70,7 +70,10 @@ class WritingModel(SingleStackModel):
         room = self.limit - len(source.ids)
         if not room:
             raise TextError(f"the prompt is too long to write on: {self.limit} tokens are the limit here; shorten it")
-        ids, logits, maps = self._written(source.ids, min(steps, room), how, taken)
+        try:
+            ids, logits, maps = self._written(source.ids, min(steps, room), how, taken)
+        except LIBRARY_ERRORS as error:
+            raise TextError(f"{self.name} cannot write on after this text: {one_line(error)}") from None
         return self._trace_of(text, source, ids, logits, maps)
 
     def chat(self, prompt: str) -> str:
@@ -80,7 +83,7 @@ class WritingModel(SingleStackModel):
         ValueError for a model that has no template, or one that cannot be filled. A template is a small program, which
         the library runs shut off from files and network; it is read only here.
         """
-        template = _chat_template(folder_rules.folder(without_prefix(self.name)))
+        template = _chat_template(folder_rules.folder(HuggingFaceName(without_prefix(self.name)).place))
         if not template:
             raise ValueError(f"{self.name} has no chat template; give the prompt as it is")
         messages = [{"role": "user", "content": prompt}]
@@ -247,13 +250,22 @@ class WritingModel(SingleStackModel):
             output = self._pass(torch.tensor([new]), cache, len(ids))
             cache = output[self._cache]
             logits.append(output.logits[0].float())
-            passes.append(output[self.fields["decoder"]])
+            passes.append([weights for _, weights in self.attending("decoder", output)])
             drawn = choose(logits[-1][-1])  # also where a person chose: later steps keep their random numbers
             new = [taken.get(step, drawn)]
             ids = ids + new
             if new[0] in self.ends:
                 break
         return ids, torch.cat(logits), by_layer(passes, [0] * len(passes))
+
+    @property
+    @torch.inference_mode()
+    def keeps_cache(self) -> bool:
+        """Does it return keys and values of the tokens it read, so that it can write on after them?"""
+        try:
+            return self._cache in self._pass(torch.zeros((1, 1), dtype=torch.long))
+        except (*LIBRARY_ERRORS, ValueError):
+            return False
 
     def _pass(self, ids: Tensor, cache: Any = None, length: int | None = None) -> Any:
         """One pass over ids (1, t) after those in the cache. length : of the whole text."""
@@ -270,7 +282,8 @@ class WritingModel(SingleStackModel):
         count = len(source.ids)
         whole, tokens = self._joined(text, source.tokens, ids)
         token_probabilities = probabilities.of_sentence(logits, ids[1:], self._spelled)
-        maps = self.maps({self.fields["decoder"]: [torch.as_tensor(layer)[None] for layer in layers]})
+        numbers = [place.number for place in self.places.get("decoder", ())] or range(len(layers))
+        maps = tuple(self.map_of("decoder", number, weights) for number, weights in zip(numbers, layers))
         return Trace(
             model=self.name,
             mechanism=self.mechanism,
@@ -283,6 +296,7 @@ class WritingModel(SingleStackModel):
             log_probs=token_probabilities.log_probs,
             alternatives=token_probabilities.alternatives,
             maps=maps,
+            notes=self.notes,
             start=tokens[0],
         )
 

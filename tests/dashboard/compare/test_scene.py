@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import synthetic
 
-from attnviz import figures, gold
+from attnviz import alignment, figures, gold
 from attnviz.export.bundle import figure_name
 from attnviz.figures import theme
 from attnviz.mechanisms import MECHANISMS
@@ -190,6 +190,22 @@ def test_links_by_hand_where_text_and_target_are_theirs(monkeypatch, words, spec
             1 - (1 + 1) / (3 + 2)
         )  # 0-0 is right twice, 1-1 and 2-2 are wrong
         assert len(column.grid.queries) == kept
+
+
+@pytest.mark.parametrize("shift", [1, -1])
+def test_rows_are_read_a_step_later_or_earlier_with_their_error_rate(monkeypatch, shift):
+    monkeypatch.setattr(pairs, "linked", lambda pair: (LINKED,))
+    given = settings(mechanisms=BOTH, target=TYPED, forced=LINKED.target, shift=shift)
+    for column in compose(given, tracer).columns:
+        own = column.trace.map().weights.mean(0)
+        rows = np.arange(len(own)) + shift
+        there = (rows >= 0) & (rows < len(own))
+        assert np.isnan(column.grid.weights[~there]).all() and (~there).sum() == 1
+        assert np.array_equal(column.grid.weights[there], own[rows[there]])
+        links = alignment.argmax(alignment.on_words(column.trace, LINKED, shift)[0, 0])
+        assert column.links.error == alignment.count(links, LINKED).error_rate and column.links.shift == shift
+    words = settings(mechanisms=BOTH, target=TYPED, forced=LINKED.target, shift=shift, words=True)
+    assert compose(words, tracer).columns[0].links.shift == 0
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import sys
 
+import any_family
 import families
 import heads_app
 import pytest
@@ -9,7 +10,7 @@ from heads_app import cells, heads_scene, page, sound
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz import ablation
+from attnviz import ablation, heads
 from attnviz.figures.wording import signed
 from attnviz.heads import Head
 from attnviz.models.writer import beginning
@@ -63,11 +64,11 @@ def test_every_panel_of_every_kind(folder, family, counts):
     """Layers and heads are those of the trace; a layer that the next kind lacks is left for one that it has."""
     app = own(folder, family)
     assert app.selectbox(key="kind").options == [KINDS[kind] for kind in counts]
-    for kind, heads in counts.items():
+    for kind, of_layers in counts.items():
         app.selectbox(key="kind").set_value(kind).run()
         drawn(app)
         assert heads_scene(app).heads == [
-            Head(kind, layer, head) for layer, many in enumerate(heads) for head in range(many)
+            Head(kind, layer, head) for layer, many in enumerate(of_layers) for head in range(many)
         ]
         assert heads_scene(app).trace == attnviz.load(f"hf:{folder(family)}").trace(TEXT)
     assert len(heads_scene(app).all_heads) == sum(map(sum, counts.values()))
@@ -214,3 +215,22 @@ def test_a_causal_model_writes_on(folder):
 
 def test_an_encoder_has_no_controls_that_write(folder):
     assert not [slider for slider in own(folder, "bert").slider if slider.key == "written"]
+
+
+def test_a_token_is_found_and_each_head_is_a_link(folder):
+    app = sound(own(folder, "bert"))
+    assert "Choose a token" in page(app)
+    app = sound(own(folder, "bert", find="dog"))
+    best = heads.search(heads_scene(app).shown, "dog", "encoder").query("way == 'gets'").iloc[0]
+    shown = page(app)
+    assert "Heads that give “dog” most weight" in shown and "Heads in which “dog” looks most at one token" in shown
+    first = shown[shown.index("Heads that give “dog” most weight") :]
+    assert f"layer={best.layer + 1}&amp;head={best['head'] + 1}" in first[: first.index("</a>")]
+
+
+def test_a_hybrid_names_its_other_layers_and_two_texts_are_read(folder, tmp_path):
+    any_family.write(tmp_path, "Qwen3NextForCausalLM", families.byte_pairs())
+    app = sound(run(model=HF, own=str(tmp_path)))
+    assert "Layers 1–3: linear attention, no weights." in page(app) and heads_scene(app).layers == [3]
+    app = sound(own(folder, "bert", text="The dog ||| a ball"))
+    assert "Read as two texts, divided at |||" in page(app) and "type ||| between" in app.sidebar.caption[0].value

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.hostile import strategies
 from tests.hostile.workplace import Workplace, sentence
 
-WARM = ("bert", "generation_config.json", {}, "the dog")
+WARM = ("bert", "generation_config.json", {}, "the dog", "")
+LANGUAGES = ("", "", "#", "#:", "#en:fr", "#:fra_Latn", "#a#b:c")  # behind the name
 FAMILIES = ("bert", "gpt2", "t5")
 
 
@@ -50,7 +51,9 @@ def strategy():
         numbered = strategies.numbered(files["tokenizer.json"]).map(lambda content: ("tokenizer.json", content))
         names = st.dictionaries(strategies.texts, strategies.piece_numbers, min_size=1, max_size=2)
         changed = st.one_of(changed, numbered, names.map(lambda pieces: ("added_tokens.json", pieces)))
-        return st.tuples(st.just(family), changed, strategies.texts).map(lambda parts: (parts[0], *parts[1], parts[2]))
+        pairs = st.tuples(strategies.texts, strategies.texts).map("|||".join)
+        asked = st.tuples(st.one_of(strategies.texts, pairs), st.sampled_from(LANGUAGES))
+        return st.tuples(st.just(family), changed, asked).map(lambda parts: (parts[0], *parts[1], *parts[2]))
 
     return st.sampled_from(FAMILIES).flatmap(of)
 
@@ -58,8 +61,8 @@ def strategy():
 def check(place: Workplace, case) -> None:
     import attnviz
 
-    family, file, content, text = case
+    family, file, content, text, languages = case
     place.put_back(family)
     (place.folder / family / file).write_text(json.dumps(content), encoding="utf-8")
     with sentence():
-        attnviz.load(f"hf:{place.folder / family}").trace(text)
+        attnviz.load(f"hf:{place.folder / family}{languages}").trace(text)

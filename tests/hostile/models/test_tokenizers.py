@@ -125,9 +125,7 @@ def test_what_the_library_aborts_on_ends_another_process(bomb, monkeypatch):
     monkeypatch.setattr(folder_rules.tokenizer_rules, "check_numbers", lambda numbers, rows: None)
     model = json.loads((bomb("gpt2") / "tokenizer.json").read_text())["model"]
     model["vocab"]["new"] = 4_294_967_290
-    with pytest.raises(
-        ModelError, match="its tokenizer cannot be read: the tokenizer takes more than 10 seconds or 4 GB"
-    ):
+    with pytest.raises(ModelError, match="its tokenizer cannot be read: the tokenizer takes more than 4 GB for it$"):
         attnviz.load(f"hf:{bomb('gpt2', model=model)}")
 
 

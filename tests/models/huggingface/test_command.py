@@ -1,7 +1,11 @@
 """Models for the transformers library on the command line."""
 
+import json
+
+import numpy as np
 import pytest
 
+from attnviz import faithfulness, inside, intervene, select
 from attnviz.__main__ import main
 from attnviz.trace import Trace
 
@@ -44,3 +48,41 @@ def test_on_the_command_line_a_writer(folder, load, capsys, tmp_path):
     assert "\nattention: cross, layer 1 (the last; layers count from 0), mean of 2 heads\n" in out
     assert run(capsys, *wanted, "--json", tmp_path / "trace.json") == (0, "", f"{tmp_path / 'trace.json'} is written\n")
     assert Trace.from_json((tmp_path / "trace.json").read_text(encoding="utf-8")) == load("bart").trace(TEXT, TARGET)
+
+
+def test_alignments_and_scores_of_a_model_that_translates(folder, load, capsys, tmp_path):
+    """Links are those of its own forced trace; a model that translates nothing is told so."""
+    name, files = f"hf:{folder('marian')}", (tmp_path / "s.txt", tmp_path / "t.txt")
+    for file, text in zip(files, ("The black dog", "Le chien noir")):
+        file.write_text(f"{text}\n")
+    source, target = files
+    status, out, _ = run(
+        capsys, "align", "--model", name, "--source-file", source, "--target-file", target, "--export", "moses"
+    )
+    grid = select.select(load("marian").trace("The black dog", "Le chien noir"), "cross", 0, words=True, special=False)
+    links = {tuple(map(int, link.split("-"))) for link in out.split()}
+    assert status == 0 and {target for _, target in links} <= {0, 1, 2} and len(links) == len(grid.queries)
+    status, out, _ = run(capsys, "evaluate", "--model", name, "--source", source, "--reference", target, "--json")
+    scored, trace = json.loads(out), load("marian").trace("The black dog")
+    assert status == 0 and scored["sentences"] == 1 and scored["model"] == name and "bleu_signature" in scored
+    cross = [m.weights for m in trace.maps if m.kind == "cross"]
+    assert scored["max_weight"] == pytest.approx(np.mean([weights.max(-1).mean() for weights in cross]), abs=1e-5)
+    for command in ("align", "evaluate"):
+        given = ("--source-file", source, "--target-file", target, "--export", "moses")
+        given = given if command == "align" else ("--source", source, "--reference", target)
+        status, _, err = run(capsys, command, "--model", f"hf:{folder('bert')}", *given)
+        assert status == 2 and ("no attention from a target to a source" in err or "produces no translation" in err)
+
+
+def test_steps_of_another_librarys_model_are_closed_with_a_reason(load):
+    model = load("bart")
+    trace = model.trace(TEXT, TARGET)
+    for ask in (
+        lambda: inside.step(model, trace, 0),
+        lambda: intervene.run(model, TEXT, intervene.Uniform()),
+        lambda: faithfulness.subject(model, TEXT),
+    ):
+        with pytest.raises(
+            ValueError, match="^model must be a model of this project: hf:.* is of the family bart, whose"
+        ):
+            ask()

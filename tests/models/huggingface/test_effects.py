@@ -82,7 +82,7 @@ def test_a_reader_with_nothing_to_predict_with(load):
     model = load("distilbert")
     assert not model.predicts and model.predictions(TEXT) == ()
     assert ablation.effect(model, [Head("encoder", 0, 0)], TEXT).change is None
-    with pytest.raises(TextError, match="cannot predict this text: the model has no language-model head$"):
+    with pytest.raises(TextError, match="cannot predict this text: this model has no language-model head$"):
         model.log_prob(TEXT)
 
 

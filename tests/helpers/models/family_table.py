@@ -1,0 +1,195 @@
+"""What works for each family of the transformers library: a tiny random model of each, tried. Run it to write
+docs/families.md: `python tests/helpers/models/family_table.py` takes minutes.
+
+Tokenizers are those of families.py, not each family's own.
+"""
+
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import any_family
+import families
+import torch
+
+MOST = 3_000_000  # numbers of a tiny model; a family with more is not tried
+TEXT, TARGET = "The black dogs run.", "Le chien noir court."
+# How a family must be asked for, beyond small numbers.
+CHANGES = {
+    "bamba": {"attn_layer_indices": [1, 3]},
+    "gpt_neo": {"attention_types": [[["global", "local"], 2]]},
+    "granitemoehybrid": {"layer_types": ["mamba", "attention"] * 2},
+    "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1},
+    "lfm2": {"layer_types": ["conv", "full_attention"] * 2},
+    "qwen2_vl": {
+        "text_config": {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 0]}}
+    },
+    **{
+        family: {"num_key_value_heads": 4}
+        for family in (
+            *("axk1", "axk2", "deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa"),
+            *("longcat_flash", "minicpm3"),
+        )
+    },
+}
+_MAPPINGS = (  # the library's lists of classes with a head, and the tokenizer that a tiny model gets
+    ("MODEL_FOR_MASKED_LM_MAPPING_NAMES", families.wordpiece),
+    ("MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES", families.sentencepiece),
+    ("MODEL_FOR_CAUSAL_LM_MAPPING_NAMES", families.byte_pairs),
+    ("MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES", families.byte_pairs),
+)
+_HEAD = """# Families of Hugging Face models
+
+One tiny random model of every family in the transformers library {version} that has a class for masked words, for the
+next word, for translation or for images and text was made from its config with small numbers, saved, and read by its
+folder. `python tests/helpers/models/family_table.py` writes this list, and a test compares some of its rows with new
+runs. {shown} of {count} families are shown. Tokenizers are simple ones made for this, not each family's own; of models
+that also read images, text alone is read.
+
+- maps: the kinds of attention, and which layers (all, or their numbers)
+- off: heads can be switched off. forced: a given text can be forced. log-prob: the log-probability of a text
+- words: pieces can be joined to words. writes: writes on after a text
+- notes: what a trace says of it. hidden: windows or chunks; shared: heads that share keys; sink: a column for the rest
+
+| family | class | maps | off | forced | log-prob | words | writes | notes |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+class Row(NamedTuple):
+    """A line of the table. yes and – in the middle columns."""
+
+    family: str
+    name: str
+    maps: str
+    off: str = "–"
+    forced: str = "–"
+    log_prob: str = "–"
+    words: str = "–"
+    writes: str = "–"
+    notes: str = ""
+
+    def line(self) -> str:
+        return f"| {' | '.join(self)} |"
+
+
+def listed() -> dict[str, tuple]:
+    """Family -> the name of its class with a head, and its tokenizer."""
+    from transformers.models.auto import modeling_auto
+
+    classes = {}
+    for mapping, made in _MAPPINGS:
+        for family, name in getattr(modeling_auto, mapping).items():
+            classes.setdefault(family, (name if isinstance(name, str) else name[0], made))
+    return dict(sorted(classes.items()))
+
+
+def row(family: str) -> Row:
+    """A family, tried."""
+    import transformers
+
+    import attnviz
+
+    name, made = listed()[family]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            cls = getattr(transformers, name)
+            with torch.device("meta"):
+                size = sum(
+                    p.numel() for p in cls(any_family.config(cls.config_class, **CHANGES.get(family, {}))).parameters()
+                )
+            if size > MOST:
+                return Row(family, name, "not tried: no small model of it")
+            any_family.write(Path(folder), name, made(), **CHANGES.get(family, {}))
+        except Exception as error:  # configs of 300 families: any of them may want another number
+            return Row(family, name, f"not tried: its config ({type(error).__name__})")
+        try:
+            return _tried(family, name, attnviz.load(f"hf:{folder}"))
+        except ValueError as error:
+            reason = " ".join(str(error).replace(f"hf:{folder}", "").replace("|", "/").split()).lstrip(": ")
+            return Row(family, name, told(reason))
+
+
+def told(reason: str) -> str:
+    """Why a family is not shown. Where the small numbers do not fit together, nothing is known of it."""
+    if "cannot be read" in reason and re.search(r"size|shape|split|match", reason):
+        return "not tried: a model this small does not run"
+    return f"refused: {reason[:110]}"
+
+
+def _tried(family: str, name: str, model) -> Row:
+    from attnviz import select
+
+    trace = model.trace(TEXT)
+    kinds = dict.fromkeys(m.kind for m in trace.maps)
+    parts = []
+    for kind in kinds:
+        numbers = [m.layer for m in trace.maps if m.kind == kind]
+        whole = kind not in model.places
+        parts.append(f"{kind} {'all' if whole else ', '.join(str(number + 1) for number in numbers)}")
+    return Row(
+        family,
+        name,
+        "; ".join(parts),
+        _works(model.projections),
+        _works(lambda: model.trace(TEXT, TARGET)),
+        _works(lambda: model.log_prob(TEXT, *([TARGET] if "cross" in kinds else []))),
+        _works(lambda: select.words(trace)),
+        _works(lambda: model.write(TEXT, 3, 0)) if hasattr(model, "write") else "–",
+        _notes(trace),
+    )
+
+
+def _works(ask) -> str:
+    try:
+        ask()
+    except ValueError:
+        return "–"
+    return "yes"
+
+
+def _notes(trace) -> str:
+    words = [
+        "hidden" if any(m.mask is not None for m in trace.maps) else "",
+        "shared" if any(m.shared > 1 for m in trace.maps) else "",
+        "sink" if any(m.sink for m in trace.maps) else "",
+        *(note.replace("|||", "two texts") for note in trace.notes),
+    ]
+    return "; ".join(filter(None, words))
+
+
+def rows(names: list[str]) -> Iterator[Row]:
+    """Each family, tried."""
+    for family in names:
+        try:
+            yield row(family)
+        except Exception as error:  # reported, as a fault, in the list
+            yield Row(
+                family, listed()[family][0], f"FAULT: {type(error).__name__}: {' '.join(str(error).split())[:90]}"
+            )
+
+
+def document(lines: list[Row]) -> str:
+    """The whole of docs/families.md."""
+    import transformers
+
+    shown = sum(not each.maps.startswith(("refused", "not tried", "FAULT")) for each in lines)
+    head = _HEAD.format(version=transformers.__version__, shown=shown, count=len(lines))
+    return head + "".join(f"{each.line()}\n" for each in lines)
+
+
+if __name__ == "__main__":
+    import transformers
+
+    sys.path.insert(0, str(Path(__file__).parents[3]))
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    torch.set_num_threads(1)
+    made = []
+    for line in rows(sys.argv[1:] or list(listed())):
+        print(line.line(), file=sys.stderr, flush=True)
+        made.append(line)
+    print(document(made), end="")

@@ -1,0 +1,148 @@
+"""Two texts at once, and models of many languages: against the tokenizer and the model of the library."""
+
+import any_family
+import families
+import numpy as np
+import pytest
+import torch
+import transformers
+from tokenizers import processors
+
+import attnviz
+from attnviz import select
+from attnviz.__main__ import main
+from attnviz.models.huggingface.tokenization import language_codes
+
+pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
+FIRST, SECOND = "The black dog", "a ball is white."
+
+
+def wordpiece():
+    """As BERT's, which puts a separator between two texts and numbers them."""
+    tokenizer, special = families.wordpiece()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    return tokenizer, special
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bert")
+    return attnviz.load(f"hf:{any_family.write(folder, 'BertForMaskedLM', wordpiece())}")
+
+
+@torch.inference_mode()
+def test_a_pair_is_read_as_the_library_reads_it(bert):
+    given = bert.tokenizer(FIRST, SECOND, return_tensors="pt", return_token_type_ids=True)
+    assert set(given["token_type_ids"][0].tolist()) == {0, 1}
+    trace = bert.trace(f"{FIRST} ||| {SECOND}")
+    own = bert.model(**given, output_attentions=True).attentions
+    assert all(np.array_equal(m.weights, layer[0].numpy()) for m, layer in zip(trace.maps, own, strict=True))
+    assert [token.text for token in trace.source if token.special] == ["[CLS]", "[SEP]", "[SEP]"]
+    assert all(trace.text[token.start : token.end] == token.text for token in trace.source if not token.special)
+    words = [token.text for token in select.words(trace).source if not token.special]
+    assert words == ["The", "black", "dog", "a", "ball", "is", "white", "."]
+    assert trace.notes == ("Read as two texts, divided at |||, 5 and 6 tokens.",)
+
+
+@torch.inference_mode()
+def test_the_masked_tokens_of_a_pair_are_predicted_with_its_segments(bert):
+    prediction = bert.predictions(f"{FIRST}|||{SECOND}")[-1]
+    given = bert.tokenizer(FIRST, SECOND, return_tensors="pt", return_token_type_ids=True)
+    number = given["input_ids"][0, prediction.position].item()
+    given["input_ids"][0, prediction.position] = bert.tokenizer.mask_token_id
+    chances = bert.model(**given).logits[0, prediction.position].log_softmax(-1)
+    assert prediction.log_prob == pytest.approx(chances[number].item(), abs=1e-5)
+
+
+def test_a_separator_that_is_typed_is_told(bert):
+    trace = bert.trace(f"{FIRST} [SEP] {SECOND}")
+    assert trace.notes == (
+        "[SEP] was typed, and all is read as one text, in one segment. For two texts, type ||| between them.",
+    )
+    assert bert.trace(FIRST).notes == ()
+
+
+def test_a_model_that_writes_reads_no_pair(tmp_path, capsys):
+    model = attnviz.load(f"hf:{families.write(tmp_path, 'gpt2')}")
+    assert not model.reads_pairs and "||" in model.trace("a ||| b").text and model.trace("a ||| b").notes == ()
+    assert main(["trace", "a", "--second", "b", "--model", model.name]) == 2
+    assert "reads one text; --second is for Hugging Face models like BERT" in capsys.readouterr().err
+
+
+def test_a_second_text_on_the_command_line(bert, tmp_path):
+    assert main(["trace", FIRST, "--second", SECOND, "--model", bert.name, "--save", str(tmp_path / "a.json")]) == 0
+    assert attnviz.load_trace(tmp_path / "a.json") == bert.trace(f"{FIRST} ||| {SECOND}")
+
+
+CODES = {"nllb": ("eng_Latn", "fra_Latn"), "mbart": ("en_XX", "fr_XX")}
+
+
+def tokenizer_of(family: str, folder):
+    """The library's tokenizer of the family, with a few pieces, as save_pretrained() writes it."""
+    pieces = [f"▁{word}" for word in families.WORDS.split()] + list(families.LETTERS)
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    if family == "nllb":
+        vocabulary = {piece: number for number, piece in enumerate([*special, *pieces, "▁"])}
+        made = transformers.NllbTokenizer(vocab=vocabulary, merges=[], extra_special_tokens=list(CODES[family]))
+    else:
+        made = transformers.MBartTokenizer(vocab=[(piece, -1.0) for piece in [*special, *pieces, "▁"]])
+    made.save_pretrained(folder / family)
+    return made
+
+
+@pytest.fixture(scope="module", params=CODES)
+def many(request, tmp_path_factory):
+    """The name of a model of many languages, and the codes of two of them."""
+    folder = tmp_path_factory.mktemp("many")
+    tokenizer = tokenizer_of(request.param, folder)
+    kind = transformers.MBartForConditionalGeneration if request.param == "mbart" else None
+    kind = kind or transformers.M2M100ForConditionalGeneration
+    settings = any_family.config(kind.config_class, vocab_size=len(tokenizer) + 8, decoder_start_token_id=2)
+    torch.manual_seed(1)
+    model = kind(settings)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    model.save_pretrained(folder / request.param)
+    return f"hf:{folder / request.param}", CODES[request.param]
+
+
+@torch.inference_mode()
+def test_the_languages_are_those_that_are_named(many):
+    name, (source, target) = many
+    model, plain = attnviz.load(f"{name}#{source}:{target}"), attnviz.load(name)
+    assert {source, target} <= set(plain.languages) and model.name == f"{name}#{source}:{target}"
+    own = getattr(plain.tokenizer, "untried", plain.tokenizer)
+    code = own.convert_tokens_to_ids(target)
+    own.src_lang = source
+    given = own("the dog is white", return_tensors="pt")
+    start = {"decoder_start_token_id" if name.endswith("mbart") else "forced_bos_token_id": code}
+    ids = plain.model.generate(input_ids=given["input_ids"], do_sample=False, num_beams=1, max_new_tokens=60, **start)
+    trace = model.trace("the dog is white")
+    assert model.read("the dog is white").ids == tuple(given["input_ids"][0].tolist())
+    assert model._generate(model.read("the dog is white").ids, 1)[:5] == ids[0, 1:].tolist()[:5]
+    first = trace.start if name.endswith("mbart") else trace.target[0]
+    assert target in first.text and first.special and not trace.notes
+    forced = model.trace("the dog", "Le chien")
+    assert forced.forced and len(forced.log_probs) == len(forced.target)
+    assert model.log_prob("the dog", "Le chien") == pytest.approx(forced.log_prob, abs=1e-4)
+
+
+def test_without_languages_the_trace_says_that_there_are_some(many):
+    name, (source, target) = many
+    model = attnviz.load(name)
+    assert (
+        model.trace("the dog", "a").notes[0].startswith(f"No target language was chosen; the text was read as {source}")
+    )
+    with pytest.raises(ValueError, match="its tokenizer has no language 'xx'"):
+        attnviz.load(f"{name}#xx:{target}")
+
+
+def test_a_model_of_one_language_takes_none(tmp_path):
+    name = f"hf:{families.write(tmp_path, 'bert')}"
+    assert language_codes(attnviz.load(name).tokenizer) == ()
+    with pytest.raises(ValueError, match="it does not translate, so it takes no languages"):
+        attnviz.load(f"{name}#en:fr")
