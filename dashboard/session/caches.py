@@ -313,9 +313,6 @@ def _windows(name: str, root: str, stamp: tuple, text: str, translation: str, fo
 def _own(name: str, root: str, stamp: tuple):
     from attnviz import loading
 
-    parsed = HuggingFaceName(names.without_prefix(name))
-    if any(parsed.languages):  # the same network
-        return _own(f"{names.HUGGING_FACE}{parsed.place}", root, stamp).between(*parsed.languages)
     return loading.load(name)
 
 
