@@ -157,8 +157,8 @@ def strongest(grid: Grid, unit: str = "word") -> Observation | None:
     if not looks:
         return None
     query, key = max(looks, key=lambda cell: grid.weights[cell])
-    largest = f"{grid.weights[query, key]:.2f} on {quoted(grid.keys[key])}"
-    text = f"Punctuation and special tokens aside, {quoted(grid.queries[query])} has the largest weight: {largest}."
+    largest = f"{grid.weights[query, key]:.2f} on {quoted(grid.keys, key)}"
+    text = f"Punctuation and special tokens aside, {quoted(grid.queries, query)} has the largest weight: {largest}."
     return Observation("strongest", text, ((query, key),))
 
 

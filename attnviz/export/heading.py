@@ -167,7 +167,7 @@ def above(figure: go.Figure, lines: Sequence[str]) -> go.Figure:
 
 def step_name(grid, step: int) -> str:
     """A step (from 0) of a map in the words of `of_step`."""
-    return f"Step {step + 1} of {len(grid.queries)}: {quoted(grid.queries[step])}"
+    return f"Step {step + 1} of {len(grid.queries)}: {quoted(grid.queries, step)}"
 
 
 def _title(mechanism: str) -> str:

@@ -17,7 +17,7 @@ from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.export import bundle, fonts, heading
 from attnviz.figures.chart import Chart
-from attnviz.figures.labels import plain
+from attnviz.figures.labels import shown
 from attnviz.figures.theme import DARK, LIGHT, dark_for_light
 from attnviz.figures.wording import TITLES
 from attnviz.select import Grid
@@ -153,7 +153,9 @@ def _part(trace: Trace, prefix: str, unit: str, windows: Windows, step: int, col
     step = min(step, len(grid.queries) - 1)
     drawn["bars"] = figures.step_bars(grid, step)
     seen = grid.visible.sum(axis=1).tolist()
-    drawn["by-step"] = figures.by_step({trace.mechanism: frame}, seen, stacked=columns > 1)
+    drawn["by-step"] = figures.by_step(
+        {trace.mechanism: frame}, seen, queries={trace.mechanism: grid.queries}, stacked=columns > 1
+    )
     sections = [
         _section(
             _heading(trace, kind, _HEADINGS[map_.sides]), drawn[kind], prefix + kind, _reading(map_, unit, **laid[kind])
@@ -162,7 +164,7 @@ def _part(trace: Trace, prefix: str, unit: str, windows: Windows, step: int, col
     ]
     sections.insert(1, _bars(drawn["bars"], prefix, step, len(grid.queries)))
     sections.append(_section(_heading(trace, main, f"{_BY_STEP[main]} by step"), drawn["by-step"], f"{prefix}by-step"))
-    sections.append(_table(frame))
+    sections.append(_table(frame, grid))
     bars = [figures.step_bars(grid, step) for step in range(len(grid.queries))]
     headings = [heading.changes(chart, heading.of_step(trace, grid, step)) for step, chart in enumerate(bars)]
     saved = {
@@ -245,12 +247,13 @@ def _place(figure: Chart, name: str) -> str:
     return f'<div id="{name}" style="height: {figure.layout.height}px"></div>'
 
 
-def _table(frame: pd.DataFrame) -> str:
+def _table(frame: pd.DataFrame, grid: Grid) -> str:
     names = [TITLES[name] for name in _COLUMNS]
     head = "".join(f'<th scope="col">{name}</th>' for name in ("Step", "Token", "Looks most at", *names))
-    rows = []
+    rows, queries, keys = [], shown(grid.queries), [*shown(grid.keys), "–"]
     for row in frame.itertuples():
-        texts = (str(row.step + 1), html.escape(plain(row.token)), html.escape(plain(row.argmax_token)))
+        looks = -1 if pd.isna(row.argmax) else int(row.argmax)
+        texts = (str(row.step + 1), html.escape(queries[row.step]), html.escape(keys[looks]))
         values = (f"{getattr(row, name) + (name == 'expected_position'):.2f}" for name in _COLUMNS)  # counted from 1
         rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in (*texts, *values))}</tr>")
     lines = "\n".join(rows)

@@ -81,7 +81,7 @@ def next_tokens(
     )
     above, colors = TITLE if title else 0, palette(dark)
     frame = layout(dark, _HEIGHT + 24 + above, (34, 8, 42 + above, 52), title and labels.escape(title), description)
-    ticks = [labels.escape(labels.short(name)) for name in shown]
+    ticks = [labels.escape(labels.cut(name)) for name in shown]
     frame["xaxis"] = dict(
         tickvals=list(range(len(names))), ticktext=ticks, fixedrange=True, showgrid=False, tickfont=dict(size=12)
     )

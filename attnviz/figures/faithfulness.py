@@ -125,7 +125,7 @@ def _hover(grid, values: np.ndarray) -> list[list[str]]:
 
 def _saliency_words(grid, values: np.ndarray, method: str) -> str:
     row, column = np.unravel_index(np.abs(values).argmax(), values.shape)
-    query, key = labels.quoted(grid.queries[row]), labels.quoted(grid.keys[column])
+    query, key = labels.quoted(grid.queries, row), labels.quoted(grid.keys, column)
     side = "for" if values[row, column] >= 0 else "against"
     return (
         f"Attributions by {method}, {values.shape[0]} target by {values.shape[1]} source tokens. Largest: {key} speaks "
@@ -181,7 +181,7 @@ def _agreement_words(tokens: Sequence[Token], frame: pd.DataFrame, spread: float
     least, mean = int(frame["tau_b"].fillna(2).to_numpy().argmin()), frame["tau_b"].mean()
     return (
         f"Kendall’s τ-b of attention and attributions for {len(tokens)} target tokens: mean {mean:+.2f}; "
-        f"random orders are expected to have 0 ± {spread:.2f} for each. Lowest: {labels.quoted(tokens[least])}, "
+        f"random orders are expected to have 0 ± {spread:.2f} for each. Lowest: {labels.quoted(tokens, least)}, "
         f"{frame['tau_b'].iloc[least]:+.2f}. The same first source token for {int(frame['top1'].sum())} of them."
     )
 

@@ -116,4 +116,4 @@ def _phrase(number: float, seen: bool, words: Callable[[float], str]) -> tuple[s
 
 def placed(tokens: Sequence) -> list[str]:
     """Tokens as they are named in a sentence, escaped, with their places from 1: `‘the’ (3)`. One can occur twice."""
-    return [f"{labels.escape(labels.quoted(token))} ({place})" for place, token in enumerate(tokens, start=1)]
+    return [f"{labels.escape(name)} ({place})" for place, name in enumerate(labels.named(tokens), start=1)]

@@ -39,16 +39,13 @@ def score_bars(opened, title: str | None = None, *, temperature: float = 1.0, da
 def describe_scores(opened, weights: np.ndarray) -> str:
     """The step, and its three largest scores with the weights (S,) on show. Plain text, not escaped."""
     order = np.argsort(-np.where(opened.mask, opened.scores, -np.inf), kind="stable")[:3]
+    keys = labels.named(opened.keys)
     largest = ", ".join(
-        f"{labels.quoted(opened.keys[key])} {opened.scores[key]:.2f} becomes {weights[key]:.2f}"
-        for key in order.tolist()
-        if opened.mask[key]
+        f"{keys[key]} {opened.scores[key]:.2f} becomes {weights[key]:.2f}" for key in order.tolist() if opened.mask[key]
     )
     hidden = int((~opened.mask).sum())
     outside = f" {hidden} token{'s are' if hidden > 1 else ' is'} outside the window." if hidden else ""
-    return (
-        f"Scores and weights of step {opened.step + 1}, {labels.quoted(opened.token)}; the largest: {largest}.{outside}"
-    )
+    return f"Scores and weights of step {opened.step + 1}, {_produced(opened)}; the largest: {largest}.{outside}"
 
 
 def _gaussian(window, dark: bool) -> dict:
@@ -131,12 +128,17 @@ def _term_axes(names: list[str], span: list[float], colors) -> dict:
     )
 
 
+def _produced(opened) -> str:
+    """The token of the step, as it is named in a sentence."""
+    return labels.quoted((*opened.before, opened.token), -1)
+
+
 def describe_parts(opened, key: int, reference: str = "mean") -> str:
     """The score, the constant part, and the largest three differences. Plain text, not escaped."""
     compared = opened.compared(key, reference)
     listed = ", ".join(f"{opened.parts.unit} {number + 1} {signed(value)}" for number, value in compared.largest(3))
     return (
-        f"The score of {labels.quoted(opened.keys[key])} at step {opened.step + 1} is {opened.scores[key]:.3f}: "
+        f"The score of {labels.quoted(opened.keys, key)} at step {opened.step + 1} is {opened.scores[key]:.3f}: "
         f"{signed(compared.constant)} as {reference_words(opened, compared)}, and the differences from it of "
         f"{opened.parts.terms.shape[1]} {opened.parts.unit}s; the largest: {listed}."
     )
@@ -146,7 +148,7 @@ def reference_words(opened, compared) -> str:
     """What the differences are from: `the mean of all tokens`, `‘dog’ (3)`; not escaped."""
     if compared.other is None:
         return "the mean of all tokens" if opened.mask.all() else "the mean of the tokens in the window"
-    return f"{labels.quoted(opened.keys[compared.other])} ({compared.other + 1})"
+    return f"{labels.quoted(opened.keys, compared.other)} ({compared.other + 1})"
 
 
 def _span(values: list[float]) -> list[float]:
@@ -223,8 +225,8 @@ def describe_values(opened, order: np.ndarray) -> str:
     best = int(opened.weights.argmax())
     lengths = np.linalg.norm(opened.weighted, axis=-1)
     return (
-        f"Weighted values and context of step {opened.step + 1}, {labels.quoted(opened.token)}: {len(order)} of "
-        f"{len(opened.context)} dimensions. {labels.quoted(opened.keys[best])} has weight {opened.weights[best]:.2f}; "
+        f"Weighted values and context of step {opened.step + 1}, {_produced(opened)}: {len(order)} of "
+        f"{len(opened.context)} dimensions. {labels.quoted(opened.keys, best)} has weight {opened.weights[best]:.2f}; "
         f"its weighted value has length {lengths[best]:.2f}, the context {float(np.linalg.norm(opened.context)):.2f}."
     )
 

@@ -14,8 +14,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate
 
-from attnviz.trace.visible import escaped, marks
-from attnviz.trace.visible import shown as shown
+from attnviz.trace.visible import escaped, marks, shown
 from attnviz.trace.visible import visible as plain
 
 _JOINERS = "\u200c\u200d"
@@ -23,9 +22,14 @@ _ISOLATE, _POP = "\u2068", "\u2069"
 _BREAK = "<br>"
 
 
-def quoted(token) -> str:
-    """The token for a sentence: `‘noir’`; specials go without quotes. Not escaped."""
-    return plain(token.text) if token.special else f"‘{plain(token.text)}’"
+def named(tokens: Sequence) -> list[str]:
+    """Each token for a sentence, with its marks: `‘noir’`, `‘·ning’`; specials go without quotes. Not escaped."""
+    return [name if token.special else f"‘{name}’" for token, name in zip(tokens, shown(tokens))]
+
+
+def quoted(tokens: Sequence, place: int) -> str:
+    """One of these tokens for a sentence. Its marks say where it stands among the others. Not escaped."""
+    return named(tokens)[place]
 
 
 @functools.lru_cache(4096)  # a picture says each of its tokens many times
@@ -35,9 +39,19 @@ def escape(text: str) -> str:
     return html.escape(escaped(text), quote=False).replace("$", "&#36;")
 
 
-def short(text: str, limit: int = 12) -> str:
-    """`plain` text, cut after `limit` columns. Not escaped."""
-    return _cut(plain(text), limit)
+@functools.lru_cache(4096)
+def cut(text: str, limit: int = 12) -> str:
+    """Text in which all is visible, cut after `limit` columns. Not escaped."""
+    if sum(map(_columns, text)) <= limit:
+        return text
+    used, characters = 0, []
+    for character in text:
+        used += _columns(character)
+        if used > limit - 1:
+            break
+        characters.append(character)
+    closing = _POP if text.endswith(_POP) else ""
+    return "".join(characters).rstrip(_JOINERS) + "…" + closing
 
 
 def ticks(tokens: Sequence, limit: int = 12, lines: int = 1) -> list[str]:
@@ -79,7 +93,7 @@ def _wrapped(text: str, limit: int, lines: int) -> list[str]:
     """The text in lines of `limit` columns, the last one cut; each line of a right-to-left one is isolated by
     itself."""
     if lines == 1 or sum(map(_columns, text)) <= limit:
-        return [_cut(text, limit)]
+        return [cut(text, limit)]
     isolated = text.endswith(_POP)
     bare = text[1:-1] if isolated else text
     columns = list(accumulate(map(_columns, bare)))
@@ -93,17 +107,3 @@ def _columns(character: str) -> int:
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-@functools.lru_cache(4096)
-def _cut(text: str, limit: int) -> str:
-    if sum(map(_columns, text)) <= limit:
-        return text
-    used, characters = 0, []
-    for character in text:
-        used += _columns(character)
-        if used > limit - 1:
-            break
-        characters.append(character)
-    closing = _POP if text.endswith(_POP) else ""
-    return "".join(characters).rstrip(_JOINERS) + "…" + closing

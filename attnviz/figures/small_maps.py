@@ -155,8 +155,8 @@ def _light(
     )
     line = dict(color=palette(dark).outline, width=1.5)
     frame.setdefault("shapes", []).append(dict(type="path", name="row", path=path, line=line))
-    token = trace.queries(first)[row]
-    frame["meta"]["description"] += f" Marked in every map: row {row + 1}, {labels.plain(token.text)}."
+    token = labels.shown(trace.queries(first))[row]
+    frame["meta"]["description"] += f" Marked in every map: row {row + 1}, {token}."
 
 
 def _names(trace: Trace, kind: str, rows: Rows, dark: bool) -> dict:

@@ -6,6 +6,7 @@ of their own, in the order of the legend, so that a print in grey says the same 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -43,6 +44,7 @@ def by_step(
     step: int | None = None,
     title: str | None = None,
     *,
+    queries: Mapping[str, Sequence] = MappingProxyType({}),
     tokens: bool = True,
     references: References = MappingProxyType({}),
     marked: bool = False,
@@ -54,19 +56,17 @@ def by_step(
     frames : mechanism -> frame, or mapping, with columns step, token, entropy_nats, max_weight, effective_entropy
     keys : one number, or one a step where steps see more or fewer keys, as in a decoder (0: a gap). None when the maps
         have no number of keys in common; then nothing is dotted.
+    queries : mechanism -> the tokens of its steps, which then have the marks that they have in maps.
     references : mechanism -> one of REFERENCES -> statistic -> its level, marked at the end of the axis.
     `step` gets a band behind it. When all frames have the same tokens, these stand under the axes, unless `tokens` is
     False (slanted labels cost a browser more time than the lines). marked : a marker at each step, for a print in grey.
     stacked : the three below each other, for a narrow column.
     """
-    frames = _plain(frames)
+    frames = _plain(frames, queries)
     keys = counts(keys, max(len(frame["step"]) for frame in frames.values()))
     styles = lines(frames, dark)
-    traces = [
-        _line(name, frame, panel, styles[name], marked)
-        for panel in range(len(PANELS))
-        for name, frame in frames.items()
-    ]
+    places = itertools.product(range(len(PANELS)), frames.items())
+    traces = [_line(name, frame, panel, styles[name], marked) for panel, (name, frame) in places]
     traces += [*reference_marks(frames, references, styles)]
     shared = tokens and len({tuple(frame["token"]) for frame in frames.values()}) == 1
     above = TITLE if title else 0
@@ -82,17 +82,23 @@ def by_step(
 Columns = Mapping[str, list]  # what is drawn of a frame
 
 
-def _plain(frames: Mapping[str, pd.DataFrame | Mapping]) -> dict[str, Columns]:
-    """The columns that are drawn, as lists. ValueError when one is missing."""
+def _plain(frames: Mapping[str, pd.DataFrame | Mapping], queries: Mapping[str, Sequence]) -> dict[str, Columns]:
+    """The columns that are drawn, as lists, with tokens as they are shown. ValueError when one is missing, and when
+    there is not one query for each step."""
     if not frames:
         raise ValueError("frames must hold at least one mechanism; got none")
     columns = ("step", "token", *PANEL_STATISTICS)
     for name, frame in frames.items():
         check_columns(frame, columns, f"frame of {name}")
-    return {
+        if name in queries and len(queries[name]) != len(frame["step"]):
+            raise ValueError(f"queries of {name} must be {len(frame['step'])} tokens; got {len(queries[name])}")
+    drawn = {
         name: {column: np.asarray(frame[column], dtype=object).tolist() for column in columns}
         for name, frame in frames.items()
     }
+    for name, frame in drawn.items():
+        frame["token"] = labels.shown(queries[name]) if name in queries else list(map(labels.plain, frame["token"]))
+    return drawn
 
 
 def _stacked(figure: dict) -> dict:
@@ -137,7 +143,7 @@ def _line(name: str, frame: Columns, panel: int, style, marked: bool) -> dict:
     axis = "" if panel == 0 else str(panel + 1)
     shown = labels.escape(labels.plain(name))
     steps = frame["step"]
-    spoken = [f"‘{labels.escape(labels.plain(token))}’" for token in frame["token"]]
+    spoken = [f"‘{labels.escape(token)}’" for token in frame["token"]]
     return dict(
         type="scatter",
         mode="lines+markers" if marked or len(steps) <= 2 else "lines",
@@ -259,7 +265,7 @@ def _step_axis(frame: Columns, shared: bool, colors) -> dict:
     room = 22 if shared else 8
     shown = [steps[i] for i in labels.thin(len(steps), room)]
     texts = {
-        step: labels.escape(labels.short(token)) if shared else str(step + 1)
+        step: labels.escape(labels.cut(token)) if shared else str(step + 1)
         for step, token in zip(steps, frame["token"], strict=True)
     }
     return dict(

@@ -67,9 +67,8 @@ def _family(mechanism: str, score: str) -> str:
 
 
 def _score_words(opened, names: list[str], weights: np.ndarray) -> str:
-    largest = "; ".join(
-        f"{name}: {labels.quoted(opened.keys[int(row.argmax())])} {row.max():.2f}" for name, row in zip(names, weights)
-    )
+    keys = labels.named(opened.keys)
+    largest = "; ".join(f"{name}: {keys[int(row.argmax())]} {row.max():.2f}" for name, row in zip(names, weights))
     return f"The largest weight of the same query through {len(names)} score functions, {largest}."
 
 
@@ -164,7 +163,7 @@ def _effect_words(tokens: Sequence[Token], changes: np.ndarray) -> str:
     least = int(np.argmin(changes))
     return (
         f"Effect on {len(tokens)} target tokens: {float(np.sum(changes)):+.2f} nats in all; most on "
-        f"{labels.quoted(tokens[least])}, {float(changes[least]):+.2f}."
+        f"{labels.quoted(tokens, least)}, {float(changes[least]):+.2f}."
     )
 
 

@@ -41,7 +41,7 @@ def describe(grid: Grid, step: int | None = None) -> str:
     best = strongest(grid)
     if best is not None:
         query, key = divmod(best, len(grid.keys))
-        text += f"; strongest: {labels.quoted(grid.queries[query])} looks at {labels.quoted(grid.keys[key])}, "
+        text += f"; strongest: {labels.quoted(grid.queries, query)} looks at {labels.quoted(grid.keys, key)}, "
         text += f"{grid.weights[query, key]:.2f}"
     return f"{text}." if step is None else f"{text}. {row_sentence(grid, step)}"
 
@@ -61,16 +61,15 @@ def row_sentences(grid, steps: Sequence[int], top: int = 3) -> list[str]:
     weights = np.nan_to_num(grid.masked[steps], nan=-1)
     order = np.argsort(-weights, axis=-1, kind="stable")[:, :top]
     largest = np.take_along_axis(weights, order, -1)
-    return [_row_sentence(grid, *row) for row in zip(steps, order.tolist(), largest.tolist())]
+    names = labels.named(grid.queries), labels.named(grid.keys)
+    return [_row_sentence(grid, *names, *row) for row in zip(steps, order.tolist(), largest.tolist())]
 
 
-def _row_sentence(grid, step: int, keys: list[int], weights: list[float]) -> str:
-    row = f"{row_name(grid).capitalize()} {step + 1}, {labels.quoted(grid.queries[step])}: "
+def _row_sentence(grid, queries: list[str], names: list[str], step: int, keys: list[int], weights: list[float]) -> str:
+    row = f"{row_name(grid).capitalize()} {step + 1}, {queries[step]}: "
     if not keys or weights[0] < 0:
         return f"{row}{BLANK}."
-    seen = ", ".join(
-        f"{labels.quoted(grid.keys[key])} {weight:.2f}" for key, weight in zip(keys, weights) if weight >= 0.005
-    )
+    seen = ", ".join(f"{names[key]} {weight:.2f}" for key, weight in zip(keys, weights) if weight >= 0.005)
     removed = float(grid.removed[step])
     hidden = f" {removed:.2f} of its weight was on special tokens, which are hidden."
     return f"{row}looks at {seen or 'no token with 0.005 or more'}.{hidden if removed >= 0.005 else ''}"
@@ -78,11 +77,9 @@ def _row_sentence(grid, step: int, keys: list[int], weights: list[float]) -> str
 
 def links_sentence(grid, links) -> str:
     """Which cells are outlined as links (`alignment.Cells`), sure ones first, as query with key."""
-    parts = []
+    parts, (queries, keys) = [], map(labels.named, (grid.queries, grid.keys))
     for name, look, cells in (("Sure", "solid", links.sure), ("Possible", "dashed", links.possible - links.sure)):
-        listed = [
-            f"{labels.quoted(grid.queries[query])} with {labels.quoted(grid.keys[key])}" for query, key in sorted(cells)
-        ]
+        listed = [f"{queries[query]} with {keys[key]}" for query, key in sorted(cells)]
         if listed:
             parts.append(f"{name} links, in {look} outline: {', '.join(listed)}.")
     return " ".join(parts) or "No links."

@@ -182,6 +182,7 @@ def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0
         layer=layer,
         head=head,
         token=trace.target[step],
+        before=trace.target[max(step - 1, 0) : step],
         keys=trace.source,
         query=inputs.query.numpy(),
         asks=inputs.asks,

@@ -105,6 +105,7 @@ class Step:
     scores (S,) : before the softmax, with the logarithm of local attention's Gaussian. mask (S,) bool, True = visible.
     weights (S,), values (S, V), context (V,) = weights @ values.
     alternatives : the most probable next tokens, and labels of a classifier. window : of local attention, else None.
+    before : the target token before it; () at the first step.
     """
 
     model: str
@@ -125,6 +126,7 @@ class Step:
     parts: Parts
     alternatives: tuple[Alternative, ...]
     window: Window | None = None
+    before: tuple[Token, ...] = ()
 
     def __repr__(self) -> str:
         """One line: which step of which model, and the token that it looks at most."""

@@ -112,7 +112,7 @@ def _saved_bars(column: Column, cursor: Cursor, dark: bool) -> go.Figure:
 def _saved_statistics(current: CompareScene, dark: bool) -> go.Figure:
     traces = {column.title: column.shown for column in current.mapped}
     marks = references(current)
-    figure = figures.by_step(current.frames(), current.keys, references=marks, dark=dark)
+    figure = figures.by_step(current.frames(), current.keys, queries=current.queries, references=marks, dark=dark)
     return heading.above(figure, heading.of_statistics(traces, references=marks))
 
 
@@ -184,7 +184,7 @@ def disagreement_table(scene: CompareScene) -> str:
 
 def _largest(column: Column, seen: heads.Disagreement) -> str:
     step = seen.largest
-    return f"step {step + 1}, {labels.quoted(column.grid.queries[step])} ({seen.distances[step]:.2f})"
+    return f"step {step + 1}, {labels.quoted(column.grid.queries, step)} ({seen.distances[step]:.2f})"
 
 
 def comparison_table(scene: CompareScene) -> str:

@@ -159,6 +159,11 @@ class CompareScene(SideBySide[Column]):
         return [column for column in self.columns if column.grid]
 
     @property
+    def queries(self) -> dict[str, tuple[Token, ...]]:
+        """The tokens of the rows of each map."""
+        return {column.title: column.grid.queries for column in self.mapped}
+
+    @property
     def steps(self) -> int:
         """Steps of the longest column."""
         return max(len(column.queries) for column in self.columns)

@@ -224,7 +224,8 @@ def _pieces(column: Column) -> list[tuple[str, float]]:
     words = [token.word for token in tokens if token.word is not None]
     word = next(word for word in words if words.count(word) > 1)
     row = column.grid.weights[_MOTARDS - 1]
-    return [(labels.quoted(token), float(row[i])) for i, token in enumerate(tokens) if token.word == word]
+    names = labels.named(tokens)
+    return [(names[i], float(row[i])) for i, token in enumerate(tokens) if token.word == word]
 
 
 def _long_answer(scene: CompareScene) -> str:

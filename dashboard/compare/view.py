@@ -299,7 +299,9 @@ def _together(current: CompareScene, dark: bool) -> None:
         return
     marks = pictures.references(current)
     statistics = {column.title: column.statistics for column in current.mapped}
-    figure = figures.by_step(statistics, current.keys, tokens=False, references=marks, dark=dark)
+    figure = figures.by_step(
+        statistics, current.keys, queries=current.queries, tokens=False, references=marks, dark=dark
+    )
     lines = heading.of_statistics({column.title: column.shown for column in current.mapped}, references=marks)
     plots([("", named(figure, "statistics by step", dark, lines=lines))], "by-step")
     if current.choices.tables:

@@ -5,7 +5,7 @@ import streamlit as st
 
 from attnviz import figures, rollout, select
 from attnviz.export import heading
-from attnviz.figures.labels import plain
+from attnviz.figures import labels
 from attnviz.select import Grid
 from dashboard.browser.plot import HALF, Cell, named, plots
 from dashboard.choices.options import place_title
@@ -106,7 +106,8 @@ def show_residual(current: HeadsScene) -> None:
         st.html(f'<p class="small" role="status">{escape(sentence(str(error)))}</p>')
         return
     places = range(max(0, len(current.trace.target) - _PLACES), len(current.trace.target))
-    names = [f"{place + 1} {plain(current.trace.target[place].text)}" for place in places]
+    shown = labels.shown(current.trace.target)
+    names = [f"{place + 1} {shown[place]}" for place in places]
     best = [[layer.alternatives[place][0] for place in places] for layer in layers]
     rows = [
         ("before layer 1" if number == 0 else f"after layer {number}", [_probable(choice) for choice in row])
@@ -125,7 +126,7 @@ def show_residual(current: HeadsScene) -> None:
 
 
 def _probable(choice) -> str:
-    return f"{plain(choice.text)} {choice.probability:.2f}"
+    return f"{labels.plain(choice.text)} {choice.probability:.2f}"
 
 
 def _change(best: list[list], names: list[str]) -> str:
@@ -144,7 +145,7 @@ def _change(best: list[list], names: list[str]) -> str:
 
 def _parts(current: HeadsScene, parts, logit: float) -> None:
     """The direct parts of the logit of the last token, the heads as a table of layers and heads."""
-    token = plain(current.trace.target[-1].text)
+    token = labels.shown(current.trace.target)[-1]
     rows = [
         (
             f"layer {layer + 1}",

@@ -82,10 +82,12 @@ def show_search(current: HeadsScene, dark: bool) -> None:
     ):
         rows = list(by_weight[by_weight["way"] == way].head(_FOUND).itertuples())
         if rows:
-            column.html(_search_table(current, rows, way, caption))
+            others = current.shown.queries(m) if way == "gets" else current.shown.keys(m)
+            column.html(_search_table(current, rows, way, caption, labels.shown(others)))
 
 
-def _search_table(current: HeadsScene, rows: list, way: str, caption: str) -> str:
+def _search_table(current: HeadsScene, rows: list, way: str, caption: str, others: list[str]) -> str:
+    """others : the tokens on the other side of the map, as they are shown."""
     by = "from" if way == "gets" else "at"
     columns = ["weight", by, *(["mean of all rows"] if way == "gets" else [])]
     cells = [
@@ -93,7 +95,7 @@ def _search_table(current: HeadsScene, rows: list, way: str, caption: str) -> st
             current.head_title(Head(row.kind, row.layer, row.head)),
             [
                 tables.cell(row.weight, ".2f"),
-                f"{visible(row.other_token)} ({row.other + 1})",
+                f"{others[row.other]} ({row.other + 1})",
                 *([tables.cell(row.mean, ".2f")] if way == "gets" else []),
             ],
         )
@@ -156,8 +158,8 @@ def _examples(current: HeadsScene, name: str, head: Head) -> str:
 
 def _in_context(tokens: Sequence[Token], place: int) -> str:
     """`Mrs . [App]`: a token after the two before it, and its place from 1."""
-    before = " ".join(labels.plain(token.text) for token in tokens[max(0, place - 2) : place])
-    return f"{place + 1}: {before} [{labels.plain(tokens[place].text)}]"
+    *before, token = labels.shown(tokens)[max(0, place - 2) : place + 1]
+    return f"{place + 1}: {' '.join(before)} [{token}]"
 
 
 def _head(current: HeadsScene, head: Head, nearest: pd.DataFrame) -> None:

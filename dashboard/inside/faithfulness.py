@@ -129,7 +129,7 @@ def attribution(column: Column, tests: FaithfulnessTests, method: str, steps: St
     worst = int(np.abs(gradients.delta).argmax())
     note = (
         f"Completeness error: at most {abs(gradients.delta[worst]):.2f} nats, at "
-        f"{escape(labels.quoted(target[worst]))}. It is the difference between the sum of a row and the true "
+        f"{escape(labels.quoted(target, worst))}. It is the difference between the sum of a row and the true "
         f"change of log-probability. Where it is large, the row is not exact: {POINTS} points on the path were too few."
     )
     return Attributed(method, gradients.values, means_frame, f'<p class="small">{note}</p>')

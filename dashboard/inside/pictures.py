@@ -153,7 +153,7 @@ def scores_cell(shown: Opened, dark: bool) -> Cell:
 
 
 def parts_cell(shown: Opened, dark: bool) -> Cell:
-    step, token = shown.step, escape(labels.quoted(shown.step.keys[shown.key]))
+    step, token = shown.step, escape(labels.quoted(shown.step.keys, shown.key))
     words = f"why the score of {token} is high or low"
     compared = step.compared(shown.key, shown.reference)
     other = escape(reference_words(step, compared))
@@ -265,7 +265,7 @@ def _parts_table(shown: Opened) -> str:
         for number, value in compared.largest(_DIMENSIONS)
     ]
     caption = (
-        f"{shown.column.title}: the score of {labels.quoted(step.keys[shown.key])}, its largest differences from "
+        f"{shown.column.title}: the score of {labels.quoted(step.keys, shown.key)}, its largest differences from "
         f"{reference_words(step, compared)}"
     )
     return tables.table(caption, ["difference"], rows)

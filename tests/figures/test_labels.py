@@ -51,6 +51,7 @@ def test_marks_of_pieces_unknown_and_special_tokens():
         EOS,
     ]
     assert labels.ticks(tokens) == ["run", "·ning", "zzq⁇", "<i>&lt;eos&gt;</i>", "<i>&lt;eos&gt;</i>"]
+    assert labels.named(tokens) == ["‘run’", "‘·ning’", "‘zzq⁇’", "<eos>", "<eos>"]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from grids import EOS, grid, words
 
-from attnviz import figures
+from attnviz import figures, reading
 from attnviz.alignment import Cells
+from attnviz.export import heading
 from attnviz.figures import hover
 from attnviz.trace import Token
 
@@ -48,6 +49,26 @@ def test_repeated_tokens_stay_apart():
 
 def test_hover_is_a_sentence(dog):
     assert sentence(figures.heatmap(dog), 1, 1) == "‘noir’ (2) looks at ‘black’ (2): 0.83"
+
+
+def test_a_token_has_the_same_marks_in_the_map_and_in_each_sentence_about_it():
+    pieces = (Token("run", 0, 3, word=0), Token("ning", 3, 7, word=0), Token("zzq", 8, 11, word=1, unknown=True))
+    drawn = grid(pieces, pieces, [[0.8, 0.1, 0.1], [0.05, 0.9, 0.05], [0.1, 0.1, 0.8]])
+    marked, frames = ("run", "·ning", "zzq⁇"), {"a": grids.frame([token.text for token in pieces])}
+    charts = [
+        figures.heatmap(drawn),
+        figures.step_bars(drawn, 1),
+        figures.token_lines([drawn]),
+        figures.difference(np.eye(3), drawn, ("a", "b")),
+        figures.by_step(frames, 3, queries={"a": pieces}),
+    ]
+    said = [str(chart.to_dict()) for chart in charts]
+    said += [figures.describe(drawn, 1), heading.step_name(drawn, 1), reading.strongest(drawn).sentence]
+    for text in said:
+        assert "‘·ning’" in text and "‘ning’" not in text and "‘zzq’" not in text
+    assert charts[0].layout.xaxis.ticktext == charts[4].layout.xaxis.ticktext == marked
+    with pytest.raises(ValueError, match="^queries of a must be 3 tokens; got 2$"):
+        figures.by_step(frames, 3, queries={"a": pieces[1:]})
 
 
 def test_hover_escapes_and_names_tiny_weights():

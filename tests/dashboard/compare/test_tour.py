@@ -17,7 +17,7 @@ SAID = (
     ),
     ("Luong general is sharper", "Their texts differ"),
     ("rows look most at &lt;eos&gt;", "of all weight is on"),
-    ("on ‘motorc’", "on ‘ists’", "Bahdanau: ", "Transformer: "),
+    ("on ‘motorc’", "on ‘·ists’", "Bahdanau: ", "Transformer: "),
     ("échelle", "maison", "The model is also less sure"),
 )
 
