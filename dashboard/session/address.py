@@ -54,7 +54,7 @@ _AT, _LEFT, _REFUSED = "page", "kept", "not drawn"
 _TAKEN_ALONG = {"units": "pieces", "special": True, "tables": False}
 # asked on one page alone, or on each of something else
 _OWN = ("kind", "layer", "head", "own", "output", "beam", "chapter")
-_ELSEWHERE = ("direction", "row", "versus")  # the names of other controls on other pages
+_ELSEWHERE = ("direction", "row", "versus", "find")  # the names of other controls on other pages
 _OF_A_PAIR = ("", "inside", "many")  # pages that show several models of a language pair
 _WITHOUT_FIELD = ("many", "train", "learn")  # pages that hand on the sentence of the other pages
 
@@ -247,6 +247,8 @@ def arrive(
     session.setdefault(_REFUSED, {})[before] = refused
     left = session.setdefault(_LEFT, {})
     left[before] = {key: held[key] for key in _OWN if key in held}
+    if not before:
+        left["inside"] = left.get("inside", {}) | _opened_head(held)
     if came_back:
         for key in (*_OWN, *_ELSEWHERE):
             session.pop(key, None)
@@ -286,8 +288,6 @@ def _along(session: Mapping, before: str, page: str) -> dict:
         along |= _models(session, page)
     if session.get("sentence", 1) > 1 and {before, page} <= {"", "inside", "heads"}:
         along["sentence"] = session["sentence"]
-    if (before, page) == ("", "inside"):
-        along |= _opened_head(session)
     return along
 
 
@@ -304,7 +304,7 @@ def _models(session: Mapping, page: str) -> dict:
 
 
 def _opened_head(session: Mapping) -> dict:
-    """The head or the mean of heads of the first page, which the page of one step opens."""
+    """The head or the mean of heads of the first page, which the page of one step opens, whatever is opened between."""
     shown = session.get("show", MECHANISMS)
     if session.get("kind", "cross") != "cross" or not any(MECHANISMS[name].multi_head for name in shown):
         return {}

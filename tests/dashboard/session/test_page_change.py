@@ -137,8 +137,11 @@ def test_what_does_not_attend_stays_behind():
         ({"head": 3, "show": ["bahdanau"]}, {}),
     ],
 )
-def test_the_page_of_one_step_opens_the_head_of_the_first_page(chosen, there):
-    session = go(SENTENCE, "inside", pair="en-fr", layer=1, **chosen)
+@pytest.mark.parametrize("through", [[], ["learn"], [HEADS, "many"]])
+def test_the_page_of_one_step_opens_the_head_of_the_first_page(chosen, there, through):
+    session = {"pair": "en-fr", "layer": 1} | chosen
+    for page in (SENTENCE, *through, "inside"):
+        address.arrive(page, session)
     assert {key: session[key] for key in ("layer", "head") if key in session} == there
 
 
@@ -189,6 +192,6 @@ def test_a_control_takes_nothing_from_another_control_of_its_name_on_another_pag
             if isinstance(key, ast.Constant):
                 pages[key.value].add(path.relative_to(ROOT / "dashboard").parts[0])
     several = {key for key, folders in pages.items() if len(folders - {"shell"}) > 1}
-    assert several == {"pair", "kind", "step", "direction", "row", "versus"}
-    session = go(HEADS, "many", direction="to governor", row=7, versus=1, step=2)
-    assert "step" in session and not {"direction", "row", "versus"} & set(session)
+    assert several == {"pair", "kind", "step", "direction", "row", "versus", "find"}
+    session = go(HEADS, "many", direction="to governor", row=7, versus=1, find="dog", step=2)
+    assert "step" in session and not {"direction", "row", "versus", "find"} & set(session)
