@@ -1,7 +1,7 @@
 // The page's own work in the browser: outline the chosen row without redrawing, report clicks on rows and heads, count characters
 // while typing, report a change of theme. The other scripts beside it do one thing each.
 const state = (window.__attnviz ??= {
-  wired: new WeakSet(), page: null, row: null, slider: null, pick: null, head: null, pickHead: null, opening: -Infinity, // when asked for
+  wired: new WeakSet(), page: null, row: null, slider: null, pick: null, early: 0, head: null, pickHead: null, opening: -Infinity, // when asked for
   onTheme: null, theme: null, stop: null,
 });
 
@@ -193,9 +193,10 @@ function act({ data, setTriggerValue }) {
     state.head = head;
     scan();
   };
-  state.pick = (row) => { moveTo(row); ask(row, setTriggerValue); scan(); };
+  const pick = state.pick = (row) => { moveTo(row); ask(row, setTriggerValue); scan(); };
   state.onTheme = (theme) => setTriggerValue("theme", theme);
   scan();
+  goEarly();
   let waiting = false;
   const soon = () => {
     if (waiting) return;
@@ -210,11 +211,14 @@ function act({ data, setTriggerValue }) {
   document.addEventListener("drawn", drawn, { signal });
   for (const clicked of [copyLink, playOrPause, answerOffer, turnPage, openPart]) document.addEventListener("click", clicked, { signal });
   document.addEventListener("keydown", leaveTable, first);
-  document.addEventListener("keydown", stepByKeys, { signal });
   addEventListener("resize", soon, { signal });
   for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, close, { signal });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(soon, 300), { signal });
-  state.stop = () => { observer.disconnect(); ears.abort(); };
+  state.stop = () => {
+    observer.disconnect();
+    ears.abort();
+    if (state.pick === pick) state.pick = null;
+  };
   return state.stop;
 }
 

@@ -1,5 +1,6 @@
 // A presentation is laid out for a screen of 1920 by 1080 (presentation.css), and made smaller as a whole where there is less.
 const STAGE = [1920, 1080], ON_STAGE = "[data-testid=stMainBlockContainer]", OWN_KEYS = "input, textarea, [role=combobox], [role=slider], dialog, .plot";
+const ONE_LINE = ".st-key-text input"; // up and down do nothing there
 const LEAST_SCALE = 0.25, ROOMY = 1.15, TRIES = 6, BELOW_STAGE = 12; // px
 
 function isPresenting() {
@@ -38,12 +39,21 @@ function setScale(stage, scale) {
   Object.assign(stage.style, shown ? { ...whole, transform: `scale(${scale})`, transformOrigin: "0 0", flex: "none", alignSelf: "flex-start" } : none);
 }
 
-// The arrow keys move the step wherever nothing else wants them.
+// The arrow keys move the step wherever nothing else wants them, from the moment that a presentation opens: keys that come before the
+// server has said which steps there are, are counted (bridge.js).
 function stepByKeys(event) {
-  const by = BY_KEY[event.key];
-  if (!by || !isPresenting() || event.defaultPrevented || event.target.closest?.(OWN_KEYS)) return;
+  const by = BY_KEY[event.key], free = /Up|Down/.test(event.key) && event.target.matches?.(ONE_LINE);
+  if (!by || !isPresenting() || event.defaultPrevented || (!free && event.target.closest?.(OWN_KEYS))) return;
   event.preventDefault();
-  goBy(by, state.steps);
+  if (state.pick) goBy(by, state.steps);
+  else state.early += by;
+}
+document.addEventListener("keydown", stepByKeys);
+
+function goEarly() {
+  const { early } = state;
+  state.early = 0;
+  if (early && isPresenting()) goBy(early, state.steps);
 }
 
 // The browser's own printing: the page keeps the layout of the screen, since charts have a width in px, and is drawn smaller.

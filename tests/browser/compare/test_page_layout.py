@@ -29,6 +29,9 @@ COVERED = """() => [...document.querySelectorAll('.save button')].flatMap((butto
       && box.top < over.bottom - 1 && box.bottom > over.top + 1);
   }).map((word) => word.textContent);
 })"""
+# A key is pressed as soon as the presentation is there, before the server has said which steps there are.
+FIRST_KEY = """() => document.querySelector('.st-key-leave')
+  && [document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }))]"""
 FOUR = "".join(f"&show={name}" for name in ("Bahdanau", "Luong+local", "Luong+general", "Transformer"))
 LINE = 30  # pixels: texts change one after the other, and one of them may have a line more before
 
@@ -108,15 +111,20 @@ def test_any_presentation_is_on_one_screen(dashboard, query):
 
 
 def test_in_a_presentation_the_arrow_keys_move_the_step_at_once(dashboard):
-    dashboard.open("/?present=true&show=Bahdanau", charts=2)
-    assert dashboard.step == 1
+    dashboard.page.goto(f"{dashboard.address}/?present=true&show=Bahdanau", wait_until="commit")
+    dashboard.page.wait_for_function(FIRST_KEY, polling="raf")
+    dashboard.drawn(2)
+    assert dashboard.step == 2
+    dashboard.page.keyboard.press("ArrowUp")
     for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowRight"):
         dashboard.page.keyboard.press(key)
     assert dashboard.page.evaluate("window.__attnviz.row") == 2  # before the server has answered
     dashboard.page.wait_for_function("new URLSearchParams(location.search).get('step') === '3'")
     dashboard.sentence.focus()
     dashboard.page.keyboard.press("ArrowRight")
-    assert dashboard.page.evaluate("window.__attnviz.row") == 2  # the keys are those of the field
+    assert dashboard.page.evaluate("window.__attnviz.row") == 2  # this key is one of the field, and the next is not
+    dashboard.page.keyboard.press("ArrowDown")
+    dashboard.page.wait_for_function("new URLSearchParams(location.search).get('step') === '4'")
 
 
 def test_no_row_of_the_statistics_is_cut_off_on_a_phone(view):
