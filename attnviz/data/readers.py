@@ -26,7 +26,12 @@ def read_lines(path: Path) -> list[str]:
         content = storage.read(path, LARGEST)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from None
-    text = storage.decode(unpack(content, path), path)
+    return lines_of(unpack(content, path), path)
+
+
+def lines_of(content: bytes, name: str | Path) -> list[str]:
+    """Lines of a UTF-8 text as of `read_lines`, which is there already. name : for errors."""
+    text = storage.decode(content, name)
     end = "\n" if "\n" in text else "\r"  # the line ends of old Macs
     return text.removesuffix(end).split(end) if text else []
 
@@ -70,8 +75,13 @@ def read_parallel(source: Path, target: Path) -> Pairs:
 
 def tsv_rows(path: Path) -> Pairs:
     """The first two columns of every line; "" where there is none, and in a first line that names the columns."""
-    lines = read_lines(path)
-    if lines and storage.is_header(lines[0], path):
+    return rows_of(read_lines(path), path)
+
+
+def rows_of(lines: list[str], name: str | Path) -> Pairs:
+    """The same of lines that are there already. name : for errors."""
+    lines = list(lines)
+    if lines and storage.is_header(lines[0], name):
         lines[0] = ""
     rows = ([field.strip() for field in line.split("\t")] for line in lines)
     return [(row[0], row[1] if len(row) > 1 else "") for row in rows]

@@ -1,39 +1,53 @@
 """A race in a process of its own: `Apart` starts it, keeps what it has seen, and tells it to pause, go on or stop.
 
-The process reads commands from its input and ends when that is closed; it writes moments to its output, or a sentence
-that says why there are none. It ends too where nobody has looked at `Apart` for a while, as after a closed tab. No
-torch here: the page's process does without.
+The process reads commands from its input and ends when that is closed; it writes moments to its output, the models
+where they are asked for, or a sentence that says why it trains no longer. It ends too where nobody has looked at
+`Apart` for a while, as after a closed tab. No torch here: the page's process does without.
 """
 
 import contextlib
 import os
+import queue
+import shutil
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from attnviz.service import connection
+from attnviz.storage.folders import TemporaryFolder
 from attnviz.training.seen import Moment, Ring, Settings
 
-PAUSE, GO, ONE, STOP = "pause", "go", "one", "stop"
-STARTING, RUNNING, PAUSED, ENDED = "starting", "running", "paused", "ended"
+PAUSE, GO, ONE, KEEP, STOP = "pause", "go", "one", "keep", "stop"
+STARTING, RUNNING, PAUSED, DONE, ENDED = "starting", "running", "paused", "done", "ended"
 UNSEEN = 10.0  # s without a look, after which it ends
-LONGEST = 600.0  # processor seconds of all mechanisms together, after which it ends
+LONGEST = 600.0  # processor seconds of all mechanisms together, after which it trains no longer
+PATIENCE = 60.0  # s that the models are waited for
 _LOOK = 0.5  # s between two looks at whether anybody looks
+GONE = "The models have ended with the training. Start it again, and keep them while it is paused."
 KILLED = "The training process has ended unexpectedly. What was seen until then is kept. Start it again."
 
 
 class Apart:
-    """A training in a process of its own. moments : those that were seen. state : STARTING, RUNNING, PAUSED or ENDED.
-    problem : why it ended, or ""."""
+    """A training in a process of its own. moments : those that were seen. state : STARTING, RUNNING, PAUSED, DONE (it
+    has trained as long as it may; the models are still there) or ENDED. problem : why it trains no longer, or ""."""
 
-    def __init__(self, task: Any, mechanisms: Sequence[str], settings: Settings, unseen: float | None = None):
+    def __init__(
+        self,
+        task: Any,
+        mechanisms: Sequence[str],
+        settings: Settings,
+        unseen: float | None = None,
+        longest: float = LONGEST,
+    ):
         self.ring, self.state, self.problem = Ring(), STARTING, ""
         self._unseen = UNSEEN if unseen is None else unseen
         self._looked, self._lock = time.monotonic(), threading.Lock()
+        self._models: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()  # None when there will be no more
+        self._asking = threading.Lock()
         here = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
         self.process = connection.ModelProcess(
@@ -42,7 +56,7 @@ class Apart:
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
         )
-        self._tell((task, list(mechanisms), settings))
+        self._tell((task, list(mechanisms), settings, longest))
         for work in (self._read, self._watch):
             threading.Thread(target=work, daemon=True).start()
 
@@ -61,9 +75,24 @@ class Apart:
         if command == STOP:
             self.state = ENDED
             self.process.terminate()
-            return
-        self.state = RUNNING if command == GO else PAUSED
-        self._tell(command)
+        elif self.state != DONE:
+            self.state = RUNNING if command == GO else PAUSED
+            self._tell(command)
+
+    def models(self) -> bytes:
+        """The models as they are now, as a zip of a folder for ATTNVIZ_CHECKPOINTS. ValueError when they are gone."""
+        with self._asking:
+            self._looked = time.monotonic()
+            content = None
+            while not self._models.empty():  # what came after its patience, of an earlier batch
+                self._models.get()
+            if self.state != ENDED and self.process.poll() is None:
+                self._tell(KEEP)
+                with contextlib.suppress(queue.Empty):
+                    content = self._models.get(timeout=PATIENCE)
+            if content is None:
+                raise ValueError(GONE)
+            return content
 
     def _tell(self, value: Any) -> None:
         with contextlib.suppress(OSError):  # it has ended; `_read` says so
@@ -74,8 +103,12 @@ class Apart:
         try:
             while True:
                 value = connection.read(self.process.stdout)
+                if isinstance(value, bytes):
+                    self._models.put(value)
+                    continue
                 if isinstance(value, str):
-                    self.problem, self.state = value, ENDED
+                    if self.state != ENDED:
+                        self.problem, self.state = value, DONE
                     continue
                 with self._lock:
                     self.ring.add(value)
@@ -83,7 +116,8 @@ class Apart:
                     self.state = RUNNING
         except (EOFError, OSError):
             if self.state != ENDED:
-                self.problem, self.state = KILLED, ENDED
+                self.problem, self.state = self.problem or KILLED, ENDED
+        self._models.put(None)
         self.process.wait()
 
     def _watch(self) -> None:
@@ -101,7 +135,7 @@ class _Commands:
 
     def __init__(self):
         self._changed = threading.Condition()
-        self.paused, self._batches = False, 0
+        self.paused, self._batches, self._wanted = False, 0, 0
 
     def listen(self) -> None:
         """Until the input is closed: then the process ends."""
@@ -109,51 +143,77 @@ class _Commands:
             while True:
                 command = connection.read(sys.stdin.buffer)
                 with self._changed:
-                    self.paused = command != GO
-                    self._batches += command == ONE
+                    if command == KEEP:
+                        self._wanted += 1
+                    else:
+                        self.paused = command != GO
+                        self._batches += command == ONE
                     self._changed.notify()
         except (EOFError, OSError):
             os._exit(0)  # whatever the other thread computes, nobody waits for it
 
-    def wait(self) -> None:
-        """Wait while it is paused, until a batch is asked for or it goes on."""
+    def wait(self, for_models: bool = False) -> bool:
+        """Wait while it is paused, until a batch is asked for or it goes on -> False; or until the models are wanted ->
+        True. for_models : nothing else counts."""
         with self._changed:
-            while self.paused and not self._batches:
+            while not self._wanted and (for_models or (self.paused and not self._batches)):
                 self._changed.wait()
+            if self._wanted:
+                self._wanted -= 1
+                return True
             if self.paused:
                 self._batches -= 1
+            return False
 
 
 def main() -> None:
     """The process."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not stand among the replies
-    task, names, settings = connection.read(sys.stdin.buffer)
+    task, names, settings, longest = connection.read(sys.stdin.buffer)
     commands = _Commands()
     threading.Thread(target=commands.listen, daemon=True).start()
-    from attnviz.training.race import Race, Rhythm
+    from attnviz.training.race import Race
 
     try:
         race = Race(task, names, settings)
-        rhythm = Rhythm(race)
-        shown = rhythm.look()
-        connection.write(replies, shown)
-        while race.learning and race.seconds < LONGEST:
-            if commands.paused and shown.batch != race.batch:  # who pauses sees where it stands
-                shown = rhythm.look()
-                connection.write(replies, shown)
-            commands.wait()
-            race.advance()
-            if rhythm.due() and not commands.paused:
-                shown = rhythm.look()
-                connection.write(replies, shown)
-        connection.write(replies, rhythm.look())
-        ended = f"after {LONGEST:.0f} seconds of computing" if race.learning else "because no mechanism can learn on"
-        connection.write(replies, f"The training has ended {ended}.")
+        _train(race, longest, commands, lambda value: connection.write(replies, value))
     except ValueError as error:
         connection.write(replies, str(error))
     except BrokenPipeError:
         return
+
+
+def _train(race: Any, longest: float, commands: _Commands, send: Callable[[Any], None]) -> None:
+    """Send what is seen of a Race for `longest` seconds of computing, then hand out its models until nobody listens."""
+    from attnviz.training.race import Rhythm
+
+    rhythm = Rhythm(race)
+    shown = rhythm.look()
+    send(shown)
+    while race.learning and race.seconds < longest:
+        if commands.paused and shown.batch != race.batch:  # who pauses sees where it stands
+            shown = rhythm.look()
+            send(shown)
+        if commands.wait():
+            send(_packed(race))
+            continue
+        race.advance()
+        if rhythm.due() and not commands.paused:
+            shown = rhythm.look()
+            send(shown)
+    send(rhythm.look())
+    ended = f"after {longest:g} seconds of computing" if race.learning else "because no mechanism can learn on"
+    send(f"The training has ended {ended}. The models can still be kept.")
+    while commands.wait(for_models=True):
+        send(_packed(race))
+
+
+def _packed(race: Any) -> bytes:
+    """A zip of the folder that a Race writes its models to."""
+    with TemporaryFolder() as folder:
+        race.save(Path(folder) / "models")
+        return Path(shutil.make_archive(f"{folder}/packed", "zip", f"{folder}/models")).read_bytes()
 
 
 if __name__ == "__main__":

@@ -96,9 +96,12 @@ class Moment:
 
 @dataclass
 class Ring:
-    """Moments in a memory that is bounded: where it is full, every second one goes, so that it spans the whole run."""
+    """Moments in a memory that is bounded: where it is full, every second one goes, so that it spans the whole run.
+
+    most : moments. size : bytes of their maps together; the first and the newest moment stay however large."""
 
     most: int = 200
+    size: int = 32 * 2**20
     moments: list[Moment] = field(default_factory=list)
     _step: int = 1  # of the moments that come, how many make one that is kept
     _came: int = 0
@@ -109,9 +112,12 @@ class Ring:
             self.moments.pop()  # the one before was there as the newest alone
         self.moments.append(moment)
         self._came += 1
-        if len(self.moments) > self.most:
+        while len(self.moments) > 2 and (len(self.moments) > self.most or self._bytes() > self.size):
             self.moments = [*self.moments[:-1:2], self.moments[-1]]
             self._step *= 2
+
+    def _bytes(self) -> int:
+        return sum(map_.nbytes for moment in self.moments for row in moment.of.values() for map_ in row.maps)
 
 
 def turning_points(moments: Sequence[Moment], mechanism: str) -> tuple[int | None, int | None]:

@@ -35,7 +35,7 @@ TRAIN = "ATTNVIZ_TRAIN"
 SETTINGS = {
     TRAIN: Setting(2, 1),  # trainings at once; 0 switches the page off
     SENTENCES: Setting(2000, 500),  # of a run on the page of many sentences
-    UPLOAD: Setting(10, 10),  # MB of a file of sentences
+    UPLOAD: Setting(10, 10),  # MB of a file of sentences or of pairs
     CACHE: Setting(256, 256),  # MB of the cache of traces, which all visitors share
     VISITOR: Setting(1024, 64),  # MB that what one visitor looks at may take
     MEMORY: Setting(4096, 512),  # MB that what all visitors look at may take

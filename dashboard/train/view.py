@@ -1,21 +1,20 @@
 """The page that trains: buttons, maps of three sequences, curves, and a slider back over what was seen."""
 
-import io
-
 import streamlit as st
 
-from attnviz.data.readers import Pairs
-from attnviz.figures.learning import maps_over_time, over_time
+from attnviz import figures, mechanisms
+from attnviz.figures.learning import over_time
+from attnviz.figures.theme import lines as line_styles
+from attnviz.select import Grid
 from attnviz.training import seen
-from attnviz.training.apart import ENDED, GO, ONE, PAUSE, PAUSED, RUNNING, STARTING, Apart
+from attnviz.training.apart import DONE, ENDED, GO, ONE, PAUSE, PAUSED, RUNNING, STARTING, STOP, Apart
 from dashboard.browser.plot import Cell, named, plots
-from dashboard.choices import settings
-from dashboard.choices.options import OWN_PAIRS
+from dashboard.choices import pairs, settings
 from dashboard.markup import tables, terms
 from dashboard.markup.text import escape, markdown
 from dashboard.session import address
 from dashboard.shell import frame
-from dashboard.shell.problems import SceneError, sentence
+from dashboard.shell.problems import SceneError, Waiting, sentence
 from dashboard.train import running
 
 EVERY = 0.5  # s between two pictures while it trains
@@ -23,19 +22,24 @@ _WORDS = {
     STARTING: "The training starts: torch is read, which takes a few seconds.",
     RUNNING: "It trains.",
     PAUSED: "Paused.",
+    DONE: "It has learnt as long as it may.",
     ENDED: "The training has ended.",
 }
-_HINT = "a b c\tc b a\nd e f\tf e d"
+_MEASURED = ["alignment error", "loss (nats)", "exact match", "entropy (nats)"]
+_ROWS = 20  # of the table of the curves
 
 
 def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices."""
     problem = st.container(key="notice")
-    pairs = _own_pairs() if fields["task"] == OWN_PAIRS else None
+    unreadable = fields["problem"] is not None and not isinstance(fields["problem"], Waiting)
+    if unreadable:
+        problem.error(markdown(str(fields["problem"])), icon=":material/info:")
+    off = not settings.value(settings.TRAIN) or unreadable
     with st.container(horizontal=True, key="race"):
-        if st.button("Start", type="primary", key="start", disabled=not settings.value(settings.TRAIN)):
+        if st.button("Start", type="primary", key="start", disabled=off):
             try:
-                running.start(st.session_state, _wanted(fields, pairs), fields["mechanisms"], fields["settings"])
+                running.start(st.session_state, _wanted(fields), fields["mechanisms"], fields["settings"])
             except (SceneError, ValueError) as error:
                 problem.error(markdown(sentence(str(error).rstrip("."))), icon=":material/info:")
     training = running.of(st.session_state)
@@ -48,36 +52,21 @@ def show(fields: dict) -> None:
         )
         return
     lasting = training.state != ENDED
-    st.fragment(_live, run_every=EVERY if lasting else None)(training, lasting)
+    st.fragment(_live, run_every=EVERY if lasting else None)(training, lasting, fields["tables"])
     st.html(terms.caveat())
 
 
-def _wanted(fields: dict, pairs: Pairs | None):
+def _wanted(fields: dict):
     """The task. SceneError for a page that has none to start."""
     if not fields["mechanisms"]:
         raise SceneError("Choose at least one mechanism on the left.")
-    if pairs is None:
-        return fields["task"]
-    if not pairs:
-        raise SceneError("Paste pairs first: on each line a text, a tab, and what should be written for it.")
-    if len(pairs) > seen.MOST_PAIRS:
-        raise SceneError(
-            f"At most {seen.MOST_PAIRS:,} pairs can be trained on; there are {len(pairs):,}. Leave some out."
-        )
-    return pairs
+    if isinstance(fields["problem"], Waiting):
+        raise fields["problem"]
+    return fields["task"]
 
 
-def _own_pairs() -> Pairs:
-    """What was pasted: the first two columns of each line."""
-    text = st.text_area(
-        f"Your pairs, at most {seen.MOST_PAIRS:,}", key="pasted_pairs", placeholder=_HINT, max_chars=1_000_000
-    )
-    rows = (line.split("\t") for line in io.StringIO(text))
-    return [(row[0].strip(), row[1].strip()) for row in rows if len(row) > 1 and row[0].strip() and row[1].strip()]
-
-
-def _live(training: Apart, lasting: bool) -> None:
-    """All that moves: drawn twice a second while it trains."""
+def _live(training: Apart, lasting: bool, written: bool) -> None:
+    """All that moves: drawn twice a second while it trains. written : are the charts tables too?"""
     moments = training.moments
     if lasting and training.state == ENDED and address.runs_alone():
         st.rerun()  # the page stops asking
@@ -86,26 +75,28 @@ def _live(training: Apart, lasting: bool) -> None:
     st.html(f'<p class="what" role="status">{escape(said)}</p>')
     if not moments:
         return
-    place = _slider(len(moments), training.state)
+    place = _slider(len(moments))
     _draw(moments, place, frame.is_dark())
-    if training.state in (PAUSED, ENDED) and len(moments) > 1:
-        _take_along(moments)
+    if written:
+        _write_out(moments, place)
+    if training.state in (PAUSED, DONE, ENDED) and len(moments) > 1:
+        _take_along(training, moments)
 
 
 def _buttons(training: Apart) -> None:
-    """Pause, one batch, go on, stop."""
+    """Pause, one batch, go on, stop. A stop ends the process, which has the models: who wants to keep them pauses."""
     with st.container(horizontal=True):
         for words, key, command, states in (
             ("Pause", "pause", PAUSE, (RUNNING,)),
             ("One batch", "single", ONE, (PAUSED,)),
             ("Go on", "go", GO, (PAUSED,)),
-            ("Stop", "stop", "stop", (STARTING, RUNNING, PAUSED)),
+            ("Stop", "stop", STOP, (STARTING, RUNNING, PAUSED, DONE)),
         ):
             off = training.state not in states
             st.button(words, key=key, on_click=training.tell, args=(command,), disabled=off)
 
 
-def _slider(count: int, state: str) -> int:
+def _slider(count: int) -> int:
     """The moment that is shown: the newest, until the person moves the slider back."""
     if count < 2:
         return 0
@@ -120,15 +111,11 @@ def _slider(count: int, state: str) -> int:
 def _draw(moments: list, place: int, dark: bool) -> None:
     """Maps of three sequences at a moment, and the curves with that moment marked."""
     moment = moments[place]
-    st.html(_numbers(moment, moments))
-    if any(row.maps for row in moment.of.values()):
-        cells = []
-        for number in range(len(moment.sequences)):
-            lines = seen.heading([moment], number)
-            figure = maps_over_time(seen.grids([moment], number), [f"batch {moment.batch}"], dark=dark)
-            words = f'<p class="what"><b>{escape(lines[0])}</b></p>'
-            cells.append(Cell(words, named(figure, f"sequence {number + 1}", dark, lines=lines)))
-        plots(cells, "learning-maps")
+    st.html(numbers(moment, moments))
+    if shown := maps(moment):
+        columns = len({title for title, *_ in shown})
+        with st.container(key=f"racing{columns if columns > 1 else len(moment.sequences)}"):
+            plots([cell(moment, *of_map, dark) for of_map in shown], "learning-maps")
     marks = {
         name: {key: at for key, at in rows.items() if at is not None} for name, rows in seen.marks(moments).items()
     }
@@ -138,29 +125,61 @@ def _draw(moments: list, place: int, dark: bool) -> None:
     )
 
 
-def _numbers(moment, moments: list) -> str:
+def maps(moment) -> list[tuple[str, int, Grid]]:
+    """Title of the mechanism, number of the sequence and its map: all mechanisms of a sequence after each other."""
+    if not any(row.maps for row in moment.of.values()):
+        return []
+    return [
+        (title, number, grid)
+        for number in range(len(moment.sequences))
+        for title, (grid,) in seen.grids([moment], number).items()
+    ]
+
+
+def cell(moment, title: str, number: int, grid: Grid, dark: bool) -> Cell:
+    """A map below its mechanism and its sequence."""
+    sequence, how = seen.heading([moment], number)
+    figure = figures.heatmap(grid, texts=figures.cell_texts(grid), written=False, dark=dark)
+    lines = [f"{title} after {moment.batch} batches: {sequence}", how]
+    ink = line_styles([row.title for row in moment.of.values()], dark)[title].color  # that of its curves
+    name = f'<div class="part" style="--ink:{ink}"><h3>{escape(title)}</h3></div>'
+    chart = named(figure, f"sequence {number + 1} {title}", dark, lines=lines)
+    return Cell(f'{name}<p class="what">{escape(sequence)}</p>', chart)
+
+
+def _write_out(moments: list, place: int) -> None:
+    """The numbers of the charts: of the maps at a moment, and of the curves over the moments."""
+    moment = moments[place]
+    for title, number, grid in maps(moment):
+        caption = f"{title} after {moment.batch} batches: {seen.heading([moment], number)[0]}"
+        st.html(tables.grid_table(caption, grid, pairs.ANY, grid.weights, ".2f"))
+    shown = seen.telling(moments, _ROWS)
+    for name, row in moment.of.items():
+        rows = [(f"{at.batch}", _measured(at.of[name])) for at in shown]
+        st.html(tables.table(f"{row.title}, by batch", _MEASURED, rows))
+
+
+def numbers(moment, moments: list) -> str:
     """The numbers of a moment as a table, and what came first."""
     rows = []
     for name, row in moment.of.items():
         aligned, fell = seen.turning_points(moments, name)
-        numbers = [
-            _number(row.alignment_error),
-            _number(row.loss),
-            f"{row.exact:.0%}",
-            _number(row.entropy),
-        ]
         first = ["–" if batch is None else f"{batch}" for batch in (aligned, fell)]
-        rows.append((row.title + (f" ({row.problem})" if row.problem else ""), [*numbers, *first]))
-    columns = ["alignment error", "loss (nats)", "exact match", "entropy (nats)", "aligned at batch", "loss halved at"]
+        rows.append((row.title + (f" ({row.problem})" if row.problem else ""), [*_measured(row), *first]))
+    columns = [*_MEASURED, "aligned at batch", "loss halved at"]
     return tables.table(f"After {moment.batch} batches, {moment.seconds:.1f} s of computing", columns, rows)
+
+
+def _measured(row: seen.Seen) -> list[str]:
+    return [_number(row.alignment_error), _number(row.loss), f"{row.exact:.0%}", _number(row.entropy)]
 
 
 def _number(value: float | None) -> str:
     return "–" if value is None else tables.cell(value, ".2f")
 
 
-def _take_along(moments: list) -> None:
-    """The run as a page that plays offline; made when it is asked for."""
+def _take_along(training: Apart, moments: list) -> None:
+    """The run as a page that plays offline, and the models while they are there; made when they are asked for."""
 
     def film() -> bytes:
         from attnviz.export import learning  # imports matplotlib
@@ -170,5 +189,21 @@ def _take_along(moments: list) -> None:
         names, batches = [f"batch {moment.batch}" for moment in chosen], [moment.batch for moment in chosen]
         return learning.page(seen.grids(chosen), names, batches, seen.heading(moments), curves)
 
-    if any(row.maps for row in moments[-1].of.values()):
-        st.download_button("Save as a page that plays offline", film, "training.html", "text/html", on_click="ignore")
+    with st.container(horizontal=True):
+        if any(row.maps for row in moments[-1].of.values()):
+            st.download_button(
+                "Save as a page that plays offline", film, "training.html", "text/html", key="film", on_click="ignore"
+            )
+        if training.state != ENDED:
+            alone = any(name not in mechanisms.ALL for name in moments[-1].of)  # changed in when it asks
+            words = "Unpack it. ATTNVIZ_CHECKPOINTS=FOLDER then opens the models on every page. Stop ends them."
+            st.download_button(
+                "Keep the models as a zip",
+                training.models,
+                "models.zip",
+                "application/zip",
+                key="keep",
+                on_click="ignore",
+                disabled=alone,
+                help="No page opens a mechanism that asks at another time than its own." if alone else words,
+            )

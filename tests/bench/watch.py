@@ -9,7 +9,8 @@ import math
 import sys
 import time
 
-from attnviz.figures.learning import maps_over_time, over_time
+from attnviz import figures
+from attnviz.figures.learning import over_time
 from attnviz.training import seen
 from attnviz.training.race import Race, Rhythm, moments_of
 
@@ -43,7 +44,8 @@ def looks(names: tuple[str, ...], batches: int = 60) -> bool:
     print(f"{', '.join(names)}: {slower:.2f} times as slow with {len(moments)} looks")
     started = time.process_time()
     for number in range(seen.SHOWN):
-        maps_over_time(seen.grids(moments[-1:], number), ["now"]).text()
+        for (grid,) in seen.grids(moments[-1:], number).values():
+            figures.heatmap(grid, texts=figures.cell_texts(grid), written=False).text()
     over_time(seen.courses(moments), marks=seen.marks(moments), at=moments[-1].batch).text()
     picture = 1000 * (time.process_time() - started)
     print(f"a picture of three sequences and the curves: {picture:.0f} ms", flush=True)

@@ -91,8 +91,8 @@ def test_no_corpora():
     with pytest.raises(ValueError) as caught:
         corpora.load("xx-yy", None)
     assert str(caught.value) == (
-        "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, copy, sort, sst2, en, "
-        "shakespeare, or give files of your own"
+        "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, copy, sort, shift, "
+        "piglatin, dates, sst2, en, shakespeare, or give files of your own"
     )
 
 

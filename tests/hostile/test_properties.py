@@ -21,6 +21,7 @@ COUNT = {
     "api": 40,
     "writing": 40,
     "own": 12,
+    "pairs": 8,
     "runs": 9,
     "visitors": 15,
     "pages": 2,

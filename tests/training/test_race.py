@@ -1,8 +1,10 @@
 """A training that lets one look on: what is seen, and that looking, pausing and racing change nothing of it."""
 
+import io
 import os
 import signal
 import time
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +16,7 @@ import attnviz
 from attnviz import figures, mechanisms, own, select, training
 from attnviz.data import tasks
 from attnviz.training import apart
-from attnviz.training.apart import ENDED, GO, ONE, PAUSE, PAUSED, RUNNING, STOP, Apart
+from attnviz.training.apart import DONE, ENDED, GO, ONE, PAUSE, PAUSED, RUNNING, STOP, Apart
 from attnviz.training.race import Held, Race, Rhythm
 from attnviz.training.seen import AT_ONCE, MOST_PAIRS, Moment, Ring, Seen, Settings, turning_points
 
@@ -155,6 +157,16 @@ def test_a_ring_spans_the_run_and_is_bounded():
     assert len(set(gaps.tolist())) == 1 and len(kept) >= 4  # evenly, from the first to the last
 
 
+def test_a_ring_of_large_maps_is_bounded_in_bytes():
+    ring = Ring(size=10_000)
+    for batch in range(50):
+        maps = (np.zeros((1, 1, 20, 25), np.float32),)  # 2,000 bytes
+        ring.add(Moment(batch, 0.0, {"a": Seen(1, 0, 1, 1, maps, 0)}, ()))
+        batches = [moment.batch for moment in ring.moments]
+        assert len(batches) <= 5 and batches[0] == 0 and batches[-1] == batch
+    assert len(batches) >= 3
+
+
 def test_looks_take_a_small_share_of_the_time(monkeypatch):
     race = Race("reverse", ["luong-dot"], SMALL)
     rhythm = Rhythm(race)
@@ -246,6 +258,23 @@ def test_it_is_the_training_without_a_process_and_one_batch_is_one(started):
     kept = [moment for moment in there.moments if moment.batch <= single]
     here = {m.batch: m for m in training.watch("reverse", ["luong-dot"], SMALL, batches=single, every=1)}
     assert numbers(kept, "luong-dot") == numbers([here[moment.batch] for moment in kept], "luong-dot")
+
+
+def test_it_trains_no_longer_than_it_may_and_its_models_can_be_kept(started, tmp_path):
+    there = started("reverse", ["luong-dot"], SMALL, longest=0.2)
+    until(there, lambda moments: there.state == DONE)
+    assert there.moments[-1].seconds >= 0.2 and "has ended after 0.2 seconds of computing" in there.problem
+    with zipfile.ZipFile(io.BytesIO(there.models())) as archive:
+        archive.extractall(tmp_path)
+    assert attnviz.available(tmp_path) == ["reverse/luong-dot"]
+    trace = attnviz.load("reverse/luong-dot", tmp_path).trace("m o t o r")
+    assert [token.text for token in trace.source][:-1] == [*"motor"]
+    there.tell(GO)
+    assert there.state == DONE  # it goes on no more
+    there.tell(STOP)
+    assert there.process.wait(PATIENCE) is not None and there.state == ENDED
+    with pytest.raises(ValueError, match="The models have ended with the training"):
+        there.models()
 
 
 def test_it_ends_where_nobody_looks(started):

@@ -1,16 +1,20 @@
 """The page Watch it learn, by Streamlit's own test driver; the training is a real one, in its process."""
 
+import re
 import time
 
 import pytest
 from client import chart_cells
+from serving import ROOT
 from streamlit.testing.v1 import AppTest
 
 from attnviz.training import apart
-from attnviz.training.apart import ENDED, PAUSED
-from attnviz.training.seen import MOST_PAIRS, PRESETS
+from attnviz.training.apart import ENDED, UNSEEN
+from attnviz.training.seen import MOST_PAIRS, PRESETS, Ring
 from dashboard.choices import settings
-from dashboard.train import running
+from dashboard.choices.options import LIMIT
+from dashboard.shell.problems import SceneError
+from dashboard.train import running, sidebar
 
 SCRIPT = """import streamlit as st
 from dashboard.session import address
@@ -70,37 +74,6 @@ def sound(app):
     return app
 
 
-def test_a_race_is_seen_paused_gone_back_over_and_stopped(page):
-    app = sound(page(task="Sort the sequence"))
-    assert "correct alignment is on the letter that is written" in words(app) and not cells(app, "learning-maps")
-    sound(app.button(key="start").click().run())
-    seen(app, 2)
-    sound(app.run())
-    sound(app.button(key="pause").click().run())
-    training = app.session_state["training"]
-    assert training.state == PAUSED and "Paused." in words(app)
-    count = 0
-    while count < len(training.moments):  # the batch that was under way ends, and is shown
-        count = len(training.moments)
-        time.sleep(3)
-    app.run()
-    last = len(training.moments) - 1
-    assert app.slider(key="moment").value == last
-    shown = {}
-    for place in (0, last):
-        sound(app.slider(key="moment").set_value(place).run())
-        maps, curves = cells(app, "learning-maps"), cells(app, "learning-curves")
-        assert len(maps) == 3 and len(curves) == 1
-        assert f"After {training.moments[place].batch} batches" in words(app)
-        shown[place] = maps[0]["figure"]["data"][0]["z"]
-        assert "Luong · dot · batch" in str(maps[0]["figure"]["layout"]["annotations"])
-    assert shown[0] != shown[last]
-    assert app.get("download_button")
-    sound(app.button(key="single").click().run())
-    sound(app.button(key="stop").click().run())
-    assert training.process.wait(PATIENCE) is not None and "The training has ended." in words(app)
-
-
 def test_a_server_takes_so_many_and_may_take_none(page, monkeypatch):
     monkeypatch.setenv(settings.TRAIN, "1")
     first, second = page(), page()
@@ -126,20 +99,69 @@ def test_a_killed_training_is_said(page):
     assert "has ended unexpectedly" in words(sound(app.run()))
 
 
-def test_pairs_of_ones_own_are_checked(page):
-    app = page(task="Pairs of your own")
+def test_pairs_of_ones_own_are_checked_and_written_out(page):
+    app = page(task="Pairs of your own", tables="true")
     app.button(key="start").click().run()
     assert "Paste pairs first" in app.error[0].value
     app.text_area(key="pasted_pairs").set_value("a\tb\n" * (MOST_PAIRS + 1)).run()
-    app.button(key="start").click().run()
     assert "At most 5,000 pairs can be trained on; there are 5,001" in app.error[0].value
-    lines = [f"<b>{a} ={b}\t{b} {a}</script>" for a in "abcdef" for b in "uvwxyz"]
-    app.text_area(key="pasted_pairs").set_value("\n".join(lines)).run()
+    assert app.button(key="start").disabled
+    app.text_area(key="pasted_pairs").set_value("\n".join(PAIRS)).run()
+    trained_and_escaped(app)
+    captions = re.findall("<caption>(.*?)</caption>", words(app))
+    assert len(captions) == 1 + 2 * 3 + 2 and captions[-1] == "Transformer · multi-head, by batch"
+
+
+def test_a_tsv_is_uploaded_where_uploads_are_allowed(page, monkeypatch):
+    app = page(task="Pairs of your own")
+    content = "\n".join(["source\ttarget", *PAIRS, "no tab"]).encode()
+    app.file_uploader[0].set_value(("=mine<b>.tsv", content, "text/plain")).run()
+    assert app.caption[0].value.startswith("36 pairs of =mine\\<b\\>.tsv. Left out\\: line 38. ")
+    trained_and_escaped(app)
+    app.file_uploader[0].set_value(("mine.tsv", "a\tb".encode("utf-16"), "text/plain")).run()
+    assert "The pairs cannot be read: mine.tsv must be UTF-8 text" in app.error[0].value.replace("\\", "")
+    monkeypatch.setenv(settings.PUBLIC, "1")
+    assert not page(task="Pairs of your own").file_uploader
+
+
+PAIRS = [f"<b>{a} ={b}\t{b} {a}</script>" for a in "abcdef" for b in "uvwxyz"]
+
+
+def trained_and_escaped(app):
     sound(app.button(key="start").click().run())
     seen(app, 1)
     sound(app.run())
     html = words(app) + "".join(cell["words"] for cell in cells(app, "learning-maps"))
     assert "</script>" not in html and "&lt;/script" in html.replace(" ", "")
+    running.stop(app.session_state)
+
+
+@pytest.mark.parametrize(
+    "content, reason",
+    [
+        (b"", "Paste pairs first"),
+        (b"a b c\n", "No line of mine.tsv is a pair"),
+        (b"a\t" + b"b" * 501, "each of at most 500 characters"),
+        (b"\x1f\x8b\x08", "must be UTF-8 text"),
+        (b"a\tb\0", "holds a NUL byte"),
+        (b"a\tb\n" * 5001, "there are 5,001"),
+    ],
+)
+def test_what_is_no_tsv_of_pairs_is_said(content, reason):
+    with pytest.raises(SceneError, match=reason):
+        sidebar.pairs_of(content, "mine.tsv")
+
+
+def test_lines_that_are_no_pairs_are_counted():
+    read, left_out = sidebar.pairs_of(b"a\tb\tmore\n\nc\n d \t\ne\tf\n", "mine.tsv")
+    assert read == [("a", "b"), ("e", "f")] and left_out.startswith(" Left out: line 3 and 1 more.")
+
+
+def test_the_limits_that_security_promises_are_those_of_the_code():
+    promised = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    numbers = f"{MOST_PAIRS:,} pairs of {LIMIT} characters", f"{Ring().size // 2**20} MB"
+    times = f"{UNSEEN:.0f} seconds after its page", f"for {apart.LONGEST:.0f} seconds of computing"
+    assert all(words in promised for words in (*numbers, *times))
 
 
 def test_what_fails_on_purpose_says_why(page):
