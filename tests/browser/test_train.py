@@ -1,0 +1,84 @@
+"""The page Watch it learn in a real browser: attention appears, is gone back over, and the training ends with its
+tab."""
+
+import io
+import os
+import time
+import zipfile
+from pathlib import Path
+
+import processes
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
+WAIT = 60_000  # ms, on a busy machine
+RACE = "/train?racers=Luong+dot&racers=Transformer&width=16&task=Sort+the+sequence"
+MAPS = """() => [...document.querySelectorAll('.st-key-chart-learning-maps .plot')]
+  .map((chart) => [...chart._fullData[0].z].map((row) => [...row].join()).join())"""
+DRAWN = """batch => { const charts = [...document.querySelectorAll('.st-key-chart-learning-maps .plot')];
+  return charts.length === 6 && charts.every((chart) => chart._fullData?.length && !chart.hidden
+    && chart.meta.saved.title.text.includes(`after ${batch} batches`)); }"""
+PLACES = """() => [...document.querySelectorAll('.st-key-chart-learning-maps .cell')]
+  .map((cell) => cell.getBoundingClientRect()).map(({ left, top, width }) => [left, top, width].map(Math.round))"""
+FITS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth <= m.clientWidth; }"
+
+
+def trainings() -> list[int]:
+    """The processes that train for the servers of this test process."""
+    return [pid for pid in processes.family(os.getpid()) if "attnviz.training.apart" in processes.command(pid)]
+
+
+def test_attention_appears_and_the_training_ends_with_its_tab(dashboard, axe, tmp_path):
+    page, before = dashboard.page, set(trainings())
+    page.goto(dashboard.address + RACE, timeout=WAIT)
+    expect(page.get_by_text("correct alignment is on the letter that is written")).to_be_visible(timeout=WAIT)
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_role("button", name="Pause", exact=True).click(timeout=WAIT)  # once it has shown something
+    expect(page.get_by_text("Paused.")).to_be_visible(timeout=WAIT)
+    batch = at_rest(page)
+    page.get_by_role("button", name="One batch").click()
+    newest = maps(page, batch + 1)
+    assert len(set(newest)) == 6  # three sequences of two mechanisms
+    places = page.evaluate(PLACES)
+    assert len({left for left, *_ in places}) == 2 and len({top for _, top, _ in places}) == 3
+    slider = page.locator(".st-key-moment input[type=range]")
+    slider.press("Home")
+    untrained = maps(page, 0)
+    assert not set(untrained) & set(newest)
+    slider.press("End")
+    assert maps(page, batch + 1) == newest
+    assert axe(page) == []
+    with page.expect_download(timeout=WAIT) as download:
+        page.get_by_role("button", name="Keep the models as a zip").click()
+    download.value.save_as(tmp_path / "models.zip")
+    content = (tmp_path / "models.zip").read_bytes()
+    assert "sort/transformer/card.json" in zipfile.ZipFile(io.BytesIO(content)).namelist()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function(f"new Set(({PLACES})().map(([left]) => left)).size === 1")
+    page.wait_for_function(FITS)
+    (training,) = set(trainings()) - before
+    page.goto("about:blank")
+    end = time.monotonic() + 60
+    while Path(f"/proc/{training}").exists():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def maps(page, batch: int) -> list[str]:
+    """The weights of each map after so many batches, as Plotly has them."""
+    expect(page.locator("caption", has_text=f"After {batch} batches, ")).to_be_visible(timeout=WAIT)
+    page.wait_for_function(DRAWN, arg=batch, timeout=WAIT)
+    page.wait_for_timeout(300)
+    return page.evaluate(MAPS)
+
+
+def at_rest(page) -> int:
+    """The batch that the page shows, when it has shown the same for a second."""
+    words, count = "", 0
+    while count < 3:
+        now = page.locator("caption", has_text="s of computing").inner_text(timeout=WAIT)
+        words, count = now, count + 1 if now == words else 0
+        page.wait_for_timeout(350)
+    page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
+    return int(words.split()[1])
