@@ -3,6 +3,7 @@
     import attnviz
     model = attnviz.load("en-fr/bahdanau")  # or "hf:FOLDER", "hf:NAME": a Hugging Face model
     trace = model.trace("The black dog is running.")
+    attnviz.view(trace)  # a widget of a notebook; of several traces beside each other
     trace = attnviz.from_arrays(weights, ["The", "dog"])  # attention that was computed elsewhere
     trace = attnviz.from_generate(output, tokenizer)  # what generate() of the transformers library returned
     attnviz.save_trace(trace, "trace.safetensors")  # open it on the page Heads and layers, or with load_trace
@@ -14,13 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from attnviz.export.widget import View
     from attnviz.models.model import Model
+    from attnviz.trace import Trace
     from attnviz.trace.arrays import from_arrays
     from attnviz.trace.files import load_trace, save_trace
     from attnviz.trace.generated import from_generate
 
 __version__ = "0.2.0"
-__all__ = ["available", "from_arrays", "from_generate", "load", "load_trace", "save_trace"]
+__all__ = ["available", "from_arrays", "from_generate", "load", "load_trace", "save_trace", "view"]
 
 
 def available(root: str | Path | None = None) -> list[str]:
@@ -48,6 +51,22 @@ def load(name: str, root: str | Path | None = None, threads: int | None = None) 
     if state := checkpoint_files.unfinished(getattr(model, "card", {})):
         warnings.warn(f"{name} is {state}; the same `train` command continues it", stacklevel=2)
     return model
+
+
+def view(*traces: "Trace", **chosen) -> "View":
+    """A widget of one trace or several beside each other, for the end of a cell of a notebook.
+
+    chosen : `step`, `layer`, `head`, `words`, `special` and `theme` of `attnviz.export.widget.View`.
+    ImportError without anywidget. ValueError without a trace, for one without attention, and for a value of the wrong
+    type; traitlets.TraitError for a step, layer or head that is not there.
+    """
+    try:
+        from attnviz.export import widget
+    except ModuleNotFoundError as error:
+        if error.name != "anywidget":
+            raise
+        raise ImportError("the view of a notebook needs anywidget; install it with: pip install anywidget") from None
+    return widget.view(*traces, **chosen)
 
 
 def __getattr__(name: str):

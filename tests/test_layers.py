@@ -33,7 +33,7 @@ LAYERS = {
     "plotlyjs": "plotly",
     "figures": "IPython numpy pandas plotly",
     "reading": "numpy",
-    "export": "PIL fontTools matplotlib numpy pandas plotly",
+    "export": "PIL anywidget fontTools matplotlib numpy pandas plotly traitlets",
     "data": "babel pooch pyarrow tokenizers torch sentencex",
     "networks": "numpy torch",
     "models": "huggingface_hub numpy pandas platformdirs pooch requests safetensors tokenizers torch transformers",
@@ -55,7 +55,16 @@ LAYERS = {
 }
 ORDER = list(LAYERS)
 # attnviz/__init__.py: what its functions open, when they are called.
-DOORS = {"loading", "models.checkpoint_files", "models.model", "trace.arrays", "trace.files", "trace.generated"}
+DOORS = {
+    "export.widget",
+    "loading",
+    "models.checkpoint_files",
+    "models.model",
+    "trace",
+    "trace.arrays",
+    "trace.files",
+    "trace.generated",
+}
 # Packages and modules that reach no torch, so that they are imported at once.
 LIGHT = (
     "arguments storage lazy_pandas python_file trace gold function_words select stats alignment patterns"

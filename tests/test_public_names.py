@@ -28,7 +28,7 @@ def test_modules_of_the_root(name):
     assert importlib.import_module(f"attnviz.{name}").__doc__
 
 
-@pytest.mark.parametrize("name", ["load", "available", "from_arrays", "save_trace", "load_trace"])
+@pytest.mark.parametrize("name", ["load", "available", "from_arrays", "save_trace", "load_trace", "view"])
 def test_functions_of_the_root(name):
     assert callable(getattr(attnviz, name))
     assert name in attnviz.__all__

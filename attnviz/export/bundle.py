@@ -24,7 +24,7 @@ from attnviz import plotlyjs
 from attnviz.arguments import checked
 from attnviz.export import fonts, heading
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import FONT, Theme, palette
+from attnviz.figures.theme import FONT, Theme, dark_for_light, palette
 from attnviz.trace import Trace
 from attnviz.trace.visible import escaped, prints_nothing, visible
 
@@ -57,6 +57,10 @@ _FORMULA = re.compile(r"""(?:\A|(?<=[;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]))(?=[
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)$")  # file names that Windows refuses
 _HEIGHT = 450  # px of a figure that does not say it
 _STAMP = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: the same content gives the same bytes
+# `themed(figure, dark)`
+THEMED = f"const COLOURS = new Map(Object.entries({json.dumps(dark_for_light())}));\n" + Path(__file__).with_name(
+    "themed.js"
+).read_text(encoding="utf-8")
 SAVE_BUTTONS = Path(__file__).with_name("save_buttons.js").read_text(encoding="utf-8")
 _DRAWN = """<div id="%(name)s" style="height: %(height)spx"></div>
 <script>(() => {

@@ -1,20 +1,8 @@
 // The script of html_page.py: draws the figures that are packed in the page, and follows the steps.
 const DARK = matchMedia("screen and (prefers-color-scheme: dark)"); // paper stays light
-const TEXTS = ["text", "ticktext", "hovertext", "customdata", "meta"]; // of a figure: no colours
 const text = (id) => document.getElementById(id).textContent;
 const steps = []; // what draws the bars of each part anew
 let headings;
-
-// A figure in the colours of the reader's theme: each colour of the light theme has one in the dark theme.
-function themed({ data, layout }) {
-  const turned = (value, name) => {
-    if (TEXTS.includes(name)) return value;
-    if (Array.isArray(value)) return value.map((inner) => turned(inner));
-    if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([inner, part]) => [inner, turned(part, inner)]));
-    return COLOURS.get(value) ?? value;
-  };
-  return DARK.matches ? { data: turned(data), layout: turned(layout) } : { data, layout };
-}
 
 async function begin() {
   const script = document.createElement("script");
@@ -23,7 +11,7 @@ async function begin() {
   const figures = JSON.parse(await unpack(text("figures"))), drawn = Object.entries(figures.drawn);
   headings = figures.saved;
   for (const [id, figure] of drawn) {
-    const { data, layout } = themed(figure);
+    const { data, layout } = themed(figure, DARK.matches);
     await Plotly.newPlot(id, data, layout, saveButtons(id, (chart) => chart.heading ?? headings[id]));
   }
   for (const [part, { main, bars }] of Object.entries(figures.steps)) follow(part, main, bars);
@@ -34,7 +22,7 @@ async function begin() {
 }
 
 function redraw(id, figure) {
-  const { data, layout } = themed(figure);
+  const { data, layout } = themed(figure, DARK.matches);
   Plotly.react(id, data, layout);
 }
 

@@ -18,7 +18,7 @@ from attnviz.arguments import checked
 from attnviz.export import bundle, fonts, heading
 from attnviz.figures.chart import Chart
 from attnviz.figures.labels import shown
-from attnviz.figures.theme import DARK, LIGHT, dark_for_light
+from attnviz.figures.theme import DARK, LIGHT
 from attnviz.figures.wording import TITLES
 from attnviz.select import Grid
 from attnviz.trace import KINDS, Trace
@@ -121,11 +121,10 @@ def page(
 
 def _body(title: str, columns: Sequence[str], packed: str) -> str:
     """The markup of the page. columns : of each model. packed : as `_packed` gives it."""
-    colors = f"const COLOURS = new Map(Object.entries({json.dumps(dark_for_light())}));"
     return _BODY.format(
         title=html.escape(escaped(title)),
         parts="\n".join(f"<section>\n{column}\n</section>" for column in columns),
-        script="\n".join((plotlyjs.UNPACK, plotlyjs.SAVING, bundle.SAVE_BUTTONS, colors, _SCRIPT)),
+        script="\n".join((plotlyjs.UNPACK, plotlyjs.SAVING, bundle.SAVE_BUTTONS, bundle.THEMED, _SCRIPT)),
         plotly=plotlyjs.packed(plotlyjs.source()),
         figures=plotlyjs.packed(packed),
     )

@@ -241,6 +241,12 @@ class Trace:
         counts = f"{len(self.source)} source and {len(self.target)} target {self.level}, {maps}"
         return f"Trace({self.model}: {shown(self.text)}{arrow}; {counts})"
 
+    def show(self, **chosen):
+        """The trace as a widget of a notebook (`attnviz.view`, which takes the arguments and raises the errors)."""
+        import attnviz
+
+        return attnviz.view(self, **chosen)
+
     def _repr_html_(self) -> str:
         """In a notebook: the texts, and how probable each target token was."""
         arrow = [f"→ {self.translation}"] if self.target else []

@@ -66,14 +66,14 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def wait(address: str, process: subprocess.Popen, seconds: float = 60) -> None:
+def wait(address: str, process: subprocess.Popen, seconds: float = 60, path: str = "/_stcore/health") -> None:
     """Until the server of this process answers. RuntimeError when it has ended, TimeoutError."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if process.poll() is not None:
             raise RuntimeError(f"the server stopped with status {process.returncode}")
         try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
+            with urllib.request.urlopen(f"{address}{path}", timeout=2) as answer:
                 if answer.status == 200:
                     return
         except OSError:

@@ -1,0 +1,163 @@
+// The widget of a notebook (widget.py): the maps of traces side by side, and below each the bars of the step. It draws what Python
+// has packed for a choice of layer, head and level; a choice that is not there asks the kernel for it.
+const PATIENCE = 8000; // ms until it says that no kernel answers
+const STYLE = `.attnviz-view { font: 14px/1.45 system-ui, sans-serif; container-type: inline-size; }
+.attnviz-view .bar { display: flex; flex-wrap: wrap; gap: 4px 20px; align-items: center; margin-bottom: 8px; }
+.attnviz-view label { display: flex; gap: 6px; align-items: center; }
+.attnviz-view input[type=range] { width: 14em; max-width: 100%; }
+.attnviz-view .maps { display: grid; gap: 8px 32px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); }
+.attnviz-view .maps > section { min-width: 0; }
+.attnviz-view h4, .attnviz-view p { margin: 0; overflow-wrap: anywhere; }`;
+
+// Plotly, once for all views and figures of a page.
+function plotly() {
+  return (window.attnvizPlotly ??= (async () => {
+    if (window.Plotly) return;
+    const script = document.createElement("script"), { define } = window;
+    script.textContent = await unpack(PLOTLY);
+    window.define = undefined; // where a page has require.js, Plotly would tell it alone
+    document.head.append(script);
+    window.define = define;
+  })());
+}
+
+function isDark(theme) {
+  const { body, documentElement } = document, { jpThemeLight } = body.dataset;
+  if (theme !== "auto") return theme === "dark";
+  if (jpThemeLight !== undefined) return jpThemeLight === "false"; // JupyterLab, and pages that nbconvert makes
+  const named = `${body.className} ${documentElement.className}`.match(/\b(vscode-)?(dark|light)\b/); // VS Code, marimo
+  return named ? named[2] === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+const element = (kind, parts = {}) => Object.assign(document.createElement(kind), parts);
+
+// A control with its label; choose(value) is called when a person changes it.
+function control(bar, name, input, value, choose) {
+  const label = element("label", { textContent: name });
+  label.append(input);
+  bar.append(label);
+  input.addEventListener("input", () => choose(value(input)));
+  return input;
+}
+
+function select(bar, name, model, trait, count) {
+  if (count < 2) return () => {};
+  const box = element("select"), mean = trait === "head" ? [["", "mean of all"]] : [];
+  for (const [value, text] of [...mean, ...Array.from({ length: count }, (_, i) => [String(i), String(i + 1)])]) {
+    box.append(element("option", { value, textContent: text }));
+  }
+  control(bar, name, box, ({ value }) => (value === "" ? null : Number(value)), (value) => change(model, trait, value));
+  return () => { box.value = model.get(trait) ?? ""; };
+}
+
+function tick(bar, name, model, trait) {
+  const box = control(bar, name, element("input", { type: "checkbox" }), ({ checked }) => checked, (value) => change(model, trait, value));
+  return () => { box.checked = model.get(trait); };
+}
+
+function change(model, trait, value) {
+  model.set(trait, value);
+  model.save_changes();
+}
+
+function controls(el, model) {
+  const bar = element("div", { className: "bar" }), { heads, layers } = model.get("_counts");
+  const range = control(bar, "Step", element("input", { type: "range", min: 1 }), ({ value }) => value - 1, (step) => change(model, "step", step));
+  const output = element("output");
+  range.after(output);
+  const shown = [
+    select(bar, "Layer", model, "layer", layers), select(bar, "Head", model, "head", heads),
+    tick(bar, "Words", model, "words"), tick(bar, "Special tokens", model, "special"),
+  ];
+  el.append(bar);
+  return (steps) => {
+    const step = Math.min(model.get("step"), steps - 1);
+    Object.assign(range, { max: steps, value: step + 1 });
+    output.textContent = `${step + 1} of ${steps}`;
+    shown.forEach((show) => show());
+  };
+}
+
+// The bars of a step: those of the first one with the weights of this one.
+function barsAt({ bars, map, weights, steps }, step) {
+  const at = Math.min(step, steps.length - 1), row = weights[at], most = Math.max(...row.map((weight) => weight ?? -1));
+  const [first, ...others] = bars.data, { annotations, ...layout } = bars.layout;
+  const text = row.map((weight) => (weight === most ? weight.toFixed(2) : ""));
+  return { data: [{ ...first, y: row, hovertext: map.data[0].hovertext[at], text }, ...others], layout: most < 0 ? bars.layout : layout };
+}
+
+// The map with the row of the step outlined.
+function mapAt({ map, steps }, step) {
+  const y = Math.min(step, steps.length - 1), line = { color: "#e0245e", width: 2 }; // Theme.outline
+  const row = { type: "rect", xref: "paper", x0: 0, x1: 1, y0: y - 0.5, y1: y + 0.5, line };
+  return { data: map.data, layout: { ...map.layout, shapes: [...(map.layout.shapes ?? []), row] } };
+}
+
+async function draw(place, figure, dark, name, saved) {
+  const { data, layout } = themed(figure, dark);
+  place.style.height = `${layout.height}px`;
+  place.setAttribute("role", "figure");
+  place.setAttribute("aria-label", layout.meta.description);
+  await Plotly.react(place, data, { ...layout, autosize: true }, saveButtons(name, () => saved));
+}
+
+function section(maps, model) {
+  const part = element("section"), [name, said, map, step, bars] = ["h4", "p", "div", "p", "div"].map((kind) => element(kind));
+  said.dir = "auto";
+  part.append(name, said, map, step, bars);
+  maps.append(part);
+  return async (picture, row, dark) => {
+    const at = Math.min(row, picture.steps.length - 1);
+    name.textContent = picture.name;
+    said.textContent = picture.text;
+    step.textContent = picture.steps[at];
+    await draw(map, mapAt(picture, row), dark, "attention", picture.saved);
+    await draw(bars, barsAt(picture, row), dark, `step-${at + 1}`, {});
+    if (map.wired) return;
+    map.wired = true;
+    map.on("plotly_click", ({ points }) => change(model, "step", points[0].y));
+  };
+}
+
+async function render({ model, el }) {
+  el.classList.add("attnviz-view");
+  // Else JupyterLab takes plain keys from the controls: arrows move among its cells, X cuts one. Ctrl+S and Shift+Enter stay its own.
+  el.addEventListener("keydown", (event) => {
+    if (!event.ctrlKey && !event.metaKey && !(event.shiftKey && event.key === "Enter")) event.stopPropagation();
+  });
+  el.append(element("style", { textContent: STYLE }));
+  const showControls = controls(el, model), note = element("p"), maps = element("div", { className: "maps" });
+  note.setAttribute("role", "status");
+  el.append(note, maps);
+  const sections = [];
+  let waiting = null, last = Promise.resolve();
+  async function show() {
+    const key = JSON.stringify(["layer", "head", "words", "special"].map((trait) => model.get(trait))), packed = model.get("_pictures")[key];
+    clearTimeout(waiting);
+    note.textContent = "";
+    if (!packed) {
+      waiting = setTimeout(() => { note.textContent = "This choice needs the running kernel of the notebook."; }, PATIENCE);
+      return;
+    }
+    const pictures = JSON.parse(await unpack(packed)), dark = isDark(model.get("theme"));
+    showControls(Math.max(...pictures.map(({ steps }) => steps.length)));
+    await plotly();
+    for (const [place, picture] of pictures.entries()) await (sections[place] ??= section(maps, model))(picture, model.get("step"), dark);
+    el.dataset.drawn = `${key} ${model.get("step")} ${dark ? "dark" : "light"}`;
+  }
+  const failed = ({ message }) => { note.textContent = `The maps cannot be drawn: ${message}`; };
+  const again = () => { last = last.then(show).catch(failed); };
+  const watched = ["step", "layer", "head", "words", "special", "theme", "_pictures"];
+  for (const trait of watched) model.on(`change:${trait}`, again);
+  const themes = new MutationObserver(again), scheme = matchMedia("(prefers-color-scheme: dark)");
+  for (const root of [document.body, document.documentElement]) themes.observe(root, { attributeFilter: ["class", "data-jp-theme-light"] });
+  scheme.addEventListener("change", again);
+  again();
+  return () => {
+    themes.disconnect();
+    scheme.removeEventListener("change", again);
+    for (const trait of watched) model.off(`change:${trait}`, again);
+  };
+}
+
+export default { render };

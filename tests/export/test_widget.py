@@ -1,0 +1,193 @@
+"""The widget of a notebook: what it sends, and that it lives in a real JupyterLab."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from base64 import b64decode
+from pathlib import Path
+
+import nbformat
+import pytest
+import serving
+import synthetic
+import traitlets
+from ipywidgets.embed import dependency_state
+from nbformat.sign import NotebookNotary
+
+import attnviz
+from attnviz import select
+from attnviz.export import widget
+
+TRACE = synthetic.trace("The dog <eos>", "Le chien noir", kinds=("cross", "decoder"), heads=2, layers=2)
+SECOND = synthetic.trace("The dog <eos>", "Le chien", model="second", heads=1, layers=1)
+DRAWN = "document.querySelector('.attnviz-view').dataset.drawn"
+FORMAT = {"version_major": 2, "version_minor": 0}  # of widgets in a notebook
+
+
+def picture(view, *choice) -> list[dict]:
+    return json.loads(gzip.decompress(b64decode(view._pictures[json.dumps(choice, separators=(",", ":"))])))
+
+
+def test_a_small_view_brings_every_layer_head_and_level_so_that_a_saved_notebook_stays_alive():
+    view = attnviz.view(TRACE, SECOND, step=1)
+    assert (view.step, view.layer, view.head, view.words, view.special) == (1, 1, None, False, True)
+    assert len(view._pictures) == 2 * 3 * 2 * 2
+    first, second = picture(view, 0, 1, False, True)
+    assert first["weights"] == pytest.approx(select.select(TRACE, "cross", 0, 1).weights.round(4))
+    assert second["weights"] == pytest.approx(select.select(SECOND).weights.round(4))  # it has one layer and one head
+    assert (
+        "head 2 of 2" in first["name"]
+        and first["steps"][1] == "Step 2 of 4: ‘chien’"
+        and first["text"] == TRACE.translation
+    )
+    whole, without = (picture(view, 1, None, False, special)[0]["steps"] for special in (True, False))
+    assert len(whole) == len(without) + 1
+    saved = dependency_state([view], drop_defaults=False)[view.model_id][
+        "state"
+    ]  # what a saved notebook and nbconvert hold
+    assert saved["_pictures"] == view._pictures and "export default" in saved["_esm"]
+
+
+def test_a_large_view_sends_what_is_asked_for(monkeypatch):
+    monkeypatch.setattr(widget, "CELLS", 1)
+    view = TRACE.show(layer=1, head=0)
+    assert list(view._pictures) == ["[1,0,false,true]"]
+    view.words, view.layer = True, 0
+    assert list(view._pictures)[1:] == ["[1,0,true,true]", "[0,0,true,true]"]
+
+
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("step", 4, "step must be 0 to 3; got 4"),
+        ("step", -1, "step must be 0 to 3; got -1"),
+        ("head", 2, "head must be 0 to 1; got 2"),
+        ("layer", 2, "layer must be 0 to 1; got 2"),
+        ("theme", "blue", "expected any of"),
+        ("step", None, "expected an int"),
+    ],
+)
+def test_what_no_trace_has_is_refused(name, value, message):
+    view = attnviz.view(TRACE)
+    before = getattr(view, name)
+    with pytest.raises(traitlets.TraitError, match=message):
+        setattr(view, name, value)
+    assert getattr(view, name) == before
+
+
+def test_without_traces_or_attention_there_is_no_view():
+    for traces in ((), (synthetic.trace(kinds=()),)):
+        with pytest.raises(ValueError, match="there must be a trace or more, each with attention"):
+            attnviz.view(*traces)
+
+
+def test_without_anywidget_a_sentence_says_what_to_install():
+    code = "import sys; sys.modules['anywidget'] = None\nfrom attnviz import *\ntry: view()\n"
+    code += "except ImportError as error: print(error)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=serving.ROOT).stdout
+    assert said == "the view of a notebook needs anywidget; install it with: pip install anywidget\n"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """A JupyterLab of this machine -> its address, and the folder of its notebooks."""
+    port, folder = serving.free_port(), tmp_path_factory.mktemp("lab")
+    options = [
+        f"--port={port}",
+        "--no-browser",
+        "--allow-root",
+        "--IdentityProvider.token=",
+        f"--notebook-dir={folder}",
+    ]
+    options += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", "--LabApp.news_url=None"]
+    places = {name: str(folder / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR")}
+    for place in places.values():
+        Path(place).mkdir()
+    paths = os.pathsep.join([str(serving.ROOT), str(serving.ROOT / "tests/helpers/traces")])
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", *options], env=os.environ | places | {"PYTHONPATH": paths}, **quiet
+    )
+    try:
+        serving.wait(f"http://localhost:{port}", server, path="/api/status")
+        yield f"http://localhost:{port}/lab", folder
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@pytest.fixture
+def page(chrome):
+    page = chrome.new_page(viewport={"width": 1366, "height": 900})
+    page.set_default_timeout(60_000)
+    yield page
+    page.close()
+
+
+def written(cells: list, path: Path, **metadata) -> None:
+    """A notebook at a path, which trusts its output as its author would."""
+    kernel = {"name": "python3", "display_name": "Python 3"}  # else JupyterLab asks which
+    book = nbformat.v4.new_notebook(metadata={"kernelspec": kernel} | metadata, cells=cells)
+    NotebookNotary(data_dir=str(path.parent / "JUPYTER_DATA_DIR")).sign(book)
+    nbformat.write(book, path)
+
+
+def run(page, number: int) -> None:
+    """Run a cell of the notebook; again where JupyterLab, which is still starting, has lost the key."""
+    cell = page.locator(".jp-CodeCell").nth(number)
+    for _ in range(20):
+        cell.locator(".cm-content").click()
+        page.keyboard.press("Control+Enter")
+        page.wait_for_timeout(500)
+        if cell.locator(".jp-InputPrompt").inner_text() != "[ ]:":
+            return
+    raise TimeoutError(f"JupyterLab did not run cell {number}")
+
+
+def choose_the_second_head_and_step(page) -> None:
+    """With the controls of the view that a page has, once it has drawn two traces."""
+    view = page.locator(".attnviz-view")
+    view.locator("section:nth-child(2) .js-plotly-plot .barlayer path").first.wait_for()
+    assert view.locator(".js-plotly-plot").count() == 4 and view.locator("section .heatmaplayer image").count() == 2
+    view.get_by_role("combobox", name="Head").select_option(label="2")
+    view.get_by_role("slider", name="Step").press("x")  # elsewhere in a notebook it cuts the cell
+    view.get_by_role("slider", name="Step").press("ArrowRight")
+    page.wait_for_function(f"{DRAWN}.endsWith(',1,false,true] 1 light')")
+    assert "head 2 of 2" in view.locator("h4").first.inner_text() and view.locator("output").inner_text() == "2 of 4"
+
+
+@pytest.mark.xdist_group("browser-others")
+def test_in_jupyterlab_python_and_the_browser_read_and_set_the_same_values(page, lab):
+    cells = ["import attnviz, synthetic\nview = attnviz.view(synthetic.trace(heads=2), synthetic.trace(seed=1))\nview"]
+    cells += ["print('Python has', view.step, view.head)\nview.step = 0"]
+    address, folder = lab
+    written([nbformat.v4.new_code_cell(text) for text in cells], folder / "alive.ipynb")
+    page.goto(f"{address}/workspaces/alive/tree/alive.ipynb")
+    run(page, 0)
+    choose_the_second_head_and_step(page)
+    run(page, 1)
+    page.wait_for_function(f"{DRAWN}.endsWith(',1,false,true] 0 light')")  # Python has moved the step back
+    page.get_by_text("Python has 1 1").wait_for()
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")  # what JupyterLab says of a dark theme
+    page.wait_for_function(f"{DRAWN}.endsWith('0 dark')")
+    outlines = page.locator(".attnviz-view .shapelayer path").evaluate_all(
+        "paths => paths.map(path => path.style.stroke)"
+    )
+    assert "rgb(255, 107, 139)" in outlines  # of the row of the step
+    page.evaluate("window.Plotly = undefined; document.body.dataset.jpThemeLight = 'true'")
+    page.get_by_text("The maps cannot be drawn").wait_for()
+
+
+@pytest.mark.xdist_group("browser-others")
+def test_a_saved_notebook_is_alive_before_a_cell_is_run(page, lab):
+    view = attnviz.view(synthetic.trace(heads=2), synthetic.trace(seed=1))
+    shown = {"application/vnd.jupyter.widget-view+json": {"model_id": view.model_id} | FORMAT}
+    cell = nbformat.v4.new_code_cell("view", outputs=[nbformat.v4.new_output("display_data", shown)])
+    state = {"state": dependency_state([view], drop_defaults=False)} | FORMAT
+    address, folder = lab
+    written([cell], folder / "saved.ipynb", widgets={"application/vnd.jupyter.widget-state+json": state})
+    page.goto(f"{address}/workspaces/saved/tree/saved.ipynb")
+    choose_the_second_head_and_step(page)
+    assert (view.step, view.head) == (0, None)  # this Python has no part in it
