@@ -40,10 +40,11 @@ def over_time(
 
     courses : model -> `unit` and each of `panels` -> a value at each moment; None is a gap. panels : name -> title.
     marks : model -> panel -> where a star stands, such as the batch at which the alignment was there first. at : a
-    line across all panels. ValueError without a moment.
+    line across all panels. A panel without any value is left out. ValueError without a moment.
     """
     if not courses or not all(len(course[unit]) for course in courses.values()):
         raise ValueError("courses must hold at least one moment")
+    panels = {key: name for key, name in panels.items() if any({*course[key]} - {None} for course in courses.values())}
     colors, styles, above = palette(dark), lines(courses, dark), TITLE if title else 0
     height = above + 34 + _ROWS * _HEIGHT + _BETWEEN + 44
     frame = layout(

@@ -37,7 +37,8 @@ def show(fields: dict) -> None:
         problem.error(markdown(str(fields["problem"])), icon=":material/info:")
     off = not settings.value(settings.TRAIN) or unreadable
     with st.container(horizontal=True, key="race"):
-        if st.button("Start", type="primary", key="start", disabled=off):
+        look = "secondary" if off else "primary"  # a primary one that is disabled shows no words
+        if st.button("Start", type=look, key="start", disabled=off):
             try:
                 running.start(st.session_state, _wanted(fields), fields["mechanisms"], fields["settings"])
             except (SceneError, ValueError) as error:

@@ -35,6 +35,8 @@ def test_curves_have_a_panel_a_number_and_a_line_a_model():
     assert (star.x, star.y, star.yaxis) == ((5,), (0.2,), "y")
     assert [shape.x0 for shape in figure.layout.shapes] == [10] * 4
     assert "Bahdanau at batch 10: Alignment error 0.10, Loss (nats a letter) 0.10" in figure.description
+    alone = over_time({"no attention": EMPTY}, marks={"no attention": {"alignment_error": None, "loss": 10}})
+    assert [note.text for note in alone.layout.annotations] == ["<b>Loss (nats a letter)</b>", "<b>Exact match</b>"]
     with pytest.raises(ValueError, match="at least one moment"):
         over_time({"Bahdanau": {key: [] for key in COURSE}})
 
