@@ -49,12 +49,12 @@ from dashboard.session import catalogue
 _PAGE, _WRITTEN = "page of the address", "address was written"
 _ALSO = "also in the address"
 _DRAWN, _STAYING, _GONE = "drawn at the address", "staying in the address", "without a control in the address"
-_AT, _LEFT, _REFUSED = "page", "kept", "not drawn"
+_AT, _LEFT, _REFUSED, _RETURNED = "page", "kept", "not drawn", "came back from another page"
 # the same question on all pages, as the sentence is; and where it begins
 _TAKEN_ALONG = {"units": "pieces", "special": True, "tables": False}
 # asked on one page alone, or on each of something else
 _OWN = ("kind", "layer", "head", "own", "output", "beam", "chapter")
-_ELSEWHERE = ("direction", "row", "versus", "find")  # the names of other controls on other pages
+_ELSEWHERE = ("direction", "row", "versus", "find", "keep")  # the names of other controls on other pages
 _OF_A_PAIR = ("", "inside", "many")  # pages that show several models of a language pair
 _WITHOUT_FIELD = ("many", "train", "learn")  # pages that hand on the sentence of the other pages
 
@@ -82,6 +82,18 @@ def begin() -> None:
         else:
             for key in state._state._new_session_state:  # what callbacks have set
                 params._initial_query_params.pop(key, None)
+        if st.session_state.pop(_RETURNED, False):
+            refused = _refused_text(_plain(_parse_query_string(context.query_string)))
+            params._initial_query_params |= {} if refused is None else {"text": [refused]}
+
+
+def _refused_text(query: Mapping) -> str | None:
+    """The text that the page could not draw when it was left, if `query` is the address of the picture that it kept.
+    With Back and Forward a control has what the address says, or its default, whatever is put into it."""
+    page = st.session_state[_AT]
+    written, values = st.session_state.get(_DRAWN, {}).get(page, ({}, {}))
+    same = all(query.get(key) == written.get(key) for key in written.keys() | values.keys())
+    return st.session_state[_REFUSED].get(page, {}).get("text") if same else None
 
 
 def put(key: str, value: Any) -> None:
@@ -250,6 +262,7 @@ def arrive(
     if not before:
         left["inside"] = left.get("inside", {}) | _opened_head(held)
     if came_back:
+        session[_RETURNED] = True
         for key in (*_OWN, *_ELSEWHERE):
             session.pop(key, None)
         return {}
