@@ -7,7 +7,7 @@ import os
 import threading
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attnviz import storage
 from attnviz.cli import arguments
@@ -108,7 +108,7 @@ def _not_tested(place: str, reason: str) -> dict:
 def _apart(place: str, args: Namespace) -> dict:
     """The result of one of several modules, tested in a process of its own: what a file does there - another folder, a
     changed torch, an endless loop, the end of the program - is done to no other."""
-    context = multiprocessing.get_context(_START)
+    context: Any = multiprocessing.get_context(_START)
     if _START == "forkserver":
         context.set_forkserver_preload(["attnviz.own"])
     ours, theirs = context.Pipe(duplex=False)
