@@ -11,6 +11,7 @@ import sys
 import threading
 import tomllib
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
@@ -221,7 +222,8 @@ def test_the_program_opens_the_page(installed):
             async with Client(f"http://localhost:{port}") as client:
                 return await client.open(), await client.type(SENTENCE)
 
-        first, typed = asyncio.run(visit())
+        with ThreadPoolExecutor(1) as pool:  # this thread may have a loop: a browser's
+            first, typed = pool.submit(asyncio.run, visit()).result()
         assert first.heatmaps and typed.heatmaps and "Un chien court." not in first.problems + typed.problems
         taken = installed("--no-browser", "--port", str(port))
         assert taken.returncode == 2 and f"port {port} of localhost cannot be used" in taken.stderr

@@ -86,19 +86,21 @@ def next_tokens(
         tickvals=list(range(len(names))), ticktext=ticks, fixedrange=True, showgrid=False, tickfont=dict(size=12)
     )
     frame["yaxis"] = value_axis(dark, range=[0, 1.12], tickvals=[0, 0.5, 1], zeroline=False)
-    frame |= dict(barmode="group", showlegend=True, legend=dict(orientation="h", x=0, y=1, yanchor="bottom"))
+    frame |= dict(barmode="overlay", showlegend=True, legend=dict(orientation="h", x=0, y=1, yanchor="bottom"))
     frame["meta"]["axes"] = {"x": "next token", "y": "probability"}
-    both = (("of the model", probabilities, colors.muted), ("drawn with", drawn, colors.lines[0]))
-    return build([_next_bars(name, shown, values, color) for name, values, color in both], frame)
+    both = (("of the model", probabilities, colors.muted, -0.2), ("drawn with", drawn, colors.lines[0], 0.2))
+    return build([_next_bars(name, shown, values, color, beside) for name, values, color, beside in both], frame)
 
 
-def _next_bars(name: str, tokens: Sequence[str], values, color: str) -> dict:
+def _next_bars(name: str, tokens: Sequence[str], values, color: str, beside: float) -> dict:
+    """beside : how far from the middle of a token."""
     numbers = [float(value) for value in values]
     return dict(
         type="bar",
         name=name,
-        x=list(range(len(tokens))),
+        x=[place + beside for place in range(len(tokens))],
         y=[round(value, 4) for value in numbers],
+        width=0.38,
         marker=dict(color=color, line=dict(width=0)),
         text=[f"{value:.2f}" for value in numbers],
         textposition="outside",

@@ -98,13 +98,3 @@ def test_the_version(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["--version"])
     assert stop.value.code == 0 and capsys.readouterr().out == f"attnviz {attnviz.__version__}\n"
-
-
-@pytest.mark.parametrize("command", ["evaluate", "align"])
-def test_of_hugging_face_models_the_commands_say_what_is_there_for_them(command, cli, tmp_path):
-    options = ["--source", tmp_path, "--reference", tmp_path] if command == "evaluate" else []
-    status, _, err = cli(command, "--model", "hf:bert", *options)
-    assert status == 2 and err.startswith(
-        f"python -m attnviz {command}: {command} reads checkpoints of this project, not 'hf:bert'; of a Hugging Face "
-        "model `trace` shows one text, `write` writes on after it where it is causal, and `corpus` reads many: "
-    )

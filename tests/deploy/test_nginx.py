@@ -71,7 +71,7 @@ def site(tmp_path_factory):
         command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")]
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         try:
-            serving._wait(f"http://localhost:{port}", process)
+            serving.wait(f"http://localhost:{port}", process)
             yield Site(port, folder, pids)
         finally:
             process.terminate()

@@ -211,5 +211,6 @@ def test_loading(root, mechanism):
         "name": model.name,
         "mechanism": mechanism,
         "title": model.title,
+        "to_fetch": False,
         "problem": None,
     }

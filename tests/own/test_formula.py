@@ -137,7 +137,7 @@ class Block(nn.Module):
 
     def __init__(self, config):
         super().__init__()
-        self.query, self.key = (nn.Linear(config["n_embd"], 4, bias=False) for _ in range(2))
+        self.query, self.key = (nn.Linear(config["n_embd"], 8, bias=False) for _ in range(2))
         self.register_buffer("tril", torch.tril(torch.ones(24, 24)))
 
     def forward(self, x):

@@ -63,8 +63,8 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
     [
         (
             ("train", "--pair", "enfr", "--mechanism", "bahdanau"),
-            "argument --pair: must be two languages, such as en-fr, or reverse or copy or sort or sst2 or en or "
-            f"shakespeare; got 'enfr'; {SEE}",
+            "argument --pair: must be two languages, such as en-fr, or reverse or copy or sort or shift or piglatin "
+            f"or dates or sst2 or en or shakespeare; got 'enfr'; {SEE}",
         ),
         (
             ("train", "--pair", "en-fr", "--mechanism", "telepathy", "--data", "/nowhere"),
@@ -78,8 +78,8 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
         (TRAIN, "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"),
         (
             ("train", "--pair", "xx-yy", "--mechanism", "bahdanau", "--data", "/nowhere"),
-            "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, copy, sort, sst2, en, "
-            "shakespeare, or give files of your own",
+            "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, copy, sort, shift, piglatin, "
+            "dates, sst2, en, shakespeare, or give files of your own",
         ),
         ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be positive and finite; got 0"),
         (

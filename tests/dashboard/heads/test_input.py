@@ -56,7 +56,7 @@ def test_the_card_of_a_trained_model_is_on_the_page(models, monkeypatch):
 
 def test_markup_is_text():
     app = sound(run(text="<b>dog</b> & <eos>", tables="true", row="1"))
-    assert "<b>dog" not in page(app) and "&lt;b" in page(app).replace("&lt;</", "&lt;b</") and cells(app, "closeup")
+    assert "<b>dog" not in page(app) and "&lt;" in page(app) and cells(app, "closeup")
 
 
 def test_a_word_is_enough():

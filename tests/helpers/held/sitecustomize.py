@@ -61,9 +61,9 @@ def _hold_batches(module) -> None:
         while _is_held() and any(word in words for word in Path(os.environ["HELD_WHILE"]).read_text().split()):
             time.sleep(0.05)
 
-    def held_group(models, requests):
+    def held_group(models, requests, *more):
         wait_for(" ".join(request.text for request in requests))
-        return group(models, requests)
+        return group(models, requests, *more)
 
     def held_load(name, *arguments):
         wait_for(name)
