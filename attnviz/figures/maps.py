@@ -81,7 +81,7 @@ def difference(
     texts = hover.of_values(values, grid, lambda value: difference_words(value, first, second))
     summary = f"Weights of {names[0]} minus weights of {names[1]}, {values.shape[0]} rows by {values.shape[1]} columns."
     if np.isfinite(values).any():
-        row, column = np.unravel_index(np.nanargmax(np.abs(values)), values.shape)
+        row, column = map(int, np.unravel_index(np.nanargmax(np.abs(values)), values.shape))
         query, key = labels.quoted(grid.queries, row), labels.quoted(grid.keys, column)
         summary += f" Largest: {query} looks at {key}, {difference_words(float(values[row, column]), *names)}."
     dashed = below(values)

@@ -62,7 +62,8 @@ def row_sentences(grid, steps: Sequence[int], top: int = 3) -> list[str]:
     order = np.argsort(-weights, axis=-1, kind="stable")[:, :top]
     largest = np.take_along_axis(weights, order, -1)
     names = labels.named(grid.queries), labels.named(grid.keys)
-    return [_row_sentence(grid, *names, *row) for row in zip(steps, order.tolist(), largest.tolist())]
+    rows = zip(steps, order.tolist(), largest.tolist())
+    return [_row_sentence(grid, *names, step, keys, shares) for step, keys, shares in rows]
 
 
 def _row_sentence(grid, queries: list[str], names: list[str], step: int, keys: list[int], weights: list[float]) -> str:
