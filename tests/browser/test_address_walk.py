@@ -15,7 +15,8 @@ pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its
 SEED, ACTIONS = int(os.environ.get("ATTNVIZ_WALK_SEED", 48)), int(os.environ.get("ATTNVIZ_WALK", 200))
 SHORT_SEED = 3
 STILL = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
-  && !document.querySelector('[data-stale=true]') && document.querySelector('.plot, .st-key-notice, .st-key-turn, .st-key-race')"""
+  && !document.querySelector("[data-stale=true]")
+  && document.querySelector('.plot, .st-key-notice, .st-key-turn, .st-key-race')"""
 ANSWERED = {"name": "attnviz_tour", "value": "answered"}
 
 
