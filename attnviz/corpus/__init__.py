@@ -73,6 +73,7 @@ def _run(worker: Worker, sentences: Sentences, backend: Backend, resume: bool) -
     manifest.begin(folder, made, resume)
     total = records * len(config.models)
     if manifest.complete(folder):
+        _clear(folder)
         yield Progress(total, total)
         return
     done = sum(shard.sentences for shard in _finished(config, folder, records))
@@ -85,6 +86,7 @@ def _run(worker: Worker, sentences: Sentences, backend: Backend, resume: bool) -
     manifest.check_models(config, made["models"])
     _join(config, folder, records)
     manifest.write(folder, made | {"complete": True})
+    _clear(folder)  # the last thing: a run that is killed while its parts go is complete
 
 
 def skipped(folder: Path) -> int:
@@ -146,12 +148,16 @@ def _shards(config: CorpusConfig, folder: Path, sentences: Sentences, models: di
 
 
 def _join(config: CorpusConfig, folder: Path, records: int) -> None:
-    """Join the parts to one file each, in the order of models and sentences, and delete them."""
+    """Join the parts to one file each, in the order of models and sentences."""
     for what, schema in (("statistics", STATISTICS_SCHEMA), ("sentences", SENTENCES_SCHEMA)):
         if what == "statistics" and what not in config.keep:
             continue
         paths = [part(folder, place, number, what) for place, number in _numbers(config, records)]
         storage.replace(folder / f"{what}.parquet", lambda temporary: _concatenate(paths, schema, temporary))
+
+
+def _clear(folder: Path) -> None:
+    """Delete the parts, which are joined."""
     parts = folder / "parts"
     for path in [*parts.glob("*.arrow"), *storage.unfinished(folder)]:
         path.unlink()

@@ -130,6 +130,27 @@ def test_files_that_a_killed_process_had_begun_are_cleared_away(settings, whole,
     assert not [*out.rglob("*.part")]
 
 
+@pytest.mark.parametrize("deleted", [0, 1, 3])
+def test_stopped_while_its_parts_are_deleted_it_is_complete_and_resuming_deletes_the_rest(
+    settings, whole, tmp_path, monkeypatch, deleted
+):
+    out, unlink, left = tmp_path / "out", Path.unlink, [deleted]
+
+    def interrupted(path, *arguments, **named):
+        if path.suffix == ".arrow":
+            left[0] -= 1
+            if left[0] < 0:
+                raise KeyboardInterrupt
+        unlink(path, *arguments, **named)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Path, "unlink", interrupted)
+        list(corpus.run(settings, out))
+    assert [*out.glob("parts/*.arrow")]
+    list(corpus.run(settings, out, resume=True))
+    same_files(out, whole)
+
+
 def test_lines_that_are_skipped_are_reported_by_number(settings, tmp_path):
     errors = [error for progress in corpus.run(settings, tmp_path / "out") for error in progress.errors]
     assert [(model, line) for model, line, _ in errors] == [(m, n) for m in MODELS for n in (6, len(WITH_BAD))]
