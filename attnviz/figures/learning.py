@@ -87,16 +87,11 @@ def _line_at(at: float, axis: str, colors) -> dict:
 
 def _line(model: str, course: Course, key: str, unit: str, axis: str, style) -> dict:
     name = labels.escape(model)
-    return dict(
-        type="scatter",
+    return _of_model(name, axis) | dict(
         mode="lines",
-        name=name,
-        legendgroup=name,
         showlegend=not axis,
         x=list(course[unit]),
         y=[None if value is None else round(value, 4) for value in course[key]],
-        xaxis=f"x{axis}",
-        yaxis=f"y{axis}",
         line=dict(color=style.color, dash=style.dash, width=2),
         hovertemplate=f"{name}: %{{y:.2f}} at {unit} %{{x}}<extra></extra>",
     )
@@ -105,20 +100,20 @@ def _line(model: str, course: Course, key: str, unit: str, axis: str, style) -> 
 def _star(model: str, course: Course, key: str, unit: str, axis: str, at: float, style) -> dict:
     value = course[key][list(course[unit]).index(at)]
     name = labels.escape(model)
-    return dict(
-        type="scatter",
+    return _of_model(name, axis) | dict(
         mode="markers",
-        name=name,
-        legendgroup=name,
         showlegend=False,
         x=[at],
         y=[value],
-        xaxis=f"x{axis}",
-        yaxis=f"y{axis}",
         marker=dict(symbol="star", size=13, color=style.color),
         hovertemplate=f"{name}: first there at {unit} {at:g}<extra></extra>",
         cliponaxis=False,
     )
+
+
+def _of_model(name: str, axis: str) -> dict:
+    """What every trace of a model in a panel has. name : escaped."""
+    return dict(type="scatter", name=name, legendgroup=name, xaxis=f"x{axis}", yaxis=f"y{axis}")
 
 
 def _words(courses: Mapping[str, Course], panels: Mapping[str, str], unit: str) -> str:

@@ -11,6 +11,7 @@ import zipfile
 import pytest
 import tiny
 from client import chart_cells
+from page_script import script_of
 from streamlit.testing.v1 import AppTest
 
 from dashboard.choices.options import sentence_numbers
@@ -19,16 +20,7 @@ from dashboard.pages import PAGES
 from dashboard.shell.problems import SceneError
 
 NUMBERS = sentence_numbers()
-SCRIPT = """import streamlit as st
-from dashboard.many import sidebar, view
-from dashboard.session import address
-
-address.begin()
-with st.sidebar:
-    chosen = sidebar.show()
-view.show(chosen)
-address.settle()
-"""
+SCRIPT = script_of("many")
 LINES = "\n".join(f"{english}\t{french}" for english, french in tiny.sentences(12, 5))
 NAMED = "A file on this machine"
 

@@ -5,6 +5,7 @@ import time
 
 import pytest
 from client import chart_cells
+from page_script import script_of
 from serving import ROOT
 from streamlit.testing.v1 import AppTest
 
@@ -16,16 +17,7 @@ from dashboard.choices.options import LIMIT
 from dashboard.shell.problems import SceneError
 from dashboard.train import running, sidebar
 
-SCRIPT = """import streamlit as st
-from dashboard.session import address
-from dashboard.train import sidebar, view
-
-address.begin()
-with st.sidebar:
-    chosen = sidebar.show()
-view.show(chosen)
-address.settle()
-"""
+SCRIPT = script_of("train")
 PATIENCE = 120  # s on a busy machine
 
 

@@ -1,18 +1,10 @@
 """The page of heads without a browser, and what is on it."""
 
 from client import chart_cells
+from page_script import script_of
 from streamlit.testing.v1 import AppTest
 
-SCRIPT = """import streamlit as st
-from dashboard.heads import sidebar, view
-from dashboard.session import address
-
-address.begin()
-with st.sidebar:
-    chosen = sidebar.show()
-view.show(chosen)
-address.settle()
-"""
+SCRIPT = script_of("heads")
 
 
 def run(**query) -> AppTest:
