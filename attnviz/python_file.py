@@ -2,7 +2,9 @@
 
 import contextlib
 import importlib.util
+import io
 import sys
+import tokenize
 import traceback
 from pathlib import Path
 from types import ModuleType
@@ -14,13 +16,14 @@ _MAIN = 'put what is to run as a program below `if __name__ == "__main__":`'
 def run(path: Path) -> ModuleType:
     """Import a file, which may import its neighbours. What it prints goes to standard error.
 
-    ValueError where it is no Python file, raises anything, or ends the program.
+    ValueError where it is no Python file, is not in the encoding that it names, raises anything, or ends the program.
     """
     if path.suffix != ".py" or not path.is_file():
         raise ValueError(f"there is no Python file {path}; name it as FILE.py:NAME")
     spec = importlib.util.spec_from_file_location(f"attnviz_own_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ValueError(f"there is no Python file {path}; name it as FILE.py:NAME")
+    _check_encoding(path)
     module, folder = importlib.util.module_from_spec(spec), str(path.resolve().parent)
     sys.path.insert(0, folder)
     sys.modules[spec.name] = module  # dataclasses look their module up
@@ -35,6 +38,24 @@ def run(path: Path) -> ModuleType:
         sys.path.remove(folder)
     module.__name__ = spec.name  # which the file may have changed
     return module
+
+
+def _check_encoding(path: Path) -> None:
+    """ValueError for bytes that are not in the encoding of the file: UTF-8, or what one of its first two lines names.
+    Python runs a file with such bytes in a comment, and not with the same in a string."""
+    try:
+        content, encoding = path.read_bytes(), "utf-8"
+        with contextlib.suppress(SyntaxError):  # of an unknown encoding, and of bytes in the first lines
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        content.decode(encoding)
+    except UnicodeDecodeError as error:
+        place = f"line {content.count(bytes([10]), 0, error.start) + 1}, byte 0x{content[error.start]:02X}"
+        raise ValueError(
+            f"{path} is not in {encoding.upper()} ({place}): save it as UTF-8, or name its encoding in the first line, "
+            "such as `# coding: latin-1`"
+        ) from None
+    except (OSError, LookupError):  # what Python says when it runs the file
+        return
 
 
 def in_words(error: BaseException) -> str:

@@ -1,9 +1,11 @@
 """`python -m attnviz check`: is an attention module of your own right?"""
 
+import contextlib
 import glob
 import json
 import multiprocessing
 import os
+import signal
 import threading
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -15,11 +17,8 @@ from attnviz.cli import arguments
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from attnviz.own import Report
-
 HELP = "test attention modules of your own, FILE.py:Class"
 DESCRIPTION = "Test attention modules of your own. The files are run: name only what you would run yourself."
-
 
 # A process that has torch loaded makes one for each module, in milliseconds, where the system can.
 _START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
@@ -64,12 +63,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print the report of every module -> exit status: 1 when a test found a fault or a module could not be tested."""
     places = [place for pattern in args.modules for place in _places(pattern)]
+    how = {"settings": dict(args.settings), "mask": args.mask, "formula": args.formula}
     if len(places) == 1 and places == args.modules:
-        results = [_alone(places[0], args)]
+        results = [alone(places[0], how, as_json=args.json)]
     else:
         results = []
         for place in places:
-            results.append(_apart(place, args))
+            results.append(apart(place, how, args.seconds, quiet=True)[0])
             if not args.json:
                 print(_in_a_line(results[-1]), flush=True)
             if args.csv:  # after each, so that an interrupted run leaves what it did
@@ -81,64 +81,72 @@ def run(args: Namespace) -> int:
     return int(not all(result["ok"] for result in results))
 
 
-def _alone(place: str, args: Namespace) -> dict:
-    """The result of the only module, which is printed whole. One that cannot be tested is an error."""
-    try:
-        report = _report(place, args, in_trained=True)
-    except ValueError as error:
-        if not args.json:
-            raise
-        return _not_tested(place, str(error))
-    if not args.json:
+def alone(place: str, how: dict, as_json: bool = False) -> dict:
+    """Test one module and print its report -> its result. ValueError where it cannot be tested. how : as of `apart`.
+    as_json : nothing is printed, and the result says why it could not be tested."""
+    result, report = apart(place, how | {"in_trained": True})
+    if not as_json:
+        if "error" in result:
+            raise ValueError(result["error"])
         print(report)
-    return {"place": place, **report.to_dict()}
+    return result
 
 
-def _report(place: str, args: Namespace, in_trained: bool) -> "Report":
-    from attnviz import own
+def apart(place: str, how: dict, seconds: float | None = None, quiet: bool = False) -> tuple[dict, str]:
+    """The result of a module as JSON has it, and its report. It is tested in a process of its own: what a file does
+    there - another folder, a changed torch, an endless loop, the end of the program - is done to no other, and what
+    ends the program has not passed.
 
-    built = own.load(place, dict(args.settings))
-    return own.check(built, mask=args.mask, formula=args.formula, in_trained=in_trained)
-
-
-def _not_tested(place: str, reason: str) -> dict:
-    return {"place": place, "ok": False, "error": reason}
-
-
-def _apart(place: str, args: Namespace) -> dict:
-    """The result of one of several modules, tested in a process of its own: what a file does there - another folder, a
-    changed torch, an endless loop, the end of the program - is done to no other."""
+    how : arguments of `own.check`. seconds : for how long at most; None: without an end. quiet : what the file prints
+    goes nowhere, in place of standard error.
+    """
     context: Any = multiprocessing.get_context(_START)
     if _START == "forkserver":
         context.set_forkserver_preload(["attnviz.own"])
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(theirs, place, os.path.abspath(place), args))
+    process = context.Process(target=_answer, args=(theirs, place, how, quiet))
     process.start()
     theirs.close()
     try:
-        if ours.poll(args.seconds):
-            return json.loads(ours.recv_bytes())
-        return _not_tested(place, f"it did not end within {args.seconds:g} s (--seconds gives it longer)")
+        if ours.poll(seconds):
+            return tuple(json.loads(ours.recv_bytes()))
+        return _not_tested(place, f"it did not end within {seconds:g} s (--seconds gives it longer)")
     except EOFError:
         process.join()
-        return _not_tested(place, f"it ended the program, with status {process.exitcode}")
+        return _not_tested(place, _ended(process.exitcode))
     finally:
         process.kill()
         process.join()
         ours.close()
 
 
-def _answer(pipe: "Connection", place: str, path: str, args: Namespace) -> None:
-    """In the process of one module: send its result. What it prints goes nowhere. path : where the place is."""
+def _not_tested(place: str, reason: str) -> tuple[dict, str]:
+    return {"place": place, "ok": False, "error": reason}, ""
+
+
+def _ended(status: int) -> str:
+    """Why a process has given no result. status : as of `Process.exitcode`; below 0, the signal that ended it."""
+    if status >= 0:
+        return f"it ended the program, with status {status}"
+    return f"the system ended its process ({signal.strsignal(-status)})"
+
+
+def _answer(pipe: "Connection", place: str, how: dict, quiet: bool) -> None:
+    """In the process of one module: send its result, and its report. As of `apart`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command, whose end is the end of this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for output in (1, 2):
-        os.dup2(nowhere, output)
+    output = os.open(os.devnull, os.O_WRONLY) if quiet else 2
+    with contextlib.suppress(OSError):  # of a program that was started without standard error
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+    from attnviz import own
+
     try:
-        result = {"place": place, **_report(path, args, in_trained=False).to_dict()}
+        report = own.check(own.load(place, how.pop("settings")), **how)
+        answer = {"place": place, **report.to_dict()}, str(report)
     except ValueError as error:
-        result = _not_tested(place, str(error))
-    pipe.send_bytes(json.dumps(result).encode())
+        answer = _not_tested(place, str(error))
+    pipe.send_bytes(json.dumps(answer).encode())
 
 
 def _end_with_parent() -> None:

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from attnviz import mechanisms
-from attnviz.cli import arguments, page
+from attnviz.cli import arguments, check, page
 from attnviz.data import tasks
 from attnviz.models import checkpoint_files
 from attnviz.python_file import ANYTHING
@@ -58,14 +58,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Check, train, report, and show -> exit status: 1 when a test found a fault."""
-    from attnviz import own
     from attnviz.own import train
     from attnviz.own.wrap import of_file
 
     folder, settings = _folder(args, train.FILE), dict(args.settings)
-    built = own.load(args.module, settings)
-    report = own.check(built, in_trained=True)
-    print(report, end="\n\n", flush=True)
+    result = check.alone(args.module, {"settings": settings})
+    print(flush=True)
     yours = of_file(args.module, settings, args.order)
     print(
         f"trained on {args.task}, in turns, {args.seconds / 3:.3g} s of processor time each; Ctrl-C ends it", flush=True
@@ -75,7 +73,7 @@ def run(args: Namespace) -> int:
     print(_table(scores, stopped))
     roots = os.pathsep.join(map(str, (folder, *checkpoint_files.roots())))
     _show({mechanisms.SETTING: f"{file}:YOURS", checkpoint_files.SETTING: roots}, args.open)
-    return int(not report.ok)
+    return int(not result["ok"])
 
 
 def _in_trained(folder: Path, module: str, settings: dict) -> tuple[str, str] | None:

@@ -135,12 +135,14 @@ def _produced(opened) -> str:
 
 def describe_parts(opened, key: int, reference: str = "mean") -> str:
     """The score, the constant part, and the largest three differences. Plain text, not escaped."""
-    compared = opened.compared(key, reference)
-    listed = ", ".join(f"{opened.parts.unit} {number + 1} {signed(value)}" for number, value in compared.largest(3))
+    compared, parts = opened.compared(key, reference), opened.parts
+    listed = ", ".join(f"{parts.name(number)} {signed(value)}" for number, value in compared.largest(3))
+    differences = f"the differences from it of {parts.terms.shape[1]} {parts.unit}s; the largest: {listed}"
+    if parts.whole:
+        differences = f"a difference from it of {signed(compared.differences.terms[0, 0])}"
     return (
         f"The score of {labels.quoted(opened.keys, key)} at step {opened.step + 1} is {opened.scores[key]:.3f}: "
-        f"{signed(compared.constant)} as {reference_words(opened, compared)}, and the differences from it of "
-        f"{opened.parts.terms.shape[1]} {opened.parts.unit}s; the largest: {listed}."
+        f"{signed(compared.constant)} as {reference_words(opened, compared)}, and {differences}."
     )
 
 
@@ -177,7 +179,7 @@ def _terms(opened, compared, count: int) -> list[tuple[str, float | None]]:
     """Names with their numbers, and values of the bars; the others have no bar, as theirs would dwarf the terms."""
     shown = compared.largest(count)
     rows: list[tuple[str, float | None]] = [(f"constant part: {signed(compared.constant)}", compared.constant)]
-    rows += [(f"{opened.parts.unit} {number + 1}: {signed(value)}", value) for number, value in shown]
+    rows += [(f"{opened.parts.name(number)}: {signed(value)}", value) for number, value in shown]
     differences = compared.differences.terms[0]
     rest = len(differences) - len(shown)
     if rest:

@@ -44,7 +44,7 @@ class Parts:
     """A score of each key as the sum it is.
 
     terms (S, N) : row s sums to the score of key s (of local attention: to the score before the Gaussian's logarithm
-    is added).
+    is added). A single term is the score itself, of a score function that does not say its terms.
     unit : what each term belongs to, "dimension" of a dot product or "hidden unit" of v . tanh(...).
     """
 
@@ -55,6 +55,15 @@ class Parts:
 
     def __post_init__(self):
         _freeze(self)
+
+    @property
+    def whole(self) -> bool:
+        """Is the score one number, and no sum?"""
+        return self.terms.shape[1] == 1
+
+    def name(self, number: int) -> str:
+        """What a term is called: `dimension 3`, counted from 1, or `the whole score`. number : from 0."""
+        return "the whole score" if self.whole else f"{self.unit} {number + 1}"
 
     def largest(self, key: int, count: int = 10) -> list[tuple[int, float]]:
         """(number of the term, its value) of one key: the `count` furthest from 0, the largest first."""
@@ -190,7 +199,7 @@ def symbols(opened: Step) -> str:
     letters = mechanisms.find(opened.mechanism).letters
     return (
         "e is the score and α the weight of source token j at step t, both counted from 1"
-        f"{'; ' if letters else ''}{letters}. The brace has the part of every token’s sum that the softmax "
+        f"{'; ' if letters else ''}{letters}. The brace has the part of every token’s score that the softmax "
         "does not see. The numbers after it are differences from that part."
     )
 

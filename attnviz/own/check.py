@@ -3,7 +3,7 @@
 import contextlib
 import io
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -42,19 +42,20 @@ def check(
     mask: str | None = None,
     formula: str | None = None,
     in_trained: bool = False,
+    settings: Mapping[str, object] | None = None,
 ) -> Report:
     """Test an attention of your own: an `nn.Module`, its class, a function, or what `own.load` returns.
 
     name : for the report. mask : what 1 in the mask is meant to do, `keep` or `hide`; None: as the docstring says, else
     as its name says. formula : the one that it is meant to compute, of `formula.NAMES`. in_trained : run it in
-    the trained model of its formula too, see `own.in_trained`. NotRecognised, a ValueError, when it has none of the
-    forms that are recognised.
+    the trained model of its formula too, see `own.in_trained`. settings : arguments of the class, by name; the others
+    are chosen. NotRecognised, a ValueError, when it has none of the forms that are recognised.
     """
     if mask not in (None, masks.KEEP, masks.HIDE):
         raise ValueError(f"mask must be {masks.KEEP} or {masks.HIDE}; got {mask!r:.80}")
     if formula not in (None, *formulas.NAMES):
         raise ValueError(f"formula must be one of {', '.join(formulas.NAMES)}; got {formula!r:.80}")
-    made, trained = built(module), ""
+    made, trained = built(module, settings), ""
     state = torch.get_rng_state()
     try:
         torch.manual_seed(0)
@@ -74,17 +75,23 @@ def check(
     return Report(subject.title, subject.form.sentence(), lines, recognised.words, trained)
 
 
-def in_trained(module: Callable | Built, texts: Sequence[str] = (), formula: str | None = None) -> "InTrained":
+def in_trained(
+    module: Callable | Built,
+    texts: Sequence[str] = (),
+    formula: str | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> "InTrained":
     """Run a module of your own in the trained en-fr model of its formula, beside ours: its class is built in the
     trained widths and gets the trained matrices.
 
     texts : sentences; (): the examples of the page. formula : the one to take where a module has two names.
+    settings : as of `check`.
     ValueError where that cannot be, with the reason.
     """
     from attnviz.own import trained  # which imports the models, and they the mechanisms, of which a person's is one
 
     with torch.no_grad():
-        made = built(module)
+        made = built(module, settings)
         subject = recognise(made.target, made.title)
         with looked_at(made.target, subject.title):
             recognised = formulas.recognised(subject)

@@ -80,24 +80,29 @@ class Built:
     again: Callable[..., "Built"] | None = None
 
 
-def built(module: Any) -> Built:
-    """A class in sizes for a check; a module or a function as it is. ValueError for anything else.
+def built(module: Any, settings: Mapping[str, object] | None = None) -> Built:
+    """A class in sizes for a check; a module or a function as it is. settings : arguments of the class.
+    ValueError for anything else.
 
     A module can be built again where its class has a size for every argument; words and switches that it keeps under
     their names, such as `self.method`, stay.
     """
+    if settings is not None and not isinstance(settings, Mapping):
+        raise ValueError(f"settings must be a dict, a name and a value for each argument; got {shown(settings)}")
+    if isinstance(module, type):
+        return build(module, settings)
+    if settings:
+        raise ValueError(f"settings are arguments of a class; got {shown(module)}, which is built already")
     if isinstance(module, Built):
         return module
-    if isinstance(module, type):
-        return build(module)
     module = getattr(module, "_orig_mod", module)  # what torch.compile has wrapped
     if not callable(module):
         raise ValueError(f"module must be an nn.Module or a function; got {type(module).__name__}")
     if not isinstance(module, nn.Module):
         return Built(module, "")
     own = {parameter.name: getattr(module, parameter.name, None) for parameter in _parameters(type(module))}
-    settings = {name: value for name, value in own.items() if isinstance(value, str | bool)}
-    return Built(module, "", partial(build, type(module), settings))
+    own = {name: value for name, value in own.items() if isinstance(value, str | bool)}
+    return Built(module, "", partial(build, type(module), own))
 
 
 def load(place: str, settings: Mapping[str, object] | None = None, sizes: Sizes = CHECKED) -> Built:
@@ -164,7 +169,7 @@ def build(
             unnamed.append(name)
         chosen[name] = METHODS[0] if value is None else value
     if unnamed:
-        example = f"--set {unnamed[0]}=VALUE"
+        example = f"--set {unnamed[0]}=VALUE, in Python settings={{'{unnamed[0]}': VALUE}}"
         raise ValueError(f"{kind.__name__} needs {', '.join(unnamed)}, and the name tells no size: give {example}")
     optional = [p.name for p in parameters if p.name not in needed and _is_share(p.default)]
     dropout = [name for name in optional if _size_name(name) == "dropout"]
@@ -253,7 +258,8 @@ def _made(kind: type, arguments: dict, methods: list[str]) -> Built:
                 return Built(kind(**arguments), title)
         except ANYTHING as error:  # a person's code may raise anything
             reason = reason or in_words(error)
-    raise ValueError(f"{title} cannot be built: {reason}; choose other values with --set NAME=VALUE")
+    others = "choose other values with --set NAME=VALUE, in Python settings={'NAME': VALUE}"
+    raise ValueError(f"{title} cannot be built: {reason}; {others}")
 
 
 def _parameter_count(kind: type, arguments: dict) -> int:

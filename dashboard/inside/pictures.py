@@ -160,9 +160,13 @@ def parts_cell(shown: Opened, dark: bool) -> Cell:
     constant = "the mean of their scores" if compared.other is None else f"the score of {other}"
     below = (
         f"The score is a sum over {step.parts.terms.shape[1]} {step.parts.unit}s. Bars: how far each term is from that "
-        f"of {other}. The constant part is {constant}. It is in every token’s sum, so the softmax does not "
-        "see it."
+        f"of {other}."
     )
+    if step.parts.whole:
+        start = other if compared.other is None else constant
+        below = "This attention does not give its score as a sum, so it is one number. "
+        below += f"The bar: how far it is from {start}."
+    below += f" The constant part is {constant}. It is in every token’s score, so the softmax does not see it."
     figure = score_parts(step, shown.key, reference=shown.reference, dark=dark)
     name = f"one score taken apart {shown.column.title}"
     return Cell(f'{_heading(shown, words)}<p class="what">{below}</p>', named(figure, name, dark))
@@ -260,10 +264,7 @@ def _parts_table(shown: Opened) -> str:
     step = shown.step
     compared = step.compared(shown.key, shown.reference)
     rows = [("constant part", [tables.cell(compared.constant, "+.4f")])]
-    rows += [
-        (f"{step.parts.unit} {number + 1}", [tables.cell(value, "+.4f")])
-        for number, value in compared.largest(_DIMENSIONS)
-    ]
+    rows += [(step.parts.name(number), [tables.cell(value, "+.4f")]) for number, value in compared.largest(_DIMENSIONS)]
     caption = (
         f"{shown.column.title}: the score of {labels.quoted(step.keys, shown.key)}, its largest differences from "
         f"{reference_words(step, compared)}"

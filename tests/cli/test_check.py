@@ -83,6 +83,26 @@ def test_what_one_file_does_is_done_to_no_other(hand_ins, capsys, monkeypatch):
     assert pd.read_csv("marks.csv")["module"].tolist() == places
 
 
+ENDS = {
+    "    import os; os._exit(0)\n    weights": "it ended the program, with status 0",
+    "    import os; os.kill(os.getpid(), 9)\n    weights": "the system ended its process (Killed)",
+}
+
+
+@pytest.mark.parametrize("line", ENDS)
+def test_a_module_that_ends_the_program_does_not_pass(line, hand_ins, capfd):
+    (hand_ins / "a.py").write_text(RIGHT.replace("    weights", line, 1))
+    for command in ("check", "try"):
+        assert (
+            main([command, f"{hand_ins}/a.py:attend", *(["--out", f"{hand_ins}/out"] if command == "try" else [])]) == 2
+        )
+        output = capfd.readouterr()
+        assert ENDS[line] in output.err and output.out == ""
+    assert main(["check", f"{hand_ins}/a.py:attend", "--json"]) == 1
+    [result] = json.loads(capfd.readouterr().out)
+    assert result == {"place": f"{hand_ins}/a.py:attend", "ok": False, "error": ENDS[line]}
+
+
 def test_what_cannot_be_tested_is_one_line_on_standard_error(hand_ins, capsys):
     assert main(["check", f"{hand_ins}/c.py:attend"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

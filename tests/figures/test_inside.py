@@ -67,6 +67,17 @@ def test_a_long_constant_part_does_not_hide_the_differences():
     assert score_parts(short, 0).layout.yaxis.ticktext[0] == "constant part: 0.000"
 
 
+def test_a_score_that_is_no_sum_is_one_number():
+    """Of a score function of a person's own, which need not say its terms."""
+    opened = step()
+    whole = replace(opened, parts=Parts(opened.scores[:, None], "dimension"))
+    figure = score_parts(whole, 2)
+    constant, own = figure.layout.yaxis.ticktext
+    assert constant.startswith("constant part: ") and own.startswith("the whole score: ")
+    words = figure.layout.meta["description"]
+    assert " as the mean of all tokens, and a difference from it of " in words and "dimension" not in words
+
+
 def test_the_spread_says_that_it_is_sampled():
     frame = inside.spread((4, 64), samples=200)
     figure = product_spread(frame)

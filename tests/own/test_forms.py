@@ -138,6 +138,30 @@ def test_a_file_that_does_not_serve_is_refused_in_a_sentence(tmp_path, text):
     assert BAD[text] in str(error.value)
 
 
+CODE = """\
+import torch
+from torch import nn
+def attend(query, keys):
+    return torch.softmax(query @ keys.transpose(1, 2), -1)
+"""
+
+
+@pytest.mark.parametrize("line", [0, 1, 2, 3])
+def test_a_file_that_is_not_utf_8_is_refused_with_the_place_and_runs_with_its_encoding(tmp_path, line):
+    """Also where the letter is in a comment, with which Python itself may run the file."""
+    file, lines = tmp_path / "mine.py", CODE.splitlines()
+    lines[line] += "  # caf\u00e9"
+    file.write_bytes("\n".join(lines).encode("latin-1"))
+    with pytest.raises(ValueError) as error:
+        own.load(f"{file}:attend")
+    assert str(error.value) == (
+        f"{file} is not in UTF-8 (line {line + 1}, byte 0xE9): save it as UTF-8, or name its encoding in the first "
+        "line, such as `# coding: latin-1`"
+    )
+    file.write_bytes("\n".join(["# coding: latin-1", *lines]).encode("latin-1"))
+    assert own.check(own.load(f"{file}:attend")).ok
+
+
 class Pooling(nn.Module):
     def forward(self, x):
         weights = torch.softmax(x.sum(-1), dim=1)
@@ -166,6 +190,12 @@ def test_pooling_is_refused_by_its_name():
 
 
 def test_settings_are_arguments_of_the_class():
+    report = own.check(listings.Attn, settings={"method": "dot"})
+    assert report.name == "Attn(method='dot', hidden_size=16)" and report.formula.startswith("dot: ")
+    with pytest.raises(ValueError, match="^settings are arguments of a class; got .*, which is built already$"):
+        own.check(listings.Attn("dot", 16), settings={"method": "general"})
+    with pytest.raises(ValueError, match="^settings must be a dict, a name and a value for each argument; got 3$"):
+        own.check(listings.Attn, settings=3)
     assert own.load(f"{LISTINGS}:Attn", {"method": "dot"}).title == "Attn(method='dot', hidden_size=16)"
     with pytest.raises(ValueError, match="Attn has no parameter size; its parameters: method, hidden_size"):
         own.load(f"{LISTINGS}:Attn", {"size": 3})

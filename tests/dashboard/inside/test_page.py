@@ -5,17 +5,23 @@ import io
 import json
 import re
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import synthetic
 from inside_app import SCRIPT, cells, described, figures, opened, page, run
+from opened_steps import step
 from streamlit.testing.v1 import AppTest
 
 from attnviz import intervene
+from attnviz.inside import Parts
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices.options import title
 from dashboard.inside import downloads
 from dashboard.inside.change import CHANGES, PARTS, WHERE, places
+from dashboard.inside.pictures import Opened, parts_cell
+from dashboard.inside.scene import Column
 from dashboard.pages import PAGES
 from dashboard.session import caches
 
@@ -66,6 +72,16 @@ def test_every_status_and_heading_that_repeats_for_each_model_names_it(query):
     repeated = [words for words, _ in shown if "Choose a " not in words]
     assert all(any(name in words for name in names) for words in repeated), repeated
     assert min(sum(name in words for words in repeated) for name in names) > 5
+
+
+def test_a_score_that_is_no_sum_is_one_number():
+    """Of a score function of a person's own, which need not say its terms."""
+    opened = step()
+    whole = replace(opened, parts=Parts(opened.scores[:, None], "dimension"))
+    column = Column(synthetic.trace(model="en-fr/bahdanau"), 0, 0, None)
+    for reference, start in (("mean", "the mean of all tokens"), ("runner-up", "the score of ")):
+        words = parts_cell(Opened(column, whole, 2, 1.0, reference), False).words
+        assert f"so it is one number. The bar: how far it is from {start}" in words and " sum over " not in words
 
 
 def test_a_text_that_ends_sooner_says_so():
