@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
+STARTING, READY = "starting", "ready"  # what the process says of itself before it takes requests
+
 
 class ModelProcess(subprocess.Popen[bytes]):
     """The model process, whose input and output are pipes."""

@@ -137,11 +137,12 @@ class _Lane:
 
     @property
     def state(self) -> str:
-        if self._unanswered and self._state == RUNNING:
-            if self._reading:
-                return STARTING
-            if time.monotonic() - self._heard >= self._limits.quiet:
-                return SILENT
+        is_running = self._state == RUNNING
+        if is_running and self._unanswered and self._reading:
+            return STARTING
+        is_awaited = bool(self._unanswered) if is_running else self._process is not None
+        if is_awaited and time.monotonic() - self._heard >= self._limits.quiet:
+            return SILENT
         return self._state
 
     @property
@@ -197,20 +198,29 @@ class _Lane:
         for _ in range(STARTS):
             if self._closed:
                 return False
-            self._process = process = connection.model_process()
-            self._watchdog.watch(process, self._limits.start)
+            process = connection.model_process()
+            self._heard, self._process = time.monotonic(), process
             try:
-                connection.read(process.stdout)
+                self._wait_until_ready(process)
             except EOFError:
                 self._end(self._state)
             else:
-                self._watchdog.rest()
                 self._state = RUNNING
                 return True
         for job in self._take():
             job.fail(NO_START)
         self._unanswered = {}
         return False
+
+    def _wait_until_ready(self, process: connection.ModelProcess) -> None:
+        """Raises EOFError when it has ended, or was ended because it was silent or took too long."""
+        end = time.monotonic() + self._limits.start
+        message = connection.STARTING
+        while message != connection.READY:
+            self._heard = time.monotonic()
+            self._watchdog.watch(process, min(self._limits.start_silence, end - self._heard))
+            message = connection.read(process.stdout)
+        self._watchdog.rest()
 
     def _take(self) -> list[_Job]:
         """The next batch, as soon as there is one; [] when the service is closed."""

@@ -1,14 +1,21 @@
 """The model process: `python -m attnviz.service.process`. It reads batches from its input and ends when that is closed.
 
-First it writes "ready"; then, for each batch of requests, (place, answer) of every one of them, and meanwhile
+First it writes "starting" four times a second, so that a process which stands still is told from a slow start, and then
+"ready"; then, for each batch of requests, (place, answer) of every one of them, and meanwhile
 (None, model key) when it begins to read the files of a model and (None, None) when it has read them. See connection.py.
 """
 
+import contextlib
 import gc
 import os
 import signal
 import sys
+import threading
+from collections.abc import Iterator
 from types import ModuleType
+from typing import IO
+
+from attnviz.service import connection
 
 UNUSED = "torch._meta_registrations"  # shapes of torch's operations, for compiled models
 
@@ -18,11 +25,11 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not stand among the replies
     gc.disable()  # imports make many objects and no garbage: a fifth of the time of torch's import
-    import_torch()
-    import torch
+    with _beating(replies):
+        import_torch()
+        import torch
 
-    from attnviz.service import connection
-    from attnviz.service.batch import Models, answers
+        from attnviz.service.batch import Models, answers
 
     gc.freeze()  # what is here now is here to stay
     gc.enable()
@@ -30,12 +37,31 @@ def main() -> None:
     torch.set_num_threads(1)
     models = Models(lambda key: connection.write(replies, (None, key)))
     try:
-        connection.write(replies, "ready")
+        connection.write(replies, connection.READY)
         while True:
             for answer in answers(models, connection.read(sys.stdin.buffer)):
                 connection.write(replies, answer)
     except (EOFError, BrokenPipeError):
         return
+
+
+@contextlib.contextmanager
+def _beating(replies: IO[bytes]) -> Iterator[None]:
+    """Meanwhile write that the process is starting, from a thread of its own."""
+    is_over = threading.Event()
+
+    def beat() -> None:
+        with contextlib.suppress(OSError):  # the other end has gone: the next reply ends this process
+            while not is_over.wait(0.25):
+                connection.write(replies, connection.STARTING)
+
+    thread = threading.Thread(target=beat, name="beat")
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def import_torch() -> None:

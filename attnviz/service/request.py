@@ -21,6 +21,7 @@ class Limits:
     silence: float = 15.0  # that a batch may go without an answer before another process takes it up
     reading: float = 120.0  # that the files of a model may take
     start: float = 60.0  # that the process of the models may take until it is ready
+    start_silence: float = 15.0  # that it may give no sign meanwhile
     idle: float = 30.0  # after which a second process ends
     waiting: int = 1000
 

@@ -161,13 +161,15 @@ def test_a_new_process_answers_what_a_stopped_one_was_given(service, ask, monkey
 
 
 def test_a_process_that_is_stopped_while_it_starts_is_replaced(ask):
-    limits = Limits(start=1.0)
+    """Long before it may have taken too long to start; and whoever waits is told."""
+    limits = Limits(quiet=0.5, start_silence=1.0, start=WAIT)
     with closing(Embedded(limits=limits)) as service:
         until(lambda: service.pid)
         first = service.pid
         os.kill(first, signal.SIGSTOP)
+        until(lambda: service.state == SILENT)
         until(lambda: service.pid not in (first, None))
-        limits.start = WAIT
+        limits.start_silence = WAIT
         for _ in range(10):  # the next one may have had a second too
             if service.submit([ask(TEXTS[0])])[0].exception(WAIT) is None:
                 return

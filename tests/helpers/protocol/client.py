@@ -64,6 +64,7 @@ class Client:
 
     async def __aenter__(self):
         options = {"origin": self._origin, "subprotocols": ["streamlit"], "max_size": None, "compression": None}
+        options["max_queue"] = None  # who reads late answers pings all the same, as a browser does
         try:
             self._socket = await connect(self._url, open_timeout=60, **options)
         except (websockets.WebSocketException, OSError) as error:
