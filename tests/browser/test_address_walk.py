@@ -6,7 +6,9 @@ ATTNVIZ_WALK=200 runs a walk of 200 actions, ATTNVIZ_WALK_SEED another one.
 import os
 
 import pytest
+import script_runs
 import serving
+from playwright.sync_api import Error
 from script_runs import ScriptRuns
 from shown import difference, keeps_last_picture, shown
 from walk import Walk
@@ -30,14 +32,13 @@ class Visitor:
         if cookies:
             self.context.add_cookies([cookie | {"url": address} for cookie in cookies])
         self.page = self.context.new_page()
-        self._runs = ScriptRuns(self.page)
+        self.runs = ScriptRuns(self.page)
 
     def rest(self) -> None:
         """Wait until the server has answered and all is drawn."""
         for _ in range(2):
             self.page.wait_for_timeout(120)
-            while self._runs.waiting:
-                self.page.wait_for_timeout(50)
+            self.runs.answered()
             self.page.wait_for_function(STILL, timeout=60_000, polling=100)
 
     def open(self, address: str) -> None:
@@ -102,6 +103,20 @@ def test_a_fresh_visit_to_the_address_shows_the_same_whatever_was_done(chrome, a
     problem, done = walked(chrome, address, SHORT_SEED)
     assert not problem, problem
     assert len(done) > 11, done  # of 17, of which the last page may not offer all
+
+
+def test_a_walk_without_an_answer_ends(chrome, address, monkeypatch):
+    """It waited for ever: for a server that had gone, and for a page that had crashed."""
+    monkeypatch.setattr(script_runs, "MOST", 0.2)
+    visitor = Visitor(chrome, address)
+    visitor.runs.waiting = True
+    with pytest.raises(TimeoutError, match="^the server has not answered about:blank for 0.2 s$"):
+        visitor.rest()
+    with pytest.raises(Error):
+        visitor.page.goto("chrome://crash")
+    with pytest.raises(Error, match="Page crashed"):
+        visitor.rest()
+    visitor.context.close()
 
 
 @pytest.mark.skipif("ATTNVIZ_WALK" not in os.environ, reason="a walk takes many minutes: ATTNVIZ_WALK=200 runs it")

@@ -3,9 +3,13 @@
 Read from the frames between them, for the page itself tells late: a control changes the address before the server has
 heard of it."""
 
+import time
+
 from playwright.sync_api import Page, WebSocket
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+MOST = 60  # s that an answer may take: a busy machine is no failure
 
 
 class ScriptRuns:
@@ -19,6 +23,14 @@ class ScriptRuns:
     def forget(self) -> None:
         """Listen to no further connection."""
         self._page.remove_listener("websocket", self._opened)
+
+    def answered(self) -> None:
+        """Wait until nothing is waiting. TimeoutError; Playwright's error when the page is gone."""
+        end = time.monotonic() + MOST
+        while self.waiting:
+            if time.monotonic() > end:
+                raise TimeoutError(f"the server has not answered {self._page.url} for {MOST} s")
+            self._page.wait_for_timeout(50)
 
     def _opened(self, socket: WebSocket) -> None:
         self.waiting = self._begun = False
