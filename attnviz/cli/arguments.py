@@ -164,7 +164,8 @@ def open_model(args: Namespace, huggingface: bool = False):
 
 @contextlib.contextmanager
 def with_standard_input(args: Namespace) -> Iterator[None]:
-    """Where an argument says `-`, the rest of the block reads a copy of standard input. ValueError where two do."""
+    """Where an argument says `-`, the rest of the block reads a copy of standard input, which errors name so.
+    ValueError where two do."""
     names = [name for name in _FILES if getattr(args, name, None) == "-"]
     if not names:
         yield
@@ -177,7 +178,12 @@ def with_standard_input(args: Namespace) -> Iterator[None]:
         with copy.open("wb") as file:
             shutil.copyfileobj(standard_input(), file)
         setattr(args, names[0], str(copy))
-        yield
+        try:
+            yield
+        except ValueError as error:
+            if str(copy) not in str(error):
+                raise
+            raise ValueError(str(error).replace(str(copy), "standard input")) from None
 
 
 def standard_input():

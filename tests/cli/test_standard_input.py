@@ -25,8 +25,8 @@ PAIRS = tiny.sentences(6, 1)
 def give(monkeypatch):
     """Standard input with a text."""
 
-    def of(text):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    def of(text, encoding="utf-8"):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode(encoding))))
 
     return of
 
@@ -78,6 +78,13 @@ def test_sentences_of_a_run(cli, give, tmp_path):
     assert (status, err) == (0, "") and out.startswith("6 sentences through 1 model")
     give(lines)
     assert cli("corpus", *MODEL, "--input", "-", "--out", tmp_path / "out", "--resume")[:2] == (0, out)
+
+
+def test_an_error_names_standard_input_and_not_its_copy(cli, give, tmp_path):
+    for text, encoding, wrong in (("", "utf-8", "hold at least one sentence"), ("A dog.", "utf-16", "be UTF-8 text")):
+        give(text, encoding)
+        status, _, err = cli("corpus", *MODEL, "--input", "-", "--out", tmp_path / "out")
+        assert status == 2 and err.startswith(f"python -m attnviz corpus: standard input must {wrong}")
 
 
 def test_links(cli, give):
