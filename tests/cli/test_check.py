@@ -39,15 +39,14 @@ def test_a_folder_of_hand_ins(hand_ins, capsys):
     results = json.loads(capsys.readouterr().out)
     assert [result["ok"] for result in results] == [True, False, False]
     assert "No module named 'nothing_of_this_name'" in results[2]["error"]
-    assert main(["check", f"{hand_ins}/*.py:attend"]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0].rsplit("/", 1)[1] for line in lines] == ["a.py", "b.py", "c.py"]
 
 
 def test_hand_ins_become_a_table(hand_ins, capsys):
     """A formula of a spreadsheet in what a student's file raises stays text."""
     (hand_ins / "d.py").write_text("raise ValueError('=1+1')\n".replace("ValueError", "type('=E', (Exception,), {})"))
     assert main(["check", f"{hand_ins}/*.py:attend", "--csv", f"{hand_ins}/marks.csv"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0].rsplit("/", 1)[1] for line in lines] == ["a.py", "b.py", "c.py", "d.py"]
     table = pd.read_csv(hand_ins / "marks.csv", keep_default_na=False)
     assert [Path(module).name for module in table["module"]] == [f"{name}.py:attend" for name in "abcd"]
     assert table["faults"].tolist() == ["0", "1", "", ""] and table["ok"].tolist() == [True, False, False, False]
@@ -60,7 +59,7 @@ def test_hand_ins_become_a_table(hand_ins, capsys):
 
 HOSTILE = {
     "ends.py": "import os\nos._exit(0)\n",
-    "loops.py": RIGHT.replace("    weights", "    while True:\n        pass\n    weights", 1),
+    "loops.py": RIGHT.replace("    weights", "    import time\n    while True:\n        time.sleep(1)\n    weights", 1),
     "moves.py": "import os, torch\nos.chdir('/')\ntorch.softmax = None\n"
     + RIGHT.replace("torch.s", "torch.nn.functional.s"),
 }

@@ -130,7 +130,7 @@ def test_a_public_site_takes_no_files_and_offers_neither_folders_nor_names_of_th
     page.get_by_role("option").first.wait_for(timeout=60_000)
     options = page.get_by_role("option").all_inner_texts()
     assert len(options) > 1 and not {"A Hugging Face model", "A saved trace"} & set(options)
-    page.goto(f"{site.address}/many?from=A+file+on+this+machine&path=%2Fetc%2Fpasswd")
+    page.goto(f"{site.address}/many?show=Bahdanau&from=A+file+on+this+machine&path=%2Fetc%2Fpasswd")
     page.get_by_text(re.compile(r": 25 of \d+ sentences")).first.wait_for(timeout=60_000)
     offered = page.locator(".st-key-from [role=radio], .st-key-from button").all_inner_texts()
     assert [words for words in offered if words.strip()] == ["Sentences of this project", "Pasted"]

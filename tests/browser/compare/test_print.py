@@ -58,7 +58,7 @@ def check_heading(sheets: list[Sheet], heading: str) -> None:
 MODELS = ("Bahdanau", "Luong local", "Luong general", "Transformer")
 PAGES = {  # address, what is drawn last, headings
     "inside": (
-        "/inside?tests=true&show=Bahdanau&show=Luong+general",
+        "/inside?tests=true&show=Bahdanau&show=Luong+general&text=A+dog+runs.",
         ".st-key-chart-tests .main-svg",
         ("Inside one step", "Change attention", "Replace a source word", "Does it matter?"),
     ),

@@ -51,7 +51,7 @@ _KINDS = {
 }
 _KEYS = r"""parts => parts.map((part) => {
   const place = part.closest("[class*=st-key-]");
-  const offered = place?.offsetParent && !part.disabled && !part.querySelector?.(":disabled");
+  const offered = place?.checkVisibility() && !part.disabled && !part.querySelector?.(":disabled");
   return offered ? place.className.match(/st-key-(\S+)/)[1] : null;
 })"""
 
@@ -63,10 +63,10 @@ class Walk:
     def __init__(self, page: Page, seed: int, rest: Callable[[], None], short: bool = False):
         self._page, self._random, self.rest = page, random.Random(seed), rest
         doings = {  # with their weights in a long walk, and how often each is done in a short one
-            self._turn: (10, 3),
-            self._type: (14, 2),
+            self._turn: (10, 2),
+            self._type: (14, 1),
             self._example: (7, 1),
-            self._control: (34, 2),
+            self._control: (34, 1),
             self._click("a tour button", _TOUR): (9, 1),
             self._click("a chapter button", _LEARN): (4, 1),
             self._click("a link", _OPEN): (4, 0),
@@ -75,7 +75,7 @@ class Walk:
             self._in_picture("a head of the overview", _HEADS): (3, 1),
             self._play: (2, 0),
             self._visit: (4, 1),
-            self._history("go_back"): (12, 2),
+            self._history("go_back"): (12, 1),
             self._history("go_forward"): (5, 1),
             self._reload: (3, 1),
             self._copy: (3, 1),
