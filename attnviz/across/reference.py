@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attnviz import arguments, storage
-from attnviz.across.sentences import share_above
+from attnviz.across import share_above
 from attnviz.arguments import shown
 
 FILE = "sentences.json"  # beside the weights

@@ -10,13 +10,12 @@ from attnviz.figures.bars import next_tokens, step_bars
 from attnviz.figures.by_head import head_map
 from attnviz.figures.chart import Chart, large
 from attnviz.figures.distance import by_distance
-from attnviz.figures.hover import cell_texts
 from attnviz.figures.lines import line_threshold, token_lines
 from attnviz.figures.many import reliability
 from attnviz.figures.maps import difference, heatmap
 from attnviz.figures.small_maps import overview
 from attnviz.figures.steps import by_step, comparison
-from attnviz.figures.wording import describe
+from attnviz.figures.wording import cell_texts, describe
 
 __all__ = [
     "Chart",

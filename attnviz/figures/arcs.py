@@ -22,7 +22,7 @@ _HIGHEST = 6  # levels; longer arcs are flatter
 def dependency_arcs(parse: Parse, looks: np.ndarray, name: str = "this head", *, dark: bool = False) -> Chart:
     """An arc for each dependency; solid where one of its two words attends to the other most, dotted elsewhere.
 
-    looks : (T,) the word that each word attends to most, -1 for none (a row of `syntax.by_head.looks`). An arrow at the
+    looks : (T,) the word that each word attends to most, -1 for none (a row of `syntax.looks`). An arrow at the
     end of a solid arc points to the word that is looked at. name : of the head, for the description. ValueError unless
     `looks` has a word of the sentence, or -1, for each word.
     """

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnviz.arguments import checked
-from attnviz.figures import hover, labels
+from attnviz.figures import labels, wording
 from attnviz.figures.axes import Keys, all_labels, check_step, key_axis, value_axis
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import CORNER, TITLE, build, layout, lines, note, palette
@@ -160,7 +160,7 @@ def token_bars(values: Sequence[float] | np.ndarray, best: int | None, mechanism
 
 
 def _bars(grid, step: int, weights: np.ndarray, best: int | None, written: float | None, dark: bool) -> dict:
-    query = hover.placed(grid.queries)[step]
+    query = wording.placed(grid.queries)[step]
     shown = weights.tolist()
     bars = token_bars(shown, best, grid.mechanism, dark)
     if written is not None:
@@ -169,7 +169,7 @@ def _bars(grid, step: int, weights: np.ndarray, best: int | None, written: float
         y=np.round(weights, 4).astype(np.float32),
         hovertext=[
             f"{query} looks at {key}: {weight_words(weight)}"
-            for key, weight in zip(hover.placed(grid.keys), shown, strict=True)
+            for key, weight in zip(wording.placed(grid.keys), shown, strict=True)
         ],
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from attnviz.arguments import check_columns
-from attnviz.figures import hover, labels
+from attnviz.figures import labels, wording
 from attnviz.figures.axes import Keys, key_axis, query_axis, rows_height, value_axis
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import CORNER, TITLE, build, colorscale, layout, lines, note, palette, scale_bar
@@ -116,10 +116,10 @@ def saliency(grid, values, method: str, title: str | None = None, *, dark: bool 
 
 
 def _hover(grid, values: np.ndarray) -> list[list[str]]:
-    keys = hover.placed(grid.keys)
+    keys = wording.placed(grid.keys)
     return [
         [f"{key} {'for' if value >= 0 else 'against'} {query}: {value:+.3f}" for key, value in zip(keys, row)]
-        for query, row in zip(hover.placed(grid.queries), values.tolist(), strict=True)
+        for query, row in zip(wording.placed(grid.queries), values.tolist(), strict=True)
     ]
 
 
@@ -172,7 +172,7 @@ def _bars(tokens: Sequence[Token], frame: pd.DataFrame, color: str) -> dict:
         hoverinfo="text",
         hovertext=[
             f"{token}: τ-b {tau:+.2f}, {agreement[bool(same)]}"
-            for token, tau, same in zip(hover.placed(tokens), frame["tau_b"], frame["top1"])
+            for token, tau, same in zip(wording.placed(tokens), frame["tau_b"], frame["top1"])
         ],
     )
 

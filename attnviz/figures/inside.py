@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnviz.figures import hover, labels
+from attnviz.figures import labels, wording
 from attnviz.figures.axes import Keys, rows_height
 from attnviz.figures.bars import token_bars, upper_and_lower
 from attnviz.figures.chart import Chart
@@ -69,7 +69,7 @@ def _score_bars(opened, values: np.ndarray, axis: str, dark: bool) -> dict:
         yaxis=axis,
         hovertext=[
             f"{key}: outside the window" if np.isnan(value) else f"{what} of {key}: {words(float(value))}"
-            for key, value in zip(hover.placed(opened.keys), values, strict=True)
+            for key, value in zip(wording.placed(opened.keys), values, strict=True)
         ],
     )
 
@@ -244,7 +244,7 @@ def _line_above_the_context(rows: int, dark: bool) -> dict:
 
 
 def _cells(opened, cells: np.ndarray, order: np.ndarray, most: float, dark: bool) -> dict:
-    rows = [*hover.placed(opened.keys), "context"]
+    rows = [*wording.placed(opened.keys), "context"]
     return dict(
         type="heatmap",
         z=np.round(cells, 4),

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from attnviz.figures import hover, labels
+from attnviz.figures import labels, wording
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import TITLE, build, colorscale, layout, lines, note, palette, scale_bar
 from attnviz.figures.wording import listed
@@ -202,7 +202,7 @@ def _cells(
             top, left = i * step[0] + _NAMES, j * step[1]
             weights = grid.masked
             values[top : top + weights.shape[0], left : left + weights.shape[1]] = weights
-            queries, keys = hover.placed(grid.queries), hover.placed(grid.keys)
+            queries, keys = wording.placed(grid.queries), wording.placed(grid.keys)
             for t, s in np.ndindex(weights.shape):
                 words = f"{labels.escape(model)}, {labels.escape(moment)}<br>{queries[t]} looks at {keys[s]}"
                 texts[top + t][left + s] = f"{words}: {weights[t, s]:.2f}"

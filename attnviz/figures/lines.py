@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnviz.arguments import checked
-from attnviz.figures import axes, hover, labels
+from attnviz.figures import axes, labels, wording
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import TITLE, build, layout, note, palette
 from attnviz.figures.wording import row_sentence, row_sentences
@@ -156,7 +156,7 @@ def _spoken_queries(grids: Sequence) -> list[str]:
 
 def _spoken_keys(grids: Sequence) -> list[str]:
     """Which query looks most at each key, one line of text for each head."""
-    spoken, queries = hover.placed(grids[0].keys), hover.placed(grids[0].queries)
+    spoken, queries = wording.placed(grids[0].keys), wording.placed(grids[0].queries)
     for grid in grids:
         name, weights = grid.title.capitalize(), np.nan_to_num(grid.masked)
         for key, (best, most) in enumerate(zip(weights.argmax(0), weights.max(0))):

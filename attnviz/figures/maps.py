@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from attnviz.arguments import checked
-from attnviz.figures import hover, labels
+from attnviz.figures import labels, wording
 from attnviz.figures.axes import COLUMN, all_labels, check_step, key_axis, query_axis, rows_height
 from attnviz.figures.chart import Chart
-from attnviz.figures.hover import CellTexts, Links
 from attnviz.figures.theme import TITLE, build, colorscale, layout, note, palette, scale_bar
-from attnviz.figures.wording import describe, difference_words, links_sentence, windows_sentence
+from attnviz.figures.wording import CellTexts, Links, describe, difference_words, links_sentence, windows_sentence
 from attnviz.select import Grid
 
 DASHED = -0.05  # differences below this carry a dash: in grey the two ends of the scale look the same
@@ -44,12 +43,12 @@ def heatmap(
     links : `alignment.Cells` to lay over it: sure links as solid squares, those that are only possible as dashed ones.
     windows : of local attention, (centre, reach) in keys from 0 for each row: a diamond, brackets at the ends.
     texts : the hover texts, from `cell_texts(grid, links)`; made here unless given.
-    written : False puts `texts` in short into `layout.meta["cells"]` (see hover.py), for a page that writes them out.
+    written : False puts `texts` in short into `layout.meta["cells"]`, for a page that writes them out.
     room : px of the narrowest column that it may stand in: names of columns are left out where they would meet there.
     ValueError if `step` is not a row of the grid, or a link not a cell of it, or there are windows for other rows.
     """
     check_step(grid, step)
-    texts = texts or hover.cell_texts(grid, links)
+    texts = texts or wording.cell_texts(grid, links)
     bar = scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]) if scale else {}
     frame = _frame(grid, step, title, dark, scale, describe(grid, step), room)
     _lay_over(frame, grid, links, windows, dark)
@@ -78,7 +77,7 @@ def difference(
     first, second = (labels.escape(labels.plain(name)) for name in names)
     bar = scale_bar([-1, -0.5, 0, 0.5, 1], ["−1", f"◂ {second} (–)", "0", f"{first} ▸", "1"])
     cells = _cells(values, palette(dark).diverging, (-1, 1), bar)
-    texts = hover.of_values(values, grid, lambda value: difference_words(value, first, second))
+    texts = wording.of_values(values, grid, lambda value: difference_words(value, first, second))
     summary = f"Weights of {names[0]} minus weights of {names[1]}, {values.shape[0]} rows by {values.shape[1]} columns."
     if np.isfinite(values).any():
         row, column = map(int, np.unravel_index(np.nanargmax(np.abs(values)), values.shape))
@@ -105,7 +104,7 @@ def _lay_over(frame: dict, grid, links, windows: Sequence[tuple[float, float]], 
         raise ValueError(f"windows must be one for each of {len(grid.queries)} rows; got {len(windows)}")
     shapes = frame.get("shapes", [])
     if links is not None:
-        hover.link_words(grid, links)  # says when a link is not a cell of the map
+        wording.link_words(grid, links)  # says when a link is not a cell of the map
         shapes = _squares(links, dark) + shapes
         frame["meta"]["description"] += f" {links_sentence(grid, links)}"
     if windows:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from attnviz import mechanisms
 from attnviz.arguments import check_columns
-from attnviz.figures import hover, labels
+from attnviz.figures import labels, wording
 from attnviz.figures.axes import Keys, key_axis
 from attnviz.figures.bars import upper_and_lower
 from attnviz.figures.chart import Chart
@@ -73,7 +73,7 @@ def _score_words(opened, names: list[str], weights: np.ndarray) -> str:
 
 
 def _cells(opened, names: list[str], weights: np.ndarray, dark: bool) -> dict:
-    keys = hover.placed(opened.keys)
+    keys = wording.placed(opened.keys)
     return dict(
         type="heatmap",
         z=np.round(weights, 4).astype(np.float32),
@@ -175,5 +175,5 @@ def _effect_bars(tokens: Sequence[Token], values: np.ndarray, axis: str, color, 
         width=0.82,
         marker=dict(color=color, line=dict(width=0)),
         hoverinfo="text",
-        hovertext=[f"{what} {token}: {value:+.3f}" for token, value in zip(hover.placed(tokens), values)],
+        hovertext=[f"{what} {token}: {value:+.3f}" for token, value in zip(wording.placed(tokens), values)],
     )

@@ -3,14 +3,38 @@
     >>> opened = inside.step(model, trace, step=2)
     >>> opened.scores, opened.weights, opened.parts.terms
 
-`step` computes it; `temperatures`, `other_scores` and `spread` ask what else the scores could have been; `formula`
-writes one score with its numbers put in, and `symbols` says what its letters stand for. `windows` is where local
-attention looks at every step.
+`step` computes it, from a trace; `temperatures`, `other_scores` and `spread` ask what else the scores could have been;
+`formula` writes one score with its numbers put in, and `symbols` says what its letters stand for. `windows` is where
+local attention looks at every step.
+
+The trace's decoding is run again up to the step, to see what its attention read there. Nothing is written to the
+model: where a number is needed that no function returns, it is caught in a copy of the model that shares all its
+weights. Letters: S source tokens, D width of query and keys, W width of a state, V width of values.
 """
 
-from attnviz.inside.compute import step, windows
-from attnviz.inside.scores import other_scores, spread, temperatures
-from attnviz.inside.values import REFERENCES, Comparison, Parts, Step, Window, formula, symbols
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from attnviz import mechanisms, stats
+from attnviz.arguments import checked
+from attnviz.attention import Attention, Local, MultiHead, dot_scores, scaled_dot_scores
+from attnviz.data.styles import SPACE
+from attnviz.data.tokenizer import BOS, EOS, SubwordTokenizer
+from attnviz.inside.values import REFERENCES, Comparison, Parts, Step, Window, formula, softmax, symbols
+from attnviz.models import probabilities
+from attnviz.models.model import Trained
+from attnviz.networks import decode
+from attnviz.networks.classifier import SelfAttention
+from attnviz.networks.recurrent import Recurrent
+from attnviz.networks.transformer import Transformer
+from attnviz.trace import Token, Trace
 
 __all__ = [
     "REFERENCES",
@@ -26,3 +50,313 @@ __all__ = [
     "temperatures",
     "windows",
 ]
+
+
+CLOSE = 1e-4  # weights of a trace and of its replay may differ by so much
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionInputs:
+    """What one attention reads at one step. In a Transformer, query, prepared and values are those of one head.
+
+    query (D,), prepared (S, ...) the keys as the score function wants them, values (S, V), logits of the next token.
+    asks, states : as of `values.Step`.
+    """
+
+    attention: Attention | MultiHead
+    query: Tensor
+    prepared: Tensor
+    values: Tensor
+    logits: Tensor
+    asks: str
+    states: tuple[Tensor, ...] = ()
+
+    def terms(self) -> tuple[Tensor, str]:
+        """The terms of each key's score (S, N), and what one term belongs to."""
+        return self.attention.terms(self.query[None, None], self.prepared[None])[0, 0], self.attention.unit
+
+    def scores(self) -> Tensor:
+        """Scores (S,) before any window or mask."""
+        return self.attention.score(self.query[None, None], self.prepared[None])[0, 0]
+
+    def window(self) -> tuple[float, Tensor, Tensor] | None:
+        """Centre, logarithm of the Gaussian (S,) and window (S,) bool of local attention; None of any other."""
+        if (place := self.attention.window(self.query[None, None], len(self.values))) is None:
+            return None
+        centre, gaussian, seen = place
+        return float(centre), gaussian[0, 0], seen[0, 0]
+
+
+def target_ids(model: Trained, trace: Trace) -> list[int]:
+    """The piece ids of a trace's target, <eos> included where the trace has it: of a target that was given, of what
+    greedy decoding says, or of the pieces that the tokens (a beam's) show.
+
+    ValueError if the vocabulary does not spell the target so: then the trace is of another model.
+    """
+    if trace.forced:
+        given = model.tokenizer.encode(trace.translation)
+        if _spelt(given.tokens, trace):
+            return list(given.ids)
+    else:
+        source = torch.tensor([model.read(trace.text).ids])
+        greedy = decode.greedy(model.model, source, end_loops=True).tokens[0].tolist()
+        for ids in (greedy, _pieces(model.tokenizer, trace)):
+            if _spelt(model.tokenizer.spell(ids)[1], trace):
+                return ids
+    raise ValueError(f"trace must be of a model with this vocabulary; it divides {trace.translation!r:.80} otherwise")
+
+
+def _spelt(tokens: tuple[Token, ...], trace: Trace) -> bool:
+    return [token.text for token in tokens] == [token.text for token in trace.target]
+
+
+def _pieces(tokenizer: SubwordTokenizer, trace: Trace) -> list[int]:
+    """The ids of produced tokens: with the mark of a word's beginning where the vocabulary has such a piece."""
+    ids, before = [], None
+    for token in trace.target:
+        begins = before is None or trace.translation[: token.start].endswith(" ") or token.word != before.word
+        spellings = (SPACE + token.text, token.text) if begins else (token.text, SPACE + token.text)
+        numbers = [tokenizer.backend.token_to_id(spelling) for spelling in spellings]
+        ids.append(EOS if token.special else next((number for number in numbers if number is not None), EOS))
+        before = token
+    return ids
+
+
+@torch.inference_mode()
+def attention_inputs(model: Trained, trace: Trace, step: int, layer: int, head: int) -> AttentionInputs:
+    """Replay `trace` up to a step (0-based, checked by the caller)."""
+    source, asks = torch.tensor([model.read(trace.text).ids]), mechanisms.find(model.mechanism).asks
+    if asks == "always":
+        return _pooling(model.model, source)
+    inputs = [BOS, *target_ids(model, trace)][: step + 1]
+    if asks == "layer":
+        return _cross(model.model, source, torch.tensor([inputs]), layer, head)
+    return _recurrent(model.model, source, torch.tensor(inputs), asks)
+
+
+def _recurrent(network: Recurrent, source: Tensor, inputs: Tensor, asks: str) -> AttentionInputs:
+    """source (1, S), inputs (t + 1,) from <bos> on -> the last step."""
+    memory = network.encode(source)
+    state = memory.state
+    for token in inputs[:-1]:
+        state = network.step(memory, state, token.view(1)).state
+    last = network.step(memory, state, inputs[-1:])
+    states = state[0][0], last.state[0][0]
+    query = states[0] if asks == "before" else states[1]
+    return AttentionInputs(network.attention, query, memory.prepared[0], memory.values[0], last.logits[0], asks, states)
+
+
+def _cross(network: Transformer, source: Tensor, inputs: Tensor, layer: int, head: int) -> AttentionInputs:
+    """source (1, S), inputs (1, t + 1) from <bos> on -> the last step, in one head of cross-attention."""
+    watched: Transformer = sharing(network)
+    attention, queries = watched.decoder[layer].cross, []
+    if not isinstance(attention, MultiHead):
+        raise ValueError("the step must be of heads of this project; a module of your own shows its weights alone")
+    attention.query.register_forward_hook(lambda _module, _inputs, output: queries.append(output))
+    memory = watched.encode(source)
+    state = memory.state
+    for token in inputs[0]:  # one at a time, as the trace was made: the same sums in the same order
+        last = watched.step(memory, state, token.view(1))
+        state = last.state
+    keys, values = (both[0, head] for both in memory.cross[layer])
+    query = attention.split(queries[-1])[0, head, 0]
+    return AttentionInputs(attention, query, keys, values, last.logits[0], "layer")
+
+
+def _pooling(network: SelfAttention, source: Tensor) -> AttentionInputs:
+    """source (1, S) -> the one query of the attention that pools a sentence."""
+    watched: SelfAttention = sharing(network)
+    seen: list[tuple[Tensor, Tensor]] = []
+    watched.pooling.key.register_forward_hook(lambda _module, inputs, output: seen.append((inputs[0], output)))
+    verdict = watched(source)
+    values, prepared = seen[-1]
+    return AttentionInputs(watched.pooling, values.new_ones(1), prepared[0], values[0], verdict.logits[0], "always")
+
+
+def sharing(network: Any) -> Any:
+    """A copy of a network, of the same class, that shares all weights: what is hung on it is not on the network."""
+    shared = {id(tensor): tensor for tensor in [*network.parameters(), *network.buffers()]}
+    return copy.deepcopy(network, shared)
+
+
+@torch.inference_mode()
+@checked
+def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0) -> Step:
+    """What one head of cross-attention did when `model` produced target token `step` (0-based) of `trace`.
+
+    layer, head : of a Transformer, 0-based, -1 is the last layer; recurrent translators and the classifier's pooling
+    have one of each. The text is decoded again up to that step, so every number is the model's own.
+
+    ValueError for a model without attention, for a step, layer or head that is not there, for a trace of words, or of
+    another model.
+    """
+    layer = _check(model, trace, step, layer, head)
+    inputs = attention_inputs(model, trace, step, layer, head)
+    values = _attended(inputs)
+    difference = np.abs(values["weights"] - trace.map("cross", layer).weights[head, step]).max()
+    if difference > CLOSE:
+        raise ValueError(
+            f"trace must be one that {model.name} made as it is now: at step {step} its weights differ by up to "
+            f"{difference:.2g}; trace the text again"
+        )
+    terms, unit = inputs.terms()
+    return Step(
+        model=model.name,
+        mechanism=model.mechanism,
+        step=step,
+        layer=layer,
+        head=head,
+        token=trace.target[step],
+        before=trace.target[max(step - 1, 0) : step],
+        keys=trace.source,
+        query=inputs.query.numpy(),
+        asks=inputs.asks,
+        states=tuple(state.numpy() for state in inputs.states),
+        parts=Parts(terms.numpy(), unit),
+        alternatives=probabilities.alternatives(inputs.logits.unsqueeze(0), model.output)[0],
+        **values,
+    )
+
+
+def _check(model: Trained, trace: Trace, step: int, layer: int, head: int) -> int:
+    """The number of the layer. ValueError as of `step`."""
+    if not isinstance(model, Trained) or not mechanisms.find(model.mechanism).asks:
+        raise ValueError(f"model must be of this project and have attention; no step of {model.name} can be opened")
+    if trace.level != "pieces":
+        raise ValueError("trace must be at the level of pieces, as a model makes it; got one of words")
+    if not 0 <= step < len(trace.target):
+        raise ValueError(f"step must be from 0 to {len(trace.target) - 1}, as the target has tokens; got {step}")
+    attention = trace.map("cross", layer)
+    if not 0 <= head < len(attention.weights):
+        raise ValueError(f"head must be from 0 to {len(attention.weights) - 1}; got {head}")
+    return attention.layer
+
+
+def _attended(inputs: AttentionInputs) -> dict:
+    """Scores, mask, weights, values, context and window, as the fields of a Step."""
+    scores, size = inputs.scores(), len(inputs.values)
+    mask, window = np.ones(size, dtype=bool), None
+    if (place := inputs.window()) and isinstance(inputs.attention, Local):
+        centre, gaussian, seen = place
+        scores, mask = scores + gaussian, seen.numpy()
+        window = Window(centre, inputs.attention.reach, gaussian.exp().numpy())
+    scores, values = scores.numpy(), inputs.values.numpy()
+    weights = softmax(scores, mask)
+    return dict(scores=scores, mask=mask, weights=weights, values=values, context=weights @ values, window=window)
+
+
+@checked
+@torch.inference_mode()
+def windows(model: Trained, trace: Trace) -> tuple[tuple[float, float], ...]:
+    """(centre, reach) of each step: the predicted place p_t and D, Luong et al. 2015, eq. 9 and 10; () without windows.
+
+    centre : a real number in source tokens, counted from 0. reach : source tokens to either side. The target is forced
+    in one pass, so p_t is that of the trace to rounding.
+    ValueError for a trace of words, or of another model.
+    """
+    if not mechanisms.find(model.mechanism).local:
+        return ()
+    if trace.level != "pieces":
+        raise ValueError("trace must be at the level of pieces, as a model makes it; got one of words")
+    watched, seen = sharing(model.model), []
+    watched.attention.place.register_forward_hook(lambda _module, _inputs, output: seen.append(output.flatten()))
+    source, target = torch.tensor([model.read(trace.text).ids]), torch.tensor([target_ids(model, trace)])
+    decode.forced(watched, source, target)
+    return tuple((float(centre), watched.attention.reach) for centre in _places(torch.cat(seen), source.shape[1]))
+
+
+def _places(logits: Tensor, length: int) -> Tensor:
+    """v_p . tanh(W_p s_t) of each step (T,) -> p_t (T,)."""
+    return length * torch.sigmoid(logits)
+
+
+TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
+WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
+
+
+@checked
+def temperatures(opened: Step, values: Sequence[float] = TEMPERATURES) -> pd.DataFrame:
+    """One row per temperature, with columns temperature, entropy_nats, max_weight of the same scores divided by it."""
+    weights = np.stack([opened.weights_at(value) for value in values])
+    measured = stats.rows(weights, visible=np.broadcast_to(opened.mask, weights.shape))
+    return measured[["entropy_nats", "max_weight"]].assign(temperature=list(values)).reset_index(drop=True)
+
+
+@checked
+def other_scores(opened: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
+    """One query and its annotations through other score functions: columns score, trained_with, mechanism, key, token,
+    value, weight.
+
+    Dot and scaled dot are always there; of `others`, recurrent translators, the learnt score of each whose widths fit.
+    trained_with, mechanism : the model whose weights the score has, and its mechanism; None where there is nothing to
+    learn. Such weights were learnt with other states, so what they say here is a comparison of formulas, not of models.
+    No window: of local attention the general score.
+
+    Dot products need queries and annotations of one width. An annotation twice as wide as the query is forward and
+    backward state, concatenated; then the two are added, as the dot-product models of this project do. ValueError
+    for any other width.
+    """
+    query, annotations = torch.from_numpy(opened.query.copy()), torch.from_numpy(opened.values.copy())
+    summed = _summed(query, annotations)
+    rows: list[tuple[str, str | None, str | None, Tensor]] = [
+        ("dot", None, None, dot_scores(query[None], summed)[0]),
+        ("scaled dot", None, None, scaled_dot_scores(query[None], summed)[0]),
+    ]
+    for model in others:
+        attention = getattr(model.model, "attention", None)
+        if attention is not None and attention.widths == (query.shape[-1], annotations.shape[-1]):
+            scores = _scored(attention, query, annotations)
+            rows.append((attention.name, model.name, model.mechanism, scores))
+    return pd.concat([_frame(opened, *row) for row in rows], ignore_index=True)
+
+
+def _summed(query: Tensor, annotations: Tensor) -> Tensor:
+    """Annotations (S, D or 2D) as wide as the query (D,)."""
+    width = query.shape[-1]
+    if annotations.shape[-1] == width:
+        return annotations
+    if annotations.shape[-1] != 2 * width:
+        raise ValueError(
+            f"annotations must be as wide as the query, {width}, or twice that, to be scored by a dot product; "
+            f"got {annotations.shape[-1]}"
+        )
+    return annotations.unflatten(-1, (2, -1)).sum(-2)
+
+
+@torch.inference_mode()
+def _scored(attention: Attention, query: Tensor, annotations: Tensor) -> Tensor:
+    return attention.score(query[None, None], attention.prepare(annotations[None]))[0, 0]
+
+
+def _frame(opened: Step, score: str, trained_with: str | None, mechanism: str | None, values: Tensor) -> pd.DataFrame:
+    numbers = values.double().numpy()
+    return pd.DataFrame(
+        {
+            "score": score,
+            "trained_with": trained_with,
+            "mechanism": mechanism,
+            "key": range(len(opened.keys)),
+            "token": [token.text for token in opened.keys],
+            "value": numbers,
+            "weight": softmax(numbers, np.ones(len(numbers), dtype=bool)),
+        }
+    )
+
+
+@checked
+def spread(widths: Sequence[int] = WIDTHS, keys: int = 10, samples: int = 1000, seed: int = 0) -> pd.DataFrame:
+    """How far dot products spread as vectors get wider, with the root of the width and without: SAMPLED, from no model.
+
+    Queries and keys have independent standard normal components, so that a dot product has the variance of the width
+    (Vaswani et al. 2017, footnote 4). One row per width and `scaled`, with columns width, scaled, deviation (standard
+    deviation of the scores) and max_weight (mean largest weight among `keys` keys, over `samples` queries).
+    """
+    generator, rows = np.random.default_rng(seed), []
+    for width in widths:
+        queries = generator.standard_normal((samples, 1, width))
+        products = (queries * generator.standard_normal((samples, keys, width))).sum(-1)
+        for scaled in (False, True):
+            scores = products / np.sqrt(width) if scaled else products
+            weights = softmax(scores, np.ones(keys, dtype=bool))
+            rows.append((width, scaled, float(scores.std()), float(weights.max(-1).mean())))
+    return pd.DataFrame(rows, columns=["width", "scaled", "deviation", "max_weight"])

@@ -7,6 +7,7 @@ lengths go through the model together. A text that cannot be read has its error 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -107,23 +108,32 @@ def in_order(
         yield from results
 
 
-def one_by_one(
-    trace: Callable[[str, str | None], Trace],
-    texts: Iterable[str],
-    targets: Iterable[str | None] | None,
-    keep: Collection[str],
-) -> Iterator[Result | TextError]:
-    """The same for a model that reads one text at a time."""
-    wanted = parts_kept(keep)
+class OneByOne:
+    """`traces` of a model that reads one text at a time."""
 
-    def result(text: str, target: str | None) -> Result | TextError:
-        try:
-            made = trace(text, target)
-        except TextError as error:
-            return error
-        return measured.of_trace(made, "maps" in wanted) if "statistics" in wanted else made
+    def traces(
+        self: Any,
+        texts: Iterable[str],
+        targets: Iterable[str | None] | None = None,
+        *,
+        batch_size: int = BATCH,
+        beam: int = 1,
+        keep: Collection[str] = ("maps",),
+    ) -> Iterator[Result | TextError]:
+        """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
+        check_size(batch_size)
+        self.check_beam(beam)
+        trace = self.trace if beam == 1 else partial(self.trace, beam=beam)
+        wanted = parts_kept(keep)
 
-    return (result(text, target) for text, target in pairs(texts, targets))
+        def result(text: str, target: str | None) -> Result | TextError:
+            try:
+                made = trace(text, target)
+            except TextError as error:
+                return error
+            return measured.of_trace(made, "maps" in wanted) if "statistics" in wanted else made
+
+        return (result(text, target) for text, target in pairs(texts, targets))
 
 
 def _windows(given: Iterable[Job | TextError], batch_size: int) -> Iterator[list[Job | TextError]]:

@@ -1,7 +1,7 @@
 """A trained classifier with its tokenizer and card: text in, Trace out; and the labels of many sentences."""
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -11,7 +11,6 @@ from torch import Tensor
 from attnviz.data import batching
 from attnviz.data.tokenizer import PAD, SubwordTokenizer
 from attnviz.models import batches, checkpoints, probabilities
-from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError, Trained
 from attnviz.networks.classifier import SelfAttention
 from attnviz.trace import AttentionMap, Token, Trace
@@ -19,7 +18,7 @@ from attnviz.trace import AttentionMap, Token, Trace
 BATCH = 4000  # pieces classified at once, padding included
 
 
-class Classifier(Trained):
+class Classifier(batches.OneByOne, Trained):
     """A checkpoint that gives a sentence one of the labels of its task."""
 
     model: SelfAttention
@@ -72,20 +71,6 @@ class Classifier(Trained):
         """ValueError for any beam but 1."""
         if beam != 1:
             raise ValueError(f"beam must be 1 for {self.name}, which chooses a label and writes no text; got {beam}")
-
-    def traces(
-        self,
-        texts: Iterable[str],
-        targets: Iterable[str | None] | None = None,
-        *,
-        batch_size: int = batches.BATCH,
-        beam: int = 1,
-        keep: Collection[str] = ("maps",),
-    ) -> Iterator[Trace | TraceStatistics | TextError]:
-        """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
-        batches.check_size(batch_size)
-        self.check_beam(beam)
-        return batches.one_by_one(self.trace, texts, targets, batches.parts_kept(keep))
 
 
 @torch.inference_mode()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 from attnviz import mechanisms
 from attnviz.arguments import shown
-from attnviz.data import MOST_PIECES, capitals
+from attnviz.data import MOST_PIECES, sentences
 from attnviz.data.tasks import Task
 from attnviz.data.tokenizer import SubwordTokenizer, Tokens
 from attnviz.data.tokenizer_rules import CHARACTERS, TokenizerError, contained
@@ -205,7 +205,7 @@ class Trained(ABC):
     def read(self, text: str, what: str = "text") -> Tokens:
         """The pieces of a text; `what` is its name in errors. Raises TextError for an empty or too long one.
 
-        Text in capitals is read as a normal sentence (data/capitals.py), but a target as it is given.
+        Text in capitals is read as a normal sentence (`sentences.read`), but a target as it is given.
         """
         tokens = self._divided(text, what)
         if len(tokens.ids) == 1:
@@ -222,7 +222,7 @@ class Trained(ABC):
         check_text(text, what)
         try:
             with contained():
-                return capitals.read(text, self.tokenizer) if what == "text" else self.tokenizer.encode(text)
+                return sentences.read(text, self.tokenizer) if what == "text" else self.tokenizer.encode(text)
         except TokenizerError as error:
             raise TextError(f"{self.name} cannot read the {what}: {error}") from None
 

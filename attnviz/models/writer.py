@@ -1,6 +1,6 @@
 """A trained model that writes, with its tokenizer and card: text in, Trace out."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import torch
@@ -9,7 +9,6 @@ from attnviz.arguments import shown
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, Tokens
 from attnviz.models import batches, probabilities
-from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError, Trained
 from attnviz.models.probabilities import TokenProbabilities
 from attnviz.networks import decoder_only, writing
@@ -19,7 +18,7 @@ from attnviz.networks.writing import Candidate, Sampling, Written
 from attnviz.trace import AttentionMap, Token, Trace
 
 
-class Writer(Trained):
+class Writer(batches.OneByOne, Trained):
     """A checkpoint that writes on after a text, token by token.
 
     In its traces the target is the whole text, and the source is what was given of it: the target's first tokens. So a
@@ -108,20 +107,6 @@ class Writer(Trained):
         """ValueError for any beam but 1."""
         if beam != 1:
             raise ValueError(f"beam must be 1 for {self.name}, which writes on after a text; got {beam}")
-
-    def traces(
-        self,
-        texts: Iterable[str],
-        targets: Iterable[str | None] | None = None,
-        *,
-        batch_size: int = batches.BATCH,
-        beam: int = 1,
-        keep: Collection[str] = ("maps",),
-    ) -> Iterator[Trace | TraceStatistics | TextError]:
-        """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
-        batches.check_size(batch_size)
-        self.check_beam(beam)
-        return batches.one_by_one(self.trace, texts, targets, batches.parts_kept(keep))
 
     @torch.inference_mode()
     def log_prob(self, text: str, target: str | None = None) -> float:

@@ -14,30 +14,32 @@ STARTING, READY = "starting", "ready"  # what the process says of itself before 
 
 
 class ModelProcess(subprocess.Popen[bytes]):
-    """The model process, whose input and output are pipes."""
+    """A process whose input and output are pipes."""
 
     stdin: IO[bytes]
     stdout: IO[bytes]
 
 
+_MODULE = "attnviz.service.process"
 _ready_made: list[ModelProcess] = []
 
 
 def start_ahead() -> None:
     """Start now the process that the next call of `model_process` returns."""
-    _ready_made.append(_popen())
+    _ready_made.append(started(_MODULE))
 
 
 def model_process() -> ModelProcess:
     """The model process, which finds this package where this process has found it."""
-    return _ready_made.pop() if _ready_made else _popen()
+    return _ready_made.pop() if _ready_made else started(_MODULE)
 
 
-def _popen() -> ModelProcess:
+def started(module: str) -> ModelProcess:
+    """A process that runs a module of this package, on one thread."""
     here = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
     return ModelProcess(
-        [sys.executable, "-m", "attnviz.service.process"],
+        [sys.executable, "-m", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},

@@ -8,7 +8,7 @@ from attnviz.models.names import ModelName
 from attnviz.select import map_title
 from attnviz.studies.measured_models import StudyConfig, load, record
 from attnviz.studies.report import grouped, table
-from attnviz.syntax import RELATIONS, TO_GOVERNOR, by_head
+from attnviz.syntax import RELATIONS, TO_GOVERNOR
 
 TITLE = "Heads and syntax"
 DESCRIPTION = "How often the heads of encoders look at the governor or the dependant of a word"
@@ -17,13 +17,13 @@ LANGUAGE = "en"  # of the parsed sentences
 
 
 def measure(config: StudyConfig) -> dict:
-    """rows: by model, head, relation and direction, as `syntax.by_head.table` gives them."""
+    """rows: by model, head, relation and direction, as `syntax.table` gives them."""
     names = [name for name in checkpoints.names(config.root) if _reads(name)]
     measured = [load(name, config.root) for name in names]
     rows = []
     for model in measured:
         traces = (model.translator.trace(text) for text in syntax.shipped())
-        frame = by_head.table(traces).drop(columns="kind").round({"share": 4, "baseline": 4})
+        frame = syntax.table(traces).drop(columns="kind").round({"share": 4, "baseline": 4})
         rows += frame.to_dict("records")
     return {"rows": rows, "sentences": len(syntax.shipped()), **record(config, measured)}
 

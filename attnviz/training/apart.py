@@ -9,7 +9,6 @@ import contextlib
 import os
 import queue
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -48,14 +47,7 @@ class Apart:
         self._looked, self._lock = time.monotonic(), threading.Lock()
         self._models: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()  # None when there will be no more
         self._asking = threading.Lock()
-        here = str(Path(__file__).resolve().parents[2])
-        path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
-        self.process = connection.ModelProcess(
-            [sys.executable, "-m", "attnviz.training.apart"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
-        )
+        self.process = connection.started("attnviz.training.apart")
         self._tell((task, list(mechanisms), settings, longest))
         for work in (self._read, self._watch):
             threading.Thread(target=work, daemon=True).start()

@@ -30,9 +30,8 @@ from attnviz.training import card, classifiers, initial, saved_run, validation
 from attnviz.training.classifiers import ClassifierTrainer
 from attnviz.training.optimizer import device_name, peak_memory_mb
 from attnviz.training.recipes import TrainingConfig
-from attnviz.training.trainer import Diverged, Trainer
+from attnviz.training.trainer import Diverged, Trainer, WriterTrainer
 from attnviz.training.validation import best_epoch, epochs_since_best, score_key, validate
-from attnviz.training.writer import WriterTrainer
 
 
 def train(

@@ -15,8 +15,8 @@ import streamlit as st
 from attnviz.export import heading
 from attnviz.export.bundle import figure_name
 from attnviz.figures.chart import Chart
-from attnviz.figures.hover import CellTexts
 from attnviz.figures.theme import palette
+from attnviz.figures.wording import CellTexts
 from dashboard.session import memory
 
 HALF = 440  # px of a column where two stand side by side

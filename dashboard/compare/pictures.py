@@ -12,9 +12,8 @@ from attnviz import figures, heads, select, stats
 from attnviz.across.reference import SHOWN
 from attnviz.export import heading
 from attnviz.figures import labels
-from attnviz.figures.hover import CellTexts
 from attnviz.figures.steps import PANEL_STATISTICS, References
-from attnviz.figures.wording import TITLES, statistic_title
+from attnviz.figures.wording import TITLES, CellTexts, statistic_title
 from attnviz.trace import Trace
 from dashboard.compare.captions import which
 from dashboard.compare.scene import Column, CompareScene

@@ -4,12 +4,12 @@ sentence whose dependencies are there."""
 import pandas as pd
 import streamlit as st
 
-from attnviz import figures, select
+from attnviz import figures, select, syntax
 from attnviz.export import heading
 from attnviz.figures.arcs import dependency_arcs
 from attnviz.heads import Head
 from attnviz.models import checkpoint_values
-from attnviz.syntax import DIRECTIONS, RELATIONS, TO_GOVERNOR, by_head
+from attnviz.syntax import DIRECTIONS, RELATIONS, TO_GOVERNOR
 from dashboard.browser.plot import Cell, named, plots
 from dashboard.heads.scene import HeadsScene
 from dashboard.heads.sources import TrainedSource
@@ -31,7 +31,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     if measured.empty:
         st.html(
             '<p class="small" role="status">This model has not been measured on the parsed sentences. In Python, '
-            "<code>syntax.by_head.table(model.trace(text) for text in syntax.shipped())</code> measures any model that "
+            "<code>syntax.table(model.trace(text) for text in syntax.shipped())</code> measures any model that "
             "reads English.</p>"
         )
         return
@@ -70,7 +70,7 @@ def arcs(current: HeadsScene, layer: int, head: int | None, dark: bool) -> list[
         or (parse := caches.parse(current.text, current.choices.languages)) is None
     ):
         return []
-    looks = by_head.looks(current.trace, parse, current.choices.kind, layer)[head]
+    looks = syntax.looks(current.trace, parse, current.choices.kind, layer)[head]
     name = select.map_title(layer, head)
     words = (
         '<p class="what">Dependencies of the sentence. A solid arc: one of its two words looks most at the other, '
@@ -149,7 +149,7 @@ def question(label: str, direction: str) -> str:
 
 
 def rows_of_model(study: dict, model: str) -> pd.DataFrame:
-    """The rows of a stored study for one model, in the columns of `by_head.table`; those that cannot be read are left
+    """The rows of a stored study for one model, in the columns of `syntax.table`; those that cannot be read are left
     out."""
     whole = [
         {**row, "kind": "encoder"}
@@ -159,4 +159,4 @@ def rows_of_model(study: dict, model: str) -> pd.DataFrame:
         and row.get("direction") in DIRECTIONS
         and checkpoint_values.numbers(row, *_NUMBERS)
     ]
-    return pd.DataFrame(whole, columns=list(by_head.COLUMNS))
+    return pd.DataFrame(whole, columns=list(syntax.COLUMNS))

@@ -1,16 +1,19 @@
-"""The page of heads: every layer and head of one model on one text. Each panel is a module of its own."""
+"""The page of heads: every layer and head of one model on one text. Each panel is a module of its own; only a
+classifier's label is here."""
 
 import contextlib
 from collections.abc import Iterator
 
 import streamlit as st
 
+from attnviz import figures, mechanisms, select
+from attnviz.figures.wording import signed
 from attnviz.models.names import ModelName
 from attnviz.trace import files
+from dashboard.browser.plot import named, plots
 from dashboard.choices.options import HF, SAVED
 from dashboard.heads import (
     ablation,
-    classification,
     comparison,
     layers,
     maps,
@@ -21,10 +24,10 @@ from dashboard.heads import (
     writing,
 )
 from dashboard.heads.scene import HeadsChoices, HeadsScene
-from dashboard.markup import card, terms
-from dashboard.markup.text import escape, named_card, output
+from dashboard.markup import card, tables, terms
+from dashboard.markup.text import escape, named_card, output, unread
 from dashboard.markup.text import source as source_words
-from dashboard.session import address, caches
+from dashboard.session import address, caches, memory
 from dashboard.shell import frame, widgets
 from dashboard.shell.problems import SceneError, Wanted, check_text
 
@@ -61,7 +64,7 @@ def _draw(current: HeadsScene, dark: bool) -> None:
         st.html(named_card(source.title, card.show(caches.card(source.name))))
     languages = current.choices.languages
     if languages.classifies:
-        classification.show(current, dark)
+        _show_label(current, dark)
     elif current.choices.writing:
         writing.show(current, dark)
     else:
@@ -122,3 +125,36 @@ def _download(current: HeadsScene) -> None:
         help="Everything that this page shows. Open it here as “A saved trace”, or in Python with "
         "attnviz.load_trace().",
     )
+
+
+def _show_label(current: HeadsScene, dark: bool) -> None:
+    """A classifier's label with all probabilities, the pooling weights, and how much each head matters."""
+    chances = " · ".join(f"{escape(label.text)} {label.probability:.3f}" for label in current.trace.alternatives[0])
+    verdict = (
+        f'<p class="said" role="status"><b>{escape(current.trace.translation)}</b><br><small>probability: '
+        f"{chances}</small></p>"
+    )
+    grid = select.select(current.shown)
+    words = (
+        f'{verdict}<p class="what">{escape(mechanisms.find(current.choices.mechanism).words)} Below: the weight '
+        f"of each token, on a scale that ends near the largest.{unread(current.trace)}</p>"
+    )
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        plots([(words, named(figures.step_bars(grid, 0, whole=False, dark=dark), "pooling", dark))], "verdict")
+    right.html(_used(current))
+    if current.choices.tables:
+        st.html(tables.grid_table("Pooling weight of each token", grid, current.choices.languages, grid.weights, ".3f"))
+
+
+def _used(current: HeadsScene) -> str:
+    """Each head switched off alone. There are few, so this needs no button."""
+    name, trace = current.choices.source.name, current.trace
+    label, measured = trace.translation, memory.head_changes(st.session_state, name, trace.text)
+    measured += caches.importance(name, trace.text, label, current.all_heads[len(measured) :])
+    rows = [(head.head.title, [signed(head.change)]) for head in sorted(measured, key=lambda head: head.change)]
+    caption = (
+        f"How much each head matters: change in the log-probability of “{label}” (nats) when the head is switched off. "
+        f"Negative: the model is less sure of “{label}” without this head."
+    )
+    return tables.table(caption, ["change (nats)"], rows)

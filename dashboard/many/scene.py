@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from attnviz import across
-from attnviz.across import tables
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
 from dashboard.choices.options import KINDS, kind_title, title
@@ -155,7 +154,7 @@ def uniform(lines: dict[str, pd.DataFrame], statistic: str, kind: str) -> float 
     if kind == "decoder" or statistic not in across.VALUES:
         return None
     tokens = np.concatenate([frame["source_tokens"].to_numpy() for frame in lines.values()])
-    values = tables.uniform(statistic, tokens) + (statistic == "expected_position")  # from 1
+    values = across.uniform(statistic, tokens) + (statistic == "expected_position")  # from 1
     return float(np.nanmean(values)) if np.isfinite(values).any() else None
 
 

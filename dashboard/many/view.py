@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.browser.bridge import bridge
 from dashboard.choices.options import model
-from dashboard.many import caches, charts, downloads, running, scene, sentences, sources
+from dashboard.many import caches, charts, downloads, running, scene, sources
 from dashboard.many.given import Given
 from dashboard.many.running import Run
 from dashboard.many.scene import ManyChoices, ManyScene
@@ -57,7 +57,7 @@ def _compose(choices: ManyChoices, given: Sequence[Given], runs: Sequence, probl
 
 def _draw(current: ManyScene, dark: bool) -> None:
     st.html(terms.line("entropy", "effective positions", "Gini coefficient", "expected position", "<eos>"))
-    for panel in (charts.distribution_panel, charts.points_panel, sentences.show, charts.differences_panel):
+    for panel in (charts.distribution_panel, charts.points_panel, charts.sentences_panel, charts.differences_panel):
         panel(current, dark)
     downloads.show(current)
     st.html(terms.caveat())

@@ -215,13 +215,12 @@ def one_by_one(models: Sequence[str], text: str) -> tuple[str, ...]:
     name = ModelName.parse(models[0])
 
     def pieces(whole: str) -> int:
-        from attnviz.data import capitals
         from attnviz.data.tokenizer_rules import contained
         from attnviz.models import checkpoints
 
         with contained():
             tokenizer = checkpoints.load_tokenizer(name.pair, catalogue.root_of(models[0]))
-            return len(capitals.read(whole, tokenizer).ids)
+            return len(sentences.read(whole, tokenizer).ids)
 
     try:
         return sentences.one_by_one(text, pieces, longest, name.task.source)

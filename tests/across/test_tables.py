@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from attnviz import stats
-from attnviz.across import VALUES
-from attnviz.across.tables import by_size, correlation, differences, spread, uniform
+from attnviz.across import VALUES, by_size, correlation, differences, spread, uniform
 
 
 def test_spread_by_hand():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnviz.data.capitals import as_sentence
+from attnviz.data.sentences import as_sentence
 
 NAMES = {"Tom", "Paris", "Nobody"}
 

@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from attnviz import figures
 from attnviz.export import printed
-from attnviz.export.printed import marks, texts
+from attnviz.export.printed import letters, marks
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import CLEAR, DARK
 
@@ -40,7 +40,7 @@ def wanted(chart: Chart) -> set[str]:
             else []
         )
         marked += [trace.name] if layout.get("showlegend") and trace.showlegend is not False else []
-    return {line.strip() for text in marked if text for line in texts.plain(text).split("\n")} - {""}
+    return {line.strip() for text in marked if text for line in letters.plain(text).split("\n")} - {""}
 
 
 def rectangles(chart: Chart) -> int:
@@ -105,10 +105,10 @@ def test_nothing_leaves_the_sheet(size):
 
 
 def test_markup_becomes_runs_of_one_look():
-    [first], [second, third] = texts.runs('&lt;b&gt; &#36;<br><i>a</i><span style="color:#0072b2"><b>━</b></span>')
+    [first], [second, third] = letters.runs('&lt;b&gt; &#36;<br><i>a</i><span style="color:#0072b2"><b>━</b></span>')
     assert (first.text, second.text, second.italic) == ("<b> $", "a", True)
     assert (third.text, third.bold, third.color) == ("━", True, "#0072b2")
-    assert texts.plain("<b>a</b><br>b") == "a\nb"
+    assert letters.plain("<b>a</b><br>b") == "a\nb"
 
 
 def test_a_path_is_read_with_each_of_its_commands():

@@ -11,7 +11,7 @@ from grids import EOS, grid, words
 from attnviz import figures, reading
 from attnviz.alignment import Cells
 from attnviz.export import heading
-from attnviz.figures import hover
+from attnviz.figures import wording
 from attnviz.trace import Token
 
 
@@ -86,7 +86,7 @@ def test_what_the_pointer_reads_in_short_is_the_same(dog):
         cells = short.layout.meta["cells"]
         assert short.data[0].hovertext is None and len(cells["phrases"]) <= short.data[0].z.size
         texts = figures.cell_texts(shown, links)
-        assert hover.CellTexts(**cells).sentences == texts.sentences
+        assert wording.CellTexts(**cells).sentences == texts.sentences
         for figure in (figures.heatmap(shown, links=links), figures.heatmap(shown, links=links, texts=texts)):
             assert [list(row) for row in figure.data[0].hovertext] == texts.sentences
 

@@ -17,8 +17,8 @@ from attnviz.models import checkpoints
 from attnviz.models.checkpoints import read_card
 from attnviz.training.optimizer import learning_rate
 from attnviz.training.train import train
+from attnviz.training.trainer import TextBatches
 from attnviz.training.validation import NEAR, pack_spaced
-from attnviz.training.writer import TextBatches
 
 WHOLE = ("model.safetensors", "training.safetensors")
 

@@ -32,8 +32,8 @@ from attnviz.export import heading
 from attnviz.export.printed import letters
 from attnviz.export.printed.axes import line
 from attnviz.export.printed.fit import Fit, Part, fitted
+from attnviz.export.printed.letters import plain
 from attnviz.export.printed.sheet import FORMATS, POINT, SIZES, Head, Sheet, Style, described, fitted_head, settings
-from attnviz.export.printed.texts import plain
 from attnviz.figures.chart import Chart
 from attnviz.select import Grid
 from attnviz.trace import Trace

@@ -17,8 +17,8 @@ from matplotlib.transforms import Bbox
 
 from attnviz.export.printed import letters
 from attnviz.export.printed.canvas import Canvas, color
+from attnviz.export.printed.letters import Run, one_look, plain
 from attnviz.export.printed.sheet import POINT, Style
-from attnviz.export.printed.texts import Run, one_look, plain
 
 _SIDES = {"x": ("bottom", "top"), "y": ("left", "right")}
 LEAST = 4  # points of the smallest type of all

@@ -17,7 +17,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from attnviz.export.printed.canvas import Canvas, color, dash
-from attnviz.export.printed.texts import plain, write
+from attnviz.export.printed.letters import plain, write
 from attnviz.figures import labels, small_maps
 from attnviz.figures.theme import Theme
 from attnviz.plotlyjs import MOST_RECTANGLES

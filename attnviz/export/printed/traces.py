@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 from attnviz.export.printed import letters
 from attnviz.export.printed.axes import LEAST, add_scale
 from attnviz.export.printed.canvas import Canvas, color, dash
-from attnviz.export.printed.texts import plain, write
+from attnviz.export.printed.letters import plain, write
 from attnviz.figures import labels
 from attnviz.figures.by_head import LABEL
 from attnviz.plotlyjs import MOST_RECTANGLES

@@ -9,9 +9,8 @@ import inspect
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,6 @@ from attnviz.data.tokenizer_rules import TokenizerError, contained
 from attnviz.models import batches
 from attnviz.models.huggingface import tokenization
 from attnviz.models.huggingface.errors import LIBRARY_ERRORS, one_line
-from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError, check_text
 from attnviz.models.translator import check_beam
 from attnviz.networks import projections
@@ -51,7 +49,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class HuggingFaceModel(ABC):
+class HuggingFaceModel(batches.OneByOne, ABC):
     """A network and its tokenizer, ready to trace. It implements the protocol `model.Model`.
 
     name : `hf:` and the folder or the name on the hub. mechanism : its family, as the model says (`bert`, `t5`).
@@ -177,20 +175,6 @@ class HuggingFaceModel(ABC):
             given[_GLOBAL] = torch.zeros_like(ids)
             given[_GLOBAL][:, 0] = 1
         return given
-
-    def traces(
-        self,
-        texts: Iterable[str],
-        targets: Iterable[str | None] | None = None,
-        *,
-        batch_size: int = batches.BATCH,
-        beam: int = 1,
-        keep: Collection[str] = ("maps",),
-    ) -> Iterator[Trace | TraceStatistics | TextError]:
-        """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
-        batches.check_size(batch_size)
-        self.check_beam(beam)
-        return batches.one_by_one(partial(self.trace, beam=beam), texts, targets, batches.parts_kept(keep))
 
     def check_beam(self, beam: int) -> None:
         """ValueError for a beam that this model does not take."""

@@ -9,7 +9,6 @@ from attnviz.figures.arcs import dependency_arcs
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.select import select
-from attnviz.syntax import by_head
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import KINDS
@@ -85,7 +84,7 @@ def _syntactic(trace: Trace, dark: bool) -> list[Cell]:
         return []
     best_row = rows.loc[(rows["share"] - rows["baseline"]).idxmax()]
     head = Head("encoder", int(best_row["layer"]), int(best_row["head"]))
-    looks = by_head.looks(trace, parse, layer=head.layer)[head.head]
+    looks = syntax.looks(trace, parse, layer=head.layer)[head.head]
     words = (
         f"<h4>Syntax: {_named(head)}</h4>"
         '<p class="small">In the parsed sentences it looks most from '

@@ -15,7 +15,7 @@ from page_script import script_of
 from streamlit.testing.v1 import AppTest
 
 from dashboard.choices.options import sentence_numbers
-from dashboard.many import downloads, given, sentences
+from dashboard.many import charts, downloads, given
 from dashboard.pages import PAGES
 from dashboard.shell.problems import SceneError
 
@@ -84,7 +84,7 @@ def test_each_sentence_is_a_link_to_the_first_page():
 
 @pytest.mark.parametrize("count, words", [(1, "1 outlier of"), (2, "2 outliers of")])
 def test_sentences_that_stand_out_are_counted(count, words, monkeypatch):
-    monkeypatch.setattr(sentences, "unusual", lambda frame, statistic: frame.head(count).assign(z=4.0))
+    monkeypatch.setattr(charts, "unusual", lambda frame, statistic: frame.head(count).assign(z=4.0))
     assert f"Bahdanau: {words} normalised entropy, {count} shown" in page(run())
 
 
