@@ -210,6 +210,18 @@ def _controls(context, params) -> dict[str, str | list[str]]:
     return held
 
 
+def words() -> dict[str, set[str]]:
+    """By control on the page that is tied to the address: what a link may call its value, which may be its default."""
+    context, words = get_script_run_ctx(), {}
+    if context is None:
+        return words
+    with context.session_state.query_params() as params:
+        for key, control in _on_page(context, params):
+            written = _written(control.serializer(context.session_state._state[key]), control.value_type)
+            words[key] = {written} if isinstance(written, str) else set(written)
+    return words
+
+
 def _on_page(context, params) -> Iterator[tuple[str, WidgetMetadata]]:
     """The controls on the page that are tied to the address, by their keys."""
     controls = context.session_state._state._new_widget_state.widget_metadata

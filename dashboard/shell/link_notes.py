@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.choices import options, pairs
 from dashboard.markup.text import markdown
+from dashboard.session import address
 
 _ASKED, _OPENED = "asked by the link", "opened by a link"
 _MAY_BE_EMPTY = (
@@ -97,8 +98,9 @@ def _means_nothing(key: str, value: str) -> bool:
 def show(session: MutableMapping) -> None:
     """A note for the values that the controls of this page did not take. Call it when all controls are there."""
     linked = session[_ASKED] = {key: values for key, values in session[_ASKED].items() if key not in st.query_params}
+    held = address.words()
     ignored = {
-        key: next((value for value in values if value not in _words(key, session[key])), None)
+        key: next((value for value in values if value not in _words(key, session[key]) | held.get(key, set())), None)
         for key, values in linked.items()
         if key in session
     }
