@@ -24,6 +24,7 @@ PAGES = {
     "heads": "/heads?text=A+dog+runs.&tables=true&off=cross+layer+2%2C+head+1"
     "&beside=English+%E2%86%92+French+%C2%B7+Transformer&beside_text=A+cat+sleeps.",
     "many": "/many?show=Bahdanau&show=Luong+general&tables=true"
+    "&from=Pasted&lines=A+dog+runs.%0ATwo+dogs+run.%0AA+man+sits+on+a+bench."
     "&other_from=Pasted&other_lines=A+dog+runs.%0AA+cat+sleeps.",
     "inside": "/inside?text=A+dog+runs.&show=Bahdanau&change=uniform&tests=true&tables=true",
     "learn": "/learn",

@@ -88,6 +88,7 @@ def test_the_state_says_that_it_is_being_restarted(service, ask):
     seen = {service.state}
     while not future.done():
         seen.add(service.state)
+        time.sleep(0.001)  # the new process needs the core
     assert RESTARTING in seen and service.state == RUNNING
 
 

@@ -7,6 +7,7 @@ import torch
 import attnviz
 
 transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.xdist_group("hf")  # one process imports its models
 HOW = dict(output_attentions=True, return_dict_in_generate=True, do_sample=False, pad_token_id=0, eos_token_id=39)
 
 
