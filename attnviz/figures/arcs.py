@@ -6,8 +6,8 @@ import numpy as np
 
 from attnviz.arguments import checked
 from attnviz.figures import labels
-from attnviz.figures.axes import COLUMN, Keys, all_labels, key_axis
 from attnviz.figures.chart import Chart
+from attnviz.figures.maps import COLUMN, Keys, all_labels, key_axis
 from attnviz.figures.theme import build, layout, note, palette
 from attnviz.syntax import RELATIONS, ROOT, Parse
 from attnviz.trace import Token

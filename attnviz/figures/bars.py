@@ -9,8 +9,8 @@ import numpy as np
 
 from attnviz.arguments import checked
 from attnviz.figures import labels, wording
-from attnviz.figures.axes import Keys, all_labels, check_step, key_axis, value_axis
 from attnviz.figures.chart import Chart
+from attnviz.figures.maps import Keys, all_labels, check_step, key_axis, value_axis
 from attnviz.figures.theme import CORNER, TITLE, build, layout, lines, note, palette
 from attnviz.figures.wording import BLANK, row_sentence, strongest, weight_words
 from attnviz.select import Grid

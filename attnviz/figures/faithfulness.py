@@ -9,8 +9,8 @@ import pandas as pd
 
 from attnviz.arguments import check_columns
 from attnviz.figures import labels, wording
-from attnviz.figures.axes import Keys, key_axis, query_axis, rows_height, value_axis
 from attnviz.figures.chart import Chart
+from attnviz.figures.maps import Keys, key_axis, query_axis, rows_height, value_axis
 from attnviz.figures.theme import CORNER, TITLE, build, colorscale, layout, lines, note, palette, scale_bar
 from attnviz.figures.wording import listed
 from attnviz.trace import Token

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from attnviz.figures import labels, wording
-from attnviz.figures.axes import Keys, rows_height
 from attnviz.figures.bars import token_bars, upper_and_lower
 from attnviz.figures.chart import Chart
+from attnviz.figures.maps import Keys, rows_height
 from attnviz.figures.theme import CLEAR, TITLE, build, colorscale, layout, note, palette
 from attnviz.figures.wording import signed, weight_words
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnviz.arguments import checked
-from attnviz.figures import axes, labels, wording
+from attnviz.figures import labels, maps, wording
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import TITLE, build, layout, note, palette
 from attnviz.figures.wording import row_sentence, row_sentences
@@ -209,4 +209,4 @@ def _labelled(grid) -> tuple[int, list[list[str]]]:
 
 def _axis(texts: list[str], height: int, step: int | None) -> dict:
     shown = labels.thin(len(texts), max(1, height // _LEAST), keep=step)
-    return axes.tokens_down(texts, shown, step, size=12)
+    return maps.tokens_down(texts, shown, step, size=12)

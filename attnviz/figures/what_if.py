@@ -11,9 +11,9 @@ import pandas as pd
 from attnviz import mechanisms
 from attnviz.arguments import check_columns
 from attnviz.figures import labels, wording
-from attnviz.figures.axes import Keys, key_axis
 from attnviz.figures.bars import upper_and_lower
 from attnviz.figures.chart import Chart
+from attnviz.figures.maps import Keys, key_axis
 from attnviz.figures.theme import CLEAR, TITLE, build, colorscale, layout, note, palette
 from attnviz.trace import Token
 

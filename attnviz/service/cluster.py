@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from attnviz.corpus import workers
+from attnviz import corpus
 from attnviz.service.batch import Answer, Models, answers
 from attnviz.service.connection import frozen
 from attnviz.service.request import (
@@ -133,7 +133,7 @@ class Cluster:
 def _handle(address: str, replicas: int):
     """The running deployment, made if there is none."""
     try:
-        workers.join_cluster(address, namespace=NAME)
+        corpus.join_cluster(address, namespace=NAME)
     except ValueError as error:
         raise ServiceError(str(error)) from None
     serve.start(proxy_location="Disabled")

@@ -9,7 +9,6 @@ import tiny
 from corpora_files import same_files, write_lines
 
 from attnviz import corpus
-from attnviz.corpus import workers
 
 ray = pytest.importorskip("ray")
 SHARD = 4
@@ -46,7 +45,7 @@ def test_an_address_at_which_nothing_listens_is_refused_at_once(form):
         free.bind(("127.0.0.1", 0))  # and does not listen
         address = form.format(free.getsockname()[1])
         with pytest.raises(ValueError) as error:
-            workers.join_cluster(address)
+            corpus.join_cluster(address)
     assert str(error.value) == (
         f"there is no Ray cluster at {address!r}: nothing answers there ([Errno {errno.ECONNREFUSED}] "
         "Connection refused). Give the address that `ray start --head` printed, or start a cluster with it"

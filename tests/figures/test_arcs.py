@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnviz.figures.arcs import dependency_arcs
-from attnviz.figures.axes import COLUMN
+from attnviz.figures.maps import COLUMN
 from attnviz.syntax import Parse
 
 PARSE = Parse("a <b> dog runs", ((0, 1), (2, 5), (6, 9), (10, 14)), (2, 2, 3, -1), ("det", "amod", "nsubj", "root"))
