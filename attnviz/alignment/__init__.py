@@ -306,10 +306,10 @@ def results(translator, pairs: Sequence[LinkedPair]) -> Iterable[Trace | ValueEr
     """The forced trace of each pair, or why it has none. translator : as in `report`."""
     if callable(getattr(translator, "traces", None)):
         return translator.traces([pair.source for pair in pairs], [pair.target for pair in pairs])
-    return (_one(translator, pair) for pair in pairs)
+    return (_trace_or_error(translator, pair) for pair in pairs)
 
 
-def _one(translator, pair: LinkedPair) -> Trace | ValueError:
+def _trace_or_error(translator, pair: LinkedPair) -> Trace | ValueError:
     try:
         return translator.trace(pair.source, pair.target)
     except ValueError as error:

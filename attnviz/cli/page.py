@@ -74,7 +74,7 @@ def _host(text: str) -> str:
 
 
 def _free(host: str) -> int:
-    """The first port that nobody listens at. ValueError where there is none."""
+    """The first free port. ValueError where none is free."""
     ports = range(FIRST_PORT, FIRST_PORT + TRIED)
     port = next((port for port in ports if not _is_taken(host, port)), None)
     if port is None:
@@ -83,7 +83,7 @@ def _free(host: str) -> int:
 
 
 def _is_taken(host: str, port: int) -> bool:
-    """Can nothing listen at this port? ValueError for a host that is none of this machine."""
+    """Is the port in use? ValueError for a host that is not this machine."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):

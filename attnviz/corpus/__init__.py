@@ -253,8 +253,8 @@ def _compute(shard: Shard) -> Done:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Processes that are started in this block hear no Ctrl-C, not even while they import; this one hears it after the
-    block. On Windows, which cannot do that, they hear it until `_enter`."""
+    """Processes that are started in this block ignore Ctrl-C, also while they import; this process gets it after the
+    block. On Windows, which cannot do that, they ignore it from `_enter` on."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

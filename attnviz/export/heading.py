@@ -22,7 +22,7 @@ ROOM = 690  # px for text in a figure that is saved: a column of 720 px less its
 _SIZE, _LINE = 13, 18  # px of the type, from line to line
 _COLUMN = 0.56  # of the size of the type: the width of a letter, as a rule
 _BOLD, _CAPITAL = 0.88, 0.74  # of the letters of a line: so many fit when they are bold, and when all are capitals
-_DOWN = 14  # px from the edge: Plotly draws the first of several lines half above where it is told
+_DOWN = 14  # px from the edge: Plotly draws the first of several lines half above the place that it is given
 _AXIS = 22  # px for the name of an axis
 _KINDS = {
     "cross": "cross-attention",

@@ -37,8 +37,8 @@ class Chart(go.Figure):
     """A figure, with a `description` of what it shows (plain text, not escaped), whether it is `dark`, and the `name`
     that it has on a page or in a file, once it has one.
 
-    All are also in `layout.meta`, for the browser. One that `of_parts` made becomes Plotly's when somebody first asks
-    for a part of it; a page never does, and sends `text()`.
+    All are also in `layout.meta`, for the browser. One that `of_parts` made becomes a Plotly figure when a part of it
+    is first read; a page reads none, and sends `text()`.
     """
 
     @classmethod

@@ -205,7 +205,7 @@ def _some_package_has_entries() -> bool:
     """Does an installed package name GROUP? Asked first, because importlib.metadata takes .1 s, mostly its import."""
     for folder in sys.path:
         for file in Path(folder or ".").glob("*-info/entry_points.txt"):
-            with suppress(OSError):  # of somebody else
+            with suppress(OSError):  # a folder of another user
                 if f"[{GROUP}]".encode() in file.read_bytes():
                     return True
     return False

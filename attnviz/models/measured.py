@@ -93,7 +93,7 @@ class TraceStatistics:
 
     def frame(self) -> "pd.DataFrame":
         """The same table as `stats.steps` of the trace."""
-        import pandas as pd  # half a second, which the start of the model process does without
+        import pandas as pd  # half a second, which the start of the model process saves
 
         return pd.DataFrame({"model": self.model, "mechanism": self.mechanism, **self.columns()})
 

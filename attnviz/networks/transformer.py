@@ -364,7 +364,7 @@ class _LayerWalk:
 
 
 def _is_plain(network: Transformer) -> bool:
-    """Is it as it was built, with the norms first, in evaluation mode, and does nobody listen to its modules?"""
+    """Is it as it was built, with the norms first, in evaluation mode, and without hooks?"""
     if network.training or not all(layer.norm_first for layer in network.decoder):
         return False
     return all(

@@ -77,8 +77,8 @@ class Report:
             for line in self.lines
         )
         head = "<tr><th>verdict</th><th>test</th><th>reason</th><th>smallest example</th></tr>"
-        said = "".join(f"<div>{html.escape(line)}</div>" for line in self._facts())
-        return f"<div><b>{html.escape(self.name)}</b>{said}<table>{head}{rows}</table></div>"
+        facts = "".join(f"<div>{html.escape(line)}</div>" for line in self._facts())
+        return f"<div><b>{html.escape(self.name)}</b>{facts}<table>{head}{rows}</table></div>"
 
 
 def _plural(verdict: str, count: int) -> str:

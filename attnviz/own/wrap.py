@@ -78,7 +78,7 @@ class Yours(Attention):
         return Inputs(query, keys, own, mask[:, 0] if mask is not None and takes else None)
 
     def _evaluated(self, inputs: Inputs) -> Tensor:
-        """The weights without dropout, also that which a module leaves on in evaluation."""
+        """The weights without dropout, also where a module leaves it on in evaluation mode."""
         return self.subject.run(inputs).weights
 
 

@@ -83,7 +83,7 @@ def _lock(file) -> bool:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):  # another has it
         return False
-    except OSError:  # a file system without locks, as some networks have: nobody can hold anything there
+    except OSError:  # a file system without locks, as on some networks: no process can hold one
         return True
     return True
 
@@ -115,7 +115,7 @@ def remove_left(parent: Path | None = None) -> None:
     """Remove the folders that killed processes have left, once in the life of this one. parent : where they lie."""
     now = time.time()
     for folder in (parent or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # in use, of somebody else, or gone meanwhile
+        with contextlib.suppress(OSError):  # in use, of another user, or gone meanwhile
             if folder.is_symlink() or not folder.is_dir() or now - folder.stat().st_mtime < YOUNG:
                 continue
             lock = _held(folder)

@@ -46,7 +46,7 @@ def numbers(value) -> np.ndarray:
 
 
 def array(value) -> np.ndarray | None:
-    """A tensor of any library as a NumPy array; None for what is none. bfloat16 and float8 become float32."""
+    """A tensor of any library as a NumPy array; None for anything else. bfloat16 and float8 become float32."""
     if isinstance(value, np.ndarray):
         return _wide(value)
     if hasattr(value, "detach"):  # torch

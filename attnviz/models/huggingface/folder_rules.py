@@ -101,7 +101,7 @@ def _copy(path: Path, to: Path, rows: int) -> None:
         return  # of the model
     if path.name == "tokenizer.json":
         content = _json(path, "tokenizer")
-        if "model" in content:  # else it is none, and the library says what it lacks
+        if "model" in content:  # else it is no tokenizer, and the library says what is missing
             content, _ = tokenizer_rules.check(content, rows)
         to.write_text(json.dumps(content), encoding="utf-8")
     elif path.name == "tokenizer_config.json":

@@ -161,7 +161,7 @@ def _reader(kind: str, place: str) -> tuple[Callable[[str], int], Callable[[list
 def _limit_memory() -> None:
     try:
         import resource
-    except ImportError:  # Windows has none of these limits; that of time is kept by who asks
+    except ImportError:  # Windows has no such limits; `Trial` keeps the one of time
         return
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
@@ -192,7 +192,7 @@ def main(kind: str, place: str) -> None:
     except ImportError as error:
         print(_lacking(str(error)), flush=True)
         return
-    except Exception as error:  # the files are a stranger's: whatever ends this process is told
+    except Exception as error:  # the files are a stranger's: any error is the answer
         print(f"the tokenizer cannot be read: {' '.join(str(error).split())[:80]}", flush=True)
         return
     print("ok", flush=True)
