@@ -204,10 +204,7 @@ def arrange(tensor: Tensor, axes: str) -> Tensor | tuple[Tensor, Tensor]:
         return states, states.flip(-1)
     if axes in ("BTD", "BSD"):
         return tensor.clone()
-    if axes in (
-        "TBD",
-        "SBD",
-    ):  # contiguous, as a network's outputs are, so that a wrong view() runs, and the check finds it
+    if axes in ("TBD", "SBD"):  # contiguous, as a network's outputs are, so that a wrong view() runs and is found
         return tensor.transpose(0, 1).clone(memory_format=torch.contiguous_format)
     if axes == "BD":
         return tensor[:, 0].clone()
