@@ -11,16 +11,8 @@ DESCRIPTION = (
     "the folder of checkpoints. Models that it trains go to another folder. You can stop it at any time; the same "
     "command continues."
 )
-STUDIES = (
-    "mechanisms",
-    "length",
-    "dropout",
-    "order",
-    "curves",
-    "faithfulness",
-    "syntax",
-    "writing",
-)  # attnviz.studies.STUDIES, which imports torch
+# attnviz.studies.STUDIES, which imports torch
+STUDIES = ("mechanisms", "length", "dropout", "order", "curves", "faithfulness", "syntax", "writing")
 WITHOUT_DATA = ("curves", "syntax")  # these read no corpus
 
 

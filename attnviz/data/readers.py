@@ -8,10 +8,8 @@ from pathlib import Path
 
 from attnviz import storage
 
-DENSEST, SMALL = (
-    100,
-    64 * 2**20,
-)  # a gzip file may unpack to so many times its size, and to as many bytes whatever its size
+# a gzip file may unpack to so many times its size, and to as many bytes whatever its size
+DENSEST, SMALL = 100, 64 * 2**20
 LARGEST = 4 * 2**30  # bytes of a file
 SentencePair = tuple[str, str]  # source and target; of a classification task the sentence and its label
 Pairs = list[SentencePair]

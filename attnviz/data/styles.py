@@ -103,9 +103,8 @@ def byte_pairs(tokenizer: Tokenizer, texts: list[str], size: int, alphabet: str 
     )
     words = tokenizer.pre_tokenizer
     digits = pre_tokenizers.Split(Regex(rf"{SPACE}?\p{{N}}"), behavior="isolated")
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [words, digits]
-    )  # for learning only: a number is one word in a text
+    # for learning only: a number is one word in a text
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, digits])
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.pre_tokenizer = words
 

@@ -89,9 +89,8 @@ def score_parts(
     drawn = [value for value in values[1:] if value is not None]
     span, above = _span(drawn), TITLE if title else 0
     constant = rows[0][1]
-    if (
-        constant is None or not span[0] <= constant <= span[1]
-    ):  # of the size of the score; at its scale no difference could be seen
+    # of the size of the score; at its scale no difference could be seen
+    if constant is None or not span[0] <= constant <= span[1]:
         names[0] += " (bar cut)"
     height = _ROW * len(rows) + 44 + above
     frame = layout(

@@ -23,12 +23,8 @@ _NAMED = 2  # heads a row of the legend
 _DASHES = (("solid", "━━━"), ("dash", "━ ━"), ("dot", "• • •"), ("dashdot", "━ •"))  # of several heads; in the legend
 _STRENGTHS = 6  # of lines
 _LIMITS, _SEEN = (0.05, 0.02, 0.01, 0.005), 1500  # weights from which on lines are drawn; lines that can be told apart
-_ROW, _TALLEST, _LEAST, _MOST = (
-    20,
-    1400,
-    15,
-    1950,
-)  # px a token, of all tokens while they have no less than _LEAST each, of all
+# px a token, of all tokens while they have no less than _LEAST each, of all
+_ROW, _TALLEST, _LEAST, _MOST = 20, 1400, 15, 1950
 _WRAPPED, _WIDEST = 32, 12  # px a token where one is wrapped, which it is after as many columns of text
 _TOP, _LINE = 30, 18
 

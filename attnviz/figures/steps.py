@@ -357,10 +357,8 @@ def comparison(frame: pd.DataFrame, title: str | None = None, *, threshold: floa
     columns += [[cells.get((statistic, mechanism), "–") for statistic in statistics] for mechanism in mechanisms]
     align = ["left", *["right"] * len(mechanisms)]
     look = dict(align=align, height=_ROW, line=dict(color=colors.grid, width=1))
-    head = [
-        "",
-        *(f"<b>{labels.escape(labels.plain(name))}</b>" for name in mechanisms),
-    ]  # a table shows no other markup
+    # a table shows no other markup
+    head = ["", *(f"<b>{labels.escape(labels.plain(name))}</b>" for name in mechanisms)]
     table = dict(
         type="table",
         columnwidth=[1.7, *[1] * len(mechanisms)],

@@ -12,12 +12,8 @@ from typing import Any
 
 from attnviz.mechanisms import Config
 
-LAYERS, HEADS, WIDTH, PIECES = (
-    64,
-    256,
-    16_384,
-    2_000_000,
-)  # far above any model here; a page with more could not be drawn
+# far above any model here; a page with more could not be drawn
+LAYERS, HEADS, WIDTH, PIECES = 64, 256, 16_384, 2_000_000
 DEEPEST, MOST, LONG = 8, 100_000, 5_000  # of a card: values in values, entries of a list, characters of a text
 WHOLE = 2**53  # as large as a whole number may be to be the same as a float
 # option -> the largest that is built; every other whole number is a width

@@ -48,9 +48,8 @@ class SelfAttention(nn.Module):
         self.register_buffer("places", positions(longest, width, SMALL), persistent=False)
         self.encoder = nn.ModuleList(MultiHead(width, heads, dropout=attention_dropout) for _ in range(layers))
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
-        self.pooling = Additive(
-            1, width, width, attention_dropout
-        )  # its query is the number 1: W q + U h is Yang's W h + b
+        # its query is the number 1: W q + U h is Yang's W h + b
+        self.pooling = Additive(1, width, width, attention_dropout)
         self.output = nn.Linear(width, classes)
         self.dropout = Dropout(dropout)
 

@@ -50,9 +50,8 @@ def own(model: nn.Module) -> list[Projection]:
     for kind, (stack, name) in _PLACES.items():
         layers = getattr(model, stack, ())
         for layer, block in enumerate(layers if isinstance(layers, nn.ModuleList) else ()):
-            path = (
-                f"{stack}.{layer}.{name}" if hasattr(block, name) else f"{stack}.{layer}"
-            )  # the layer's own, or the layer itself
+            # the layer's own, or the layer itself
+            path = f"{stack}.{layer}.{name}" if hasattr(block, name) else f"{stack}.{layer}"
             attention = model.get_submodule(path)
             if isinstance(attention, MultiHead):
                 projections.append(Projection(kind, layer, f"{path}.output", attention.heads))
@@ -75,9 +74,8 @@ def named(
     paths = defaultdict(list)
     for path, module in model.named_modules():
         end = next((end for end in ENDS if f".{path}".endswith(f".{end}")), None)
-        if (
-            end and _width(module) and ("cross" in counts or not ENDS[end]) and (not used or path in used)
-        ):  # a decoder alone may have cross-attention and not use it
+        # a decoder alone may have cross-attention and not use it
+        if end and _width(module) and ("cross" in counts or not ENDS[end]) and (not used or path in used):
             paths[_kind(path.split("."), ENDS[end], counts)].append(path)
     projections = [
         Projection(kind, layer, path, heads)

@@ -36,9 +36,8 @@ def show(current: HeadsScene, dark: bool) -> None:
         bind="query-params",
         max_selections=MOST,
     )
-    chosen = [
-        head._replace(kind=current.choices.kind) for head in chosen
-    ]  # the control keeps names, which lack the kind
+    # the control keeps names, which lack the kind
+    chosen = [head._replace(kind=current.choices.kind) for head in chosen]
     if len(chosen) < 2:
         st.html('<p class="small" role="status">Choose at least two heads to compare them.</p>')
         return

@@ -196,9 +196,8 @@ def compose(choices: HeadsChoices, measurer: Measurer) -> HeadsScene:
             else choices.source.trace(choices.text, choices.output.strip() or None)
         )
         shown = select.words(trace) if choices.words else trace
-        select.select(
-            shown, choices.kind, special=choices.special
-        )  # says which kinds there are, and when nothing is left to show
+        # says which kinds there are, and when nothing is left to show
+        select.select(shown, choices.kind, special=choices.special)
         return HeadsScene(choices, trace, shown, measurer(choices, shown))
     except SceneError:
         raise

@@ -84,9 +84,8 @@ def _draw(current: HeadsScene, dark: bool) -> None:
     _download(current)
     patterns.show(current, dark)
     patterns.show_search(current, dark)
-    if not (
-        current.choices.writing and (languages.writes or current.choices.writing.steps)
-    ):  # the parser reads whole sentences
+    # the parser reads whole sentences
+    if not (current.choices.writing and (languages.writes or current.choices.writing.steps)):
         syntax.show(current, dark)
     if current.choices.writing:
         writing.show_changes(current, dark)
