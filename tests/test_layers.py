@@ -33,6 +33,7 @@ LAYERS = {
     "plotlyjs": "plotly",
     "figures": "IPython numpy pandas plotly",
     "reading": "numpy",
+    "guess": "numpy",
     "export": "PIL anywidget fontTools matplotlib numpy pandas plotly traitlets",
     "data": "babel pooch pyarrow tokenizers torch sentencex",
     "networks": "numpy torch",
@@ -68,7 +69,7 @@ DOORS = {
 # Packages and modules that reach no torch, so that they are imported at once.
 LIGHT = (
     "arguments storage lazy_pandas python_file trace gold function_words select stats alignment patterns"
-    " heads rollout syntax across plotlyjs figures reading export"
+    " heads rollout syntax across plotlyjs figures reading guess export"
 ).split()
 LIGHT_MODULES = (
     "data.readers",

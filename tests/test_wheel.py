@@ -101,6 +101,7 @@ def test_the_package_holds_the_library_the_page_and_models_and_nothing_else(whee
 
     assert below("attnviz", ROOT / "attnviz") | below("attnviz/page/dashboard", ROOT / "dashboard") <= set(names)
     assert {"attnviz/page/dashboard/.streamlit/config.toml", "attnviz/py.typed"} <= set(names)
+    assert below("attnviz/page/lessons", ROOT / "docs" / "lessons") <= set(names)
     weights = {name.removeprefix("attnviz/checkpoints/") for name in names if name.endswith("model.safetensors")}
     assert weights == {f"{name}/model.safetensors" for name in WHOLE}
     cards = {name.removesuffix("/card.json") for name in names if name.endswith("/card.json")}

@@ -13,10 +13,9 @@ DESCRIPTION = (
     "what was seen, and writes maps over time. Ctrl-C ends the training early; what was seen is kept."
 )
 SUFFIXES = {"strip": ("svg", "pdf", "png"), "gif": ("gif",), "html": ("html",)}
-_IN_STRIP, _IN_FILM = 8, 60  # moments, at most
 _SETTINGS = {"width": int, "layers": int, "heads": int, "learning_rate": float, "dropout": float, "seed": int}
 _SETTINGS |= {"teacher_forcing": float}
-PRESETS = ("rate", "none", "unscaled", "future")  # those of training.seen, which imports numpy
+PRESETS = ("rate", "none", "unscaled", "future", "padding")  # those of training.seen, which imports numpy
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -141,12 +140,13 @@ def _write(args: Namespace, seen: list) -> None:
     lines = values.heading(seen, args.sequence - 1)
     made = {}
     if args.strip:
-        _, grids, names = part(_IN_STRIP)
+        _, grids, names = part(learning.IN_STRIP)
         made[args.strip] = learning.strip(grids, names, lines).save(Path(args.strip).suffix.lower().lstrip("."))
-    moments, grids, names = part(_IN_FILM)
     if args.gif:
+        _, grids, names = part(learning.IN_ANIMATION)
         made[args.gif] = learning.animation(grids, names, lines)
     if args.html:
+        moments, grids, names = part(learning.IN_FILM)
         courses = values.courses(seen)
         curves = over_time(courses, marks=values.marks(seen), at=seen[-1].batch)
         made[args.html] = learning.page(grids, names, [moment.batch for moment in moments], lines, curves)

@@ -24,6 +24,7 @@ from attnviz.trace.visible import escaped
 
 FRAME = 350  # ms that an animation shows a moment
 _LAST = 4  # times as long for the last
+IN_STRIP, IN_ANIMATION, IN_FILM = 8, 30, 60  # moments, at most
 _WIDTH = 900  # px of the page
 Grids = Mapping[str, Sequence[Grid]]
 _STYLE = "#bar{display:flex;gap:12px;align-items:center} #at{flex:1;accent-color:#2369b3} button{font:inherit}"

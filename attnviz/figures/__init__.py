@@ -6,7 +6,7 @@ Backgrounds are transparent: `dark=True` picks colours for a dark page. A Chart 
 says in words what it shows.
 """
 
-from attnviz.figures.bars import next_tokens, step_bars
+from attnviz.figures.bars import guess_bars, next_tokens, step_bars
 from attnviz.figures.by_head import head_map
 from attnviz.figures.chart import Chart, large
 from attnviz.figures.distance import by_distance
@@ -25,6 +25,7 @@ __all__ = [
     "comparison",
     "describe",
     "difference",
+    "guess_bars",
     "head_map",
     "heatmap",
     "large",

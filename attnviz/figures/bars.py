@@ -38,6 +38,39 @@ def step_bars(
     it, so that small weights differ to the eye. window : of local attention, (centre, reach) in keys from 0: a dotted
     line at the predicted place, a band over its window. ValueError if `step` is not a row of the grid.
     """
+    return build(*_of_step(grid, step, title, window, whole, written, dark))
+
+
+@checked
+def guess_bars(
+    grid: Grid, step: int, guess: Sequence[float] | np.ndarray, title: str | None = None, *, dark: bool = False
+) -> Chart:
+    """The weights of one step as of `step_bars`, and over them a guess as outlines. guess : (K,) shares that sum to 1.
+
+    ValueError if `step` is not a row of the grid, and for shares of another number of keys."""
+    shared = np.asarray(guess, dtype=float)
+    if shared.shape != (len(grid.keys),):
+        raise ValueError(f"guess must have one share per key, {len(grid.keys)}; got shape {shared.shape}")
+    data, frame = _of_step(grid, step, title, None, True, None, dark)
+    names = hover.placed(grid.keys)
+    outlines = dict(
+        type="bar",
+        name="guess",
+        width=0.82,
+        y=[round(share, 4) if share else None for share in shared.tolist()],  # a bar of 0 would be a line
+        marker=dict(color="rgba(0,0,0,0)", line=dict(width=2, color=palette(dark).text)),
+        hoverinfo="text",
+        hovertext=[f"guess at {key}: {share:.2f}" for key, share in zip(names, shared.tolist())],
+    )
+    at = [f"{names[place]} {shared[place]:.2f}" for place in np.flatnonzero(shared)]
+    frame["meta"]["description"] += f" The guess, outlined: {', '.join(at)}."
+    return build([*data, outlines], frame | dict(barmode="overlay"))
+
+
+def _of_step(
+    grid: Grid, step: int, title: str | None, window, whole: bool, written: float | None, dark: bool
+) -> tuple[list[dict], dict]:
+    """The bars of `step_bars`, and their layout."""
     check_step(grid, step)
     weights = grid.masked[step]
     best = strongest(grid, step)
@@ -53,7 +86,7 @@ def step_bars(
         frame["shapes"] = window_shapes(grid, window, dark)
     if best is None:
         frame["annotations"] = [note(BLANK, dark, x=0.5, y=0.5, xref="paper", yref="paper")]
-    return build([_bars(grid, step, weights, best, written, dark)], frame)
+    return [_bars(grid, step, weights, best, written, dark)], frame
 
 
 @checked

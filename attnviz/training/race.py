@@ -136,13 +136,16 @@ class _LessonTrainer(Trainer):
 class Held:
     """The sequences that all mechanisms are measured on, the first SHOWN of which have their maps kept."""
 
-    def __init__(self, pairs: Pairs, tokenizer: SubwordTokenizer, task: Task | None):
+    def __init__(self, pairs: Pairs, tokenizer: SubwordTokenizer, task: Task | None, masked: bool = True):
+        """masked : are the fillers after a short sequence hidden from it?"""
         sources, targets = (tokenizer.batch_ids([pair[side] for pair in pairs]) for side in (0, 1))
         self.source, self.target = pad(sources), pad(targets)  # (N, S), (N, T)
-        self.lengths = [(len(source), len(target)) for source, target in zip(sources, targets)]
+        self.mask = (self.source != PAD) | (not masked)
+        filled = sources if masked else self.source.tolist()
+        self.lengths = [(len(source), len(target)) for source, target in zip(filled, targets)]
         self.right = None if task is None or task.answer is None else self._right(task.answer, pairs)  # (N, T, S)
         pieces = [
-            [tuple(tokenizer.piece(number) for number in ids) for ids in side[:SHOWN]] for side in (sources, targets)
+            [tuple(tokenizer.piece(number) for number in ids) for ids in side[:SHOWN]] for side in (filled, targets)
         ]
         self.sequences = tuple(zip(*pieces))
 
@@ -158,10 +161,9 @@ class Held:
     def look(self, learner: Learner) -> Seen:
         """Measure a mechanism with the moving average of its weights, which is what would be kept."""
         model: Any = learner.trainer.optimizer.averaged_model()
-        mask = self.source != PAD
-        forced = decode.forced(model, self.source, self.target, mask)
+        forced = decode.forced(model, self.source, self.target, self.mask)
         loss = token_loss(forced.rows(), self.target, 0.0)
-        written = decode.unroll(model, self.source, mask, decode.best, self.target.shape[1]).tokens
+        written = decode.unroll(model, self.source, self.mask, decode.best, self.target.shape[1]).tokens
         written = F.pad(written, (0, self.target.shape[1] - written.shape[1]), value=PAD)
         exact = ((written == self.target) | (self.target == PAD)).all(dim=1).double().mean()
         entropy, _, rows = attention_sums(forced.cross, [target - 1 for _, target in self.lengths]).tolist()
@@ -222,7 +224,7 @@ class Race:
         corpus = _corpus(self.task, task)
         self.tokenizer = train_vocabulary(corpus.texts(), VOCABULARY, corpus.style)
         corpus, _ = corpora.length_filter(corpus, self.tokenizer)
-        self.held = Held(corpus.val[:TESTED], self.tokenizer, self.task)
+        self.held = Held(corpus.val[:TESTED], self.tokenizer, self.task, self.settings.masked)
         self.learners = [self._learner(name, corpus.train) for name in dict.fromkeys(map(self._named, names))]
 
     def _named(self, mechanism: str | Mechanism) -> str:

@@ -18,6 +18,7 @@ SHOWN = 3  # sequences whose maps are kept
 AT_ONCE = 3  # mechanisms of a race
 MOST_PAIRS = 5_000  # of a person's own
 MEASURED = ("loss", "exact", "entropy", "alignment_error")
+PAD = "<pad>"  # fills up short sequences
 ALIGNED = 0.3  # alignment error below which the alignment has appeared
 
 
@@ -27,7 +28,8 @@ class Settings:
 
     dropout : of the attention weights. teacher_forcing : share of the letters before that are the right ones; the
     others are the model's own. asks : "before" or "after" the decoder's step, for recurrent models; "" as the mechanism
-    has it. causal : False leaves out the mask of the decoder of a Transformer, to show what goes wrong without.
+    has it. causal, masked : False leaves out a mask, to show what goes wrong without: that of the decoder of a
+    Transformer; that of the fillers after short sequences, when a model is used that was trained with it.
     """
 
     width: int = 64
@@ -39,6 +41,7 @@ class Settings:
     asks: str = ""
     seed: int = 1
     causal: bool = True
+    masked: bool = True
 
     def __post_init__(self):
         for name, least, most in (("width", 8, 512), ("layers", 1, 4), ("heads", 1, 8), ("seed", 0, 2**31)):
@@ -91,7 +94,7 @@ class Moment:
         if not maps:
             raise ValueError(f"{mechanism} has no attention to show")
         name = f"{self.of[mechanism].title} after {self.batch} batches"
-        return from_arrays({"cross": list(maps[sequence])}, source, target, special=["<eos>"], name=name)
+        return from_arrays({"cross": list(maps[sequence])}, source, target, special=["<eos>", PAD], name=name)
 
 
 @dataclass
@@ -173,6 +176,7 @@ def telling(moments: Sequence[Moment], count: int) -> list[Moment]:
 def heading(moments: Sequence[Moment], sequence: int = 0) -> list[str]:
     """What stands above a picture of the maps of a sequence."""
     source, target = moments[-1].sequences[sequence]
+    source = tuple(letter for letter in source if letter != PAD)
     names = ", ".join(row.title for row in moments[-1].of.values())
     return [
         f"{' '.join(source[:-1])} → {' '.join(target[:-1])}",
@@ -217,5 +221,12 @@ PRESETS = {
         "it writes by itself that letter is not there, so nothing is right.",
         ("transformer",),
         {"causal": False, "learning_rate": 0.01},
+    ),
+    "padding": Preset(
+        "Padding not masked",
+        "The sequences of a batch are filled up to one length. In training a mask hides the fillers; here it is left "
+        "out when the models are used, so weights go to fillers and more sequences come out wrong.",
+        ("bahdanau", "luong-general", "transformer"),
+        {"masked": False},
     ),
 }

@@ -32,6 +32,12 @@ CHAPTER_TITLES = {  # of the page Learn, in order
     "patterns": "Typical patterns",
     "writing": "A model that writes",
     "limits": "What attention does not tell",
+    "masks": "What is masked, and why",
+    "teacher-forcing": "Training and using a model",
+    "roles": "Query, key and value in three models",
+    "rows-columns": "Rows, columns and symmetry",
+    "self-attention": "A sentence looks at itself",
+    "appears": "How alignment appears",
 }
 # Of the page Many sentences: where the sentences come from, their numbers, and their order.
 LINKED, PASTED, UPLOADED, NAMED, NO_OTHER = "linked", "pasted", "uploaded", "named", "none"

@@ -31,7 +31,7 @@ FRAMES = "ATTNVIZ_FRAMES"
 SENTENCES, UPLOAD = "ATTNVIZ_SENTENCES", "ATTNVIZ_UPLOAD_MB"
 HOSTS, ANY, CHECKPOINTS = "ATTNVIZ_HOSTS", "*", checkpoint_files.SETTING
 CACHE, VISITOR, MEMORY = "ATTNVIZ_CACHE_MB", "ATTNVIZ_VISITOR_MB", "ATTNVIZ_MEMORY_MB"
-TRAIN = "ATTNVIZ_TRAIN"
+TRAIN, LESSONS = "ATTNVIZ_TRAIN", "ATTNVIZ_LESSONS"
 SETTINGS = {
     TRAIN: Setting(2, 1),  # trainings at once; 0 switches the page off
     SENTENCES: Setting(2000, 500),  # of a run on the page of many sentences
@@ -118,3 +118,6 @@ def check() -> None:
     for folder in filter(None, os.environ.get(CHECKPOINTS, "").split(os.pathsep)):
         if not os.path.isdir(folder):
             raise ValueError(f"{CHECKPOINTS} must be a folder; there is no folder {folder!r:.200}")
+    lessons = os.environ.get(LESSONS, "").strip()
+    if lessons and not os.path.isdir(lessons):
+        raise ValueError(f"{LESSONS} must be a folder; there is no folder {lessons!r:.200}")

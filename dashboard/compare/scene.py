@@ -57,6 +57,7 @@ class CompareChoices:
     moment: int = -1  # of the training, from 0; -1: the models that ship
     courses: tuple[str, ...] = ()  # mechanisms with such moments; the others are shown as they ship
     shift: int = 0  # with gold links: rows are read so many steps on
+    guess: bool = False  # maps are hidden until where they look has been guessed
 
     def to_dict(self) -> dict:
         return asdict(self)
@@ -85,6 +86,7 @@ class CompareChoices:
         some = {"layer": place_title(self.layer)} if self.layer >= 0 else {}
         some |= {"trained": trained_title(self.moment)} if self.moment >= 0 else {}
         some |= {"shift": SHIFTS[self.shift]} if self.shift else {}
+        some |= {"guess": "true"} if self.guess else {}
         return chosen | some | ({"gold": self.gold} if self.gold else {})
 
 
@@ -147,7 +149,7 @@ class CompareScene(SideBySide[Column]):
         because one text was forced or because the models write the same."""
         mapped = [i for i, column in enumerate(self.columns) if column.grid]
         return [
-            (i, j) for i, j in itertools.permutations(mapped, 2) if _alike(self.columns[i].grid, self.columns[j].grid)
+            (i, j) for i, j in itertools.permutations(mapped, 2) if alike(self.columns[i].grid, self.columns[j].grid)
         ]
 
     def difference_title(self, pair: tuple[int, int]) -> str:
@@ -200,7 +202,7 @@ class CompareScene(SideBySide[Column]):
         return summary
 
 
-def _alike(a: Grid, b: Grid) -> bool:
+def alike(a: Grid, b: Grid) -> bool:
     """Do two maps have the same rows and columns?"""
     return a.kind == b.kind and all(
         [(token.text, token.start) for token in first] == [(token.text, token.start) for token in second]

@@ -32,7 +32,7 @@ def show() -> dict:
     fields |= _many_headed(
         any(MECHANISMS[name].multi_head for name in chosen), next(iter(catalogue.many_headed_of(pair)), None)
     )
-    fields |= {"tables": widgets.tables(), "present": _present()}
+    fields |= {"tables": widgets.tables(), "present": _present(), "guess": _guess()}
     tour.button()
     return fields
 
@@ -43,6 +43,16 @@ def _present() -> bool:
         key="present",
         bind="query-params",
         help="Large type and no sidebar: the maps and the bars of a step on one screen of 1920 by 1080.",
+    )
+
+
+def _guess() -> bool:
+    return st.toggle(
+        "Guess first",
+        key="guess",
+        bind="query-params",
+        help="Hides maps and bars. At each step you guess which source words the models look at, and then see their "
+        "rows beside your guess. All models write one text, and maps are of whole words.",
     )
 
 

@@ -24,7 +24,7 @@ from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import Cell, named, plots, stepped
 from dashboard.choices.options import LIMIT, OWN, TYPED, model, title
 from dashboard.compare import caches as confidence
-from dashboard.compare import captions, downloads, pictures, scene, sidebar, tour
+from dashboard.compare import captions, downloads, guessing, pictures, scene, sidebar, tour
 from dashboard.compare.captions import sign
 from dashboard.compare.scene import Column, CompareChoices, CompareScene
 from dashboard.markup import terms
@@ -64,6 +64,7 @@ def _sentence(fields: dict) -> None:
 
     A fragment: a new sentence runs this again and leaves the sidebar alone.
     """
+    fields = guessing.prepared(fields)
     answer = st.container()
     text = widgets.sentence(fields["pair"], sidebar.leave_gold)
     sidebar.rerun_if_gold_was_left()
@@ -83,6 +84,11 @@ def _sentence(fields: dict) -> None:
 
 
 def _draw(current: CompareScene, dark: bool) -> None:
+    if not current.choices.guess:
+        guessing.forget_link()
+    elif not guessing.show(current, dark):
+        bridge()
+        return
     texts = [pictures.cell_texts(column) for column in current.columns]
     _maps(current, texts, dark)
     if current.choices.moment >= 0:

@@ -1,14 +1,31 @@
-"""The sidebar of the page Learn: the chapters."""
+"""The sidebar of the page Learn: the lessons and the chapters."""
 
 import streamlit as st
 
 from dashboard.choices.options import CHAPTER_TITLES, chapter_title
+from dashboard.learn import lesson
+from dashboard.session import address
 from dashboard.shell import widgets
 
 
 def show() -> dict:
-    """The key of the chapter."""
-    widgets.brand("Attention in nine short chapters, with live pictures. You need to know what a neural network is.")
+    """The key of the chapter, or the name of the lesson that is open in its place, "" for none."""
+    widgets.brand("Attention in fifteen short chapters, with live pictures. You need to know what a neural network is.")
+    files = lesson.files()
+    names = {name: _title(name, files) for name in files}
+    written = st.query_params.get("lesson")
+    if written in files and names[written] != written:
+        address.put("lesson", written)  # a link may name the file
+    chosen = st.selectbox(
+        "Lesson",
+        ["", *files],
+        format_func=lambda name: names.get(name, "none"),
+        key="lesson",
+        bind="query-params",
+        help="A lesson leads through pages of the dashboard, with questions and a sheet to print.",
+    )
+    if chosen:
+        return {"lesson": chosen, "chapter": "", "tables": False}
     chapter = st.radio(
         "Chapter",
         list(CHAPTER_TITLES),
@@ -16,4 +33,13 @@ def show() -> dict:
         key="chapter",
         bind="query-params",
     )
-    return {"chapter": chapter, "tables": widgets.tables()}
+    return {"lesson": "", "chapter": chapter, "tables": widgets.tables()}
+
+
+def _title(name: str, files: dict) -> str:
+    """The title of a lesson and its minutes; of two with one title, and of a file that is no lesson, its name."""
+    try:
+        opened = lesson.open_file(files[name])
+    except lesson.LessonError:
+        return f"{name} (cannot be read)"
+    return f"{opened.title} ({opened.minutes} minutes)"

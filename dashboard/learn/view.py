@@ -1,19 +1,49 @@
-"""The page Learn: one chapter at a time. Only the open chapter is worked out and drawn."""
+"""The page Learn: a search, and one chapter or one lesson at a time. Only the open chapter is worked out and drawn."""
+
+import functools
+from pathlib import Path
 
 import streamlit as st
 
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import plots
 from dashboard.choices.options import chapter_title
+from dashboard.compare.guessing import RECORD
+from dashboard.learn import lesson, questions
 from dashboard.learn.chapter import Chapter
 from dashboard.learn.chapters import CHAPTERS
+from dashboard.learn.lesson import Lesson
 from dashboard.markup import terms
-from dashboard.markup.text import markdown
+from dashboard.markup.text import escape, markdown
 from dashboard.shell import frame
 from dashboard.shell.problems import sentence
 
+_LONGEST = 5000  # characters of an answer
+
 
 def show(fields: dict) -> None:
+    _search()
+    if fields["lesson"]:
+        _lesson(fields["lesson"])
+    else:
+        _chapter(fields)
+    st.html(terms.caveat())
+    bridge()
+
+
+def _search() -> None:
+    """Questions that learners ask, found by their words."""
+    asked = st.text_input(
+        "Find a question",
+        key="question",
+        bind="query-params",
+        placeholder="such as: why is a map not symmetric",
+        max_chars=200,
+    )
+    st.html(questions.html(asked))
+
+
+def _chapter(fields: dict) -> None:
     place = next(i for i, chapter in enumerate(CHAPTERS) if chapter.key == fields["chapter"])
     chapter = CHAPTERS[place]
     st.subheader(chapter_title(chapter.key), divider="gray")
@@ -21,8 +51,6 @@ def show(fields: dict) -> None:
     _pictures(chapter, fields["tables"], frame.is_dark())
     st.html(chapter.exercise())
     _turn(place)
-    st.html(terms.caveat())
-    bridge()
 
 
 def _pictures(chapter: Chapter, tables: bool, dark: bool) -> None:
@@ -50,3 +78,61 @@ def _turn(place: int) -> None:
 
 def _open(key: str) -> None:
     st.session_state["chapter"] = key
+
+
+def _lesson(name: str) -> None:
+    """A lesson from top to bottom: a field for each question, its answer behind a click, and what can be saved."""
+    path: Path = lesson.files()[name]
+    try:
+        opened = lesson.open_file(path)
+    except lesson.LessonError as error:
+        st.error(markdown(f"This lesson cannot be shown. {sentence(str(error))}"), icon=":material/info:")
+        return
+    st.subheader(markdown(opened.title), divider="gray")
+    st.html(
+        f'<p class="what">{opened.minutes} minutes. {escape(opened.about)} Links open in a new tab. This page '
+        "keeps what you write until you close it.</p>"
+    )
+    answers: dict[int, str] = {}
+    for part in opened.parts:
+        if part.title:
+            st.html(f"<h3>{escape(part.title)}</h3>")
+        for block in part.blocks:
+            st.html(f'<div class="{"exercise" if block.answer else "story"}">{block.markup}</div>')
+            if block.answer:
+                number = len(answers)
+                answers[number] = _own_answer(name, number, " ".join(block.lines))
+                if block.answer.lines:
+                    st.html(
+                        f'<details class="answer"><summary>Show the answer</summary>{block.answer.markup}</details>'
+                    )
+    _to_keep(name, opened, answers)
+
+
+def _own_answer(name: str, number: int, question: str) -> str:
+    """What a student writes. It stays in the browser's visit and is nowhere else."""
+    return st.text_area(
+        f"Your answer to: {markdown(question)}",
+        key=f"answer {name} {number}",
+        max_chars=_LONGEST,
+        height=80,
+        label_visibility="collapsed",
+        placeholder="Your answer",
+        persist_state="session",
+    )
+
+
+def _to_keep(name: str, opened: Lesson, answers: dict[int, str]) -> None:
+    guesses = st.session_state.get(RECORD, ())
+    address = (st.context.url or "./").partition("?")[0].removesuffix("learn")
+    made = {
+        "Save my answers": (f"{name}-answers.txt", "text/plain", lesson.answered, (answers, guesses)),
+        "Sheet to print (PDF)": (f"{name}.pdf", "application/pdf", lesson.sheet_pdf, ()),
+        "Sheet to print (HTML)": (f"{name}.html", "text/html", lesson.sheet_html, (address,)),
+        "Sheet with answers (PDF)": (f"{name}-with-answers.pdf", "application/pdf", lesson.sheet_pdf, (True,)),
+    }
+    with st.container(horizontal=True, key="lesson_files"):
+        for words, (file, kind, make, more) in made.items():
+            build = functools.partial(make, opened, *more)
+            st.download_button(words, build, file, kind, key=f"save {words}", on_click="ignore")
+    st.caption("Answers and guesses are kept in this visit alone. Nobody collects them.")

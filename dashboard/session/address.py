@@ -53,7 +53,7 @@ _AT, _LEFT, _REFUSED, _RETURNED = "page", "kept", "not drawn", "came back from a
 # the same question on all pages, as the sentence is; and where it begins
 _TAKEN_ALONG = {"units": "pieces", "special": True, "tables": False}
 # asked on one page alone, or on each of something else
-_OWN = ("kind", "layer", "head", "own", "output", "beam", "chapter")
+_OWN = ("kind", "layer", "head", "own", "output", "beam", "chapter", "lesson")
 _ELSEWHERE = ("direction", "row", "versus", "find", "keep")  # the names of other controls on other pages
 _OF_A_PAIR = ("", "inside", "many")  # pages that show several models of a language pair
 _WITHOUT_FIELD = ("many", "train", "learn")  # pages that hand on the sentence of the other pages
@@ -108,6 +108,11 @@ def also(key: str, written: Callable[[dict], str | None], of_picture: bool = Fal
     """Until the page is run anew the address has this parameter too. written : from the others; None for none.
     of_picture : it says what the page draws, and is not of a part of the page alone (see `stay`)."""
     st.session_state.setdefault(_ALSO, {})[key] = written, of_picture
+
+
+def not_also(key: str) -> None:
+    """Undo `also`: a control holds the parameter again."""
+    st.session_state.get(_ALSO, {}).pop(key, None)
 
 
 def drawn() -> None:

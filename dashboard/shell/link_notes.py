@@ -30,6 +30,8 @@ _MAY_BE_EMPTY = (
     "other_path",
     "find",
     "way",
+    "question",
+    "lesson",
 )
 _WHOLE = (
     "seed",

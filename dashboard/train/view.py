@@ -1,5 +1,7 @@
 """The page that trains: buttons, maps of three sequences, curves, and a slider back over what was seen."""
 
+import functools
+
 import streamlit as st
 
 from attnviz import figures, mechanisms
@@ -27,6 +29,8 @@ _WORDS = {
 }
 _MEASURED = ["alignment error", "loss (nats)", "exact match", "entropy (nats)"]
 _ROWS = 20  # of the table of the curves
+_PLAYED = 60  # moments, at most, when it plays
+_PLAYS, _JUST = "playing_back", "playing has just begun or ended"
 
 
 def show(fields: dict) -> None:
@@ -53,7 +57,9 @@ def show(fields: dict) -> None:
         )
         return
     lasting = training.state != ENDED
-    st.fragment(_live, run_every=EVERY if lasting else None)(training, lasting, fields["tables"])
+    moving = lasting or st.session_state.get(_PLAYS, False)
+    st.session_state.pop(_JUST, None)
+    st.fragment(_live, run_every=EVERY if moving else None)(training, lasting, fields["tables"])
     st.html(terms.caveat())
 
 
@@ -67,8 +73,10 @@ def _wanted(fields: dict):
 
 
 def _live(training: Apart, lasting: bool, written: bool) -> None:
-    """All that moves: drawn twice a second while it trains. written : are the charts tables too?"""
+    """All that moves: drawn twice a second while it trains or plays. written : are the charts tables too?"""
     moments = training.moments
+    if _JUST in st.session_state and not lasting and address.runs_alone():
+        st.rerun()  # the page begins or ends to draw by itself
     if lasting and training.state == ENDED and address.runs_alone():
         st.rerun()  # the page stops asking
     _buttons(training)
@@ -101,12 +109,32 @@ def _slider(count: int) -> int:
     """The moment that is shown: the newest, until the person moves the slider back."""
     if count < 2:
         return 0
+    _play_on(count)
     newest = st.session_state.get("newest of training", 0)
     if st.session_state.get("moment", newest) >= newest or count <= newest:
         st.session_state["moment"] = count - 1
     st.session_state["newest of training"] = count - 1
     words = "What was seen, from the untrained models to now. Move it back; at its end it follows the training."
-    return st.slider("Moment", 0, count - 1, key="moment", help=words)
+    place = st.slider("Moment", 0, count - 1, key="moment", help=words)
+    st.toggle("▶ Play it again", key=_PLAYS, on_change=_play_from_start, args=(count,))
+    return place
+
+
+def _play_from_start(count: int) -> None:
+    """From the untrained models, where the last moment is shown."""
+    if st.session_state[_PLAYS] and st.session_state.get("moment", 0) >= count - 1:
+        st.session_state["moment"] = 0
+    st.session_state[_JUST] = True
+
+
+def _play_on(count: int) -> None:
+    """The next moment, each time that the page is drawn while it plays. The end is where playing stops."""
+    session = st.session_state
+    if session.pop(_JUST, False) or not session.get(_PLAYS) or not address.runs_alone():
+        return
+    session["moment"] = min(session.get("moment", 0) + max(1, count // _PLAYED), count - 1)
+    if session["moment"] == count - 1:
+        session[_PLAYS], session[_JUST] = False, True
 
 
 def _draw(moments: list, place: int, dark: bool) -> None:
@@ -182,19 +210,11 @@ def _number(value: float | None) -> str:
 def _take_along(training: Apart, moments: list) -> None:
     """The run as a page that plays offline, and the models while they are there; made when they are asked for."""
 
-    def film() -> bytes:
-        from attnviz.export import learning  # imports matplotlib
-
-        chosen = seen.telling(moments, 60)
-        curves = over_time(seen.courses(moments), marks=seen.marks(moments), at=moments[-1].batch)
-        names, batches = [f"batch {moment.batch}" for moment in chosen], [moment.batch for moment in chosen]
-        return learning.page(seen.grids(chosen), names, batches, seen.heading(moments), curves)
-
     with st.container(horizontal=True):
         if any(row.maps for row in moments[-1].of.values()):
-            st.download_button(
-                "Save as a page that plays offline", film, "training.html", "text/html", key="film", on_click="ignore"
-            )
+            for words, (file, kind, make) in _FILES.items():
+                build = functools.partial(make, moments)
+                st.download_button(words, build, file, kind, key=f"save-{file}", on_click="ignore")
         if training.state != ENDED:
             alone = any(name not in mechanisms.ALL for name in moments[-1].of)  # changed in when it asks
             words = "Unpack it. ATTNVIZ_CHECKPOINTS=FOLDER then opens the models on every page. Stop ends them."
@@ -208,3 +228,38 @@ def _take_along(training: Apart, moments: list) -> None:
                 disabled=alone,
                 help="No page opens a mechanism that asks at another time than its own." if alone else words,
             )
+
+
+def _film(moments: list) -> bytes:
+    from attnviz.export import learning  # imports matplotlib
+
+    chosen = seen.telling(moments, learning.IN_FILM)
+    curves = over_time(seen.courses(moments), marks=seen.marks(moments), at=moments[-1].batch)
+    batches = [moment.batch for moment in chosen]
+    return learning.page(seen.grids(chosen), _names(chosen), batches, seen.heading(moments), curves)
+
+
+def _animation(moments: list) -> bytes:
+    from attnviz.export import learning
+
+    chosen = seen.telling(moments, learning.IN_ANIMATION)
+    return learning.animation(seen.grids(chosen), _names(chosen), seen.heading(moments))
+
+
+def _strip(form: str, moments: list) -> bytes:
+    from attnviz.export import learning
+
+    chosen = seen.telling(moments, learning.IN_STRIP)
+    return learning.strip(seen.grids(chosen), _names(chosen), seen.heading(moments)).save(form)
+
+
+def _names(moments: list) -> list[str]:
+    return [f"batch {moment.batch}" for moment in moments]
+
+
+_FILES = {  # words of the button -> file, type, and what makes it of the moments
+    "Save as a page that plays offline": ("training.html", "text/html", _film),
+    "Maps over time (SVG)": ("training.svg", "image/svg+xml", functools.partial(_strip, "svg")),
+    "Maps over time (PDF)": ("training.pdf", "application/pdf", functools.partial(_strip, "pdf")),
+    "Animation (GIF)": ("training.gif", "image/gif", _animation),
+}

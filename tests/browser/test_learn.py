@@ -1,4 +1,4 @@
-"""The page Learn in a real browser: every chapter, its answer by keyboard, and where its link leads."""
+"""The page Learn in a real browser: chapters, an answer by keyboard, where links lead, and a lesson with a guess."""
 
 from urllib.parse import urlencode
 
@@ -11,31 +11,68 @@ pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its 
 WAIT = 60_000  # ms, on a busy machine
 
 
-def test_all_chapters_and_their_links(dashboard, axe):
-    page, links = dashboard.page, []
-    page.goto(f"{dashboard.address}/learn")
-    for number, chapter in enumerate(CHAPTERS, 1):
-        heading = page.get_by_role("heading", name=f"{number}. {chapter.title}")
-        expect(heading).to_be_visible(timeout=WAIT)
+def test_chapters_their_answers_and_a_link(dashboard, axe):
+    """tests/dashboard/learn opens all of them, and all links, without a browser."""
+    page = dashboard.page
+    for number in (1, 4, 7, 10, 13, len(CHAPTERS)):
+        title = CHAPTERS[number - 1].title
+        page.goto(f"{dashboard.address}/learn?{urlencode({'chapter': f'{number}. {title}'})}")
+        chapter(page, number)
         expect(page.locator(".st-key-chart-chapter .plot:not([hidden]) .main-svg").first).to_be_visible(timeout=WAIT)
         page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
-        expect(page.locator(".answer p")).to_be_hidden()
-        page.locator(".answer summary").focus()
+        expect(page.locator(".exercise .answer p")).to_be_hidden()
+        page.locator(".exercise .answer summary").focus()
         page.keyboard.press("Enter")
-        expect(page.locator(".answer p")).to_be_visible()
-        assert axe(page) == [], chapter.title
-        links.append(page.locator(".exercise").get_by_role("link", name="Open the page").get_attribute("href"))
+        expect(page.locator(".exercise .answer p")).to_be_visible()
+        assert axe(page) == [], title
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        if number < len(CHAPTERS):
-            page.locator(".st-key-turn1 button").click()
-    assert len(set(links)) == len(CHAPTERS)
-    by_page = {link.partition("?")[0]: link for link in links}
-    assert len(by_page) == 3
     page.get_by_role("link", name="Open the page in this state ›").click(timeout=WAIT)  # of the last chapter
-    page.wait_for_url("**/inside?**", timeout=WAIT)
-    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
+    page.wait_for_url("**/?**trained=untrained**", timeout=WAIT)
+    expect(page.locator(".st-key-chart-training .main-svg").first).to_be_visible(timeout=WAIT)
     expect(page.get_by_text("This page has no")).to_have_count(0)
-    assert by_page["./inside"] == links[-1]  # tests/dashboard/learn opens all without a browser
+
+
+def test_a_lesson_leads_to_a_guess_by_keyboard(dashboard, axe, tmp_path):
+    """An answer is typed and saved; a link opens a tab, in which a word is guessed and shown, with keys alone."""
+    page = dashboard.page
+    page.goto(f"{dashboard.address}/learn?lesson=first-look")
+    answer = page.locator("textarea").first
+    answer.fill("At dog.", timeout=WAIT)
+    page.get_by_text("Show the answer").first.click()  # leaves the field
+    page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
+    dashboard.rest()
+    with page.expect_download(timeout=WAIT) as download:
+        page.get_by_role("button", name="Save my answers").click()
+    download.value.save_as(tmp_path / "mine.txt")
+    assert "At dog." in (tmp_path / "mine.txt").read_text(encoding="utf-8")
+    assert axe(page) == []
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Open the sentence with its maps hidden").click()
+    guess = opened.value
+    word = guess.get_by_role("button", name="dog", exact=True)
+    word.wait_for(timeout=WAIT)
+    expect(guess.locator(".plot")).to_have_count(0)
+    word.focus()
+    guess.keyboard.press("Enter")
+    show = guess.get_by_role("button", name="Show", exact=True)
+    expect(show).to_be_enabled(timeout=WAIT)
+    for _ in range(30):
+        guess.keyboard.press("Tab")
+        if show.evaluate("part => part === document.activeElement"):
+            break
+    guess.keyboard.press("Enter")
+    expect(guess.locator(".st-key-chart-guess .plot .main-svg").first).to_be_visible(timeout=WAIT)
+    expect(guess.get_by_text("of its weight on your words")).to_be_visible()
+    guess.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
+    findings = {"light": axe(guess)}
+    guess.emulate_media(color_scheme="dark")
+    guess.wait_for_function("window.__attnviz?.theme === 'dark'")
+    guess.wait_for_timeout(700)
+    findings["dark"] = axe(guess, rules=["color-contrast"])
+    guess.set_viewport_size({"width": 390, "height": 844})
+    guess.wait_for_function("document.querySelector('[data-testid=stMain]').scrollWidth <= innerWidth")
+    assert not any(findings.values()), findings
+    guess.close()
 
 
 def chapter(page, number: int):

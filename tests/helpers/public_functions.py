@@ -147,6 +147,7 @@ def of_figures(model) -> dict:
         figures.difference: [grid.weights, grid, ("a", "b"), "title"],
         figures.next_tokens: [["a", "b"], [0.5, 0.2], [1.0, 0.0]],
         figures.step_bars: [grid, 0, "title"],
+        figures.guess_bars: [grid, 0, [1.0] * len(grid.keys), "title"],
         figures.token_lines: [[grid], 0, "title"],
         figures.line_threshold: [[grid]],
         figures.overview: [trace, "encoder", table, "distance", "distance", "title"],

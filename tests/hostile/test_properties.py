@@ -22,6 +22,7 @@ COUNT = {
     "writing": 40,
     "own": 12,
     "pairs": 8,
+    "lessons": 25,
     "runs": 9,
     "visitors": 15,
     "pages": 2,

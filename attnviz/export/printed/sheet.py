@@ -233,7 +233,7 @@ def fitted_head(lines: Sequence[str], size: float, least: float, room: float, mo
     while size > least and LEADING * size * sum(max(length * size / room, 1) for length in wide) > most:
         size = max(least, size * _SMALLER)
     while True:
-        folded = [_wrapped(line, room, size, not place) for place, line in enumerate(lines)]
+        folded = [wrapped(line, room, size, not place) for place, line in enumerate(lines)]
         head = Head(tuple((part, not place) for place, parts in enumerate(folded) for part in parts), size)
         if head.height <= most:
             return head
@@ -258,7 +258,7 @@ def _cut(folded: list[list[str]], size: float, room: float, most: float) -> Head
     return Head(tuple(lines), size, whole=False)
 
 
-def _wrapped(line: str, room: float, size: float, bold: bool) -> list[str]:
+def wrapped(line: str, room: float, size: float, bold: bool) -> list[str]:
     """The line in parts that are no wider than `room` points."""
     weight = "bold" if bold else "normal"
     if width(line, size, weight) <= room:

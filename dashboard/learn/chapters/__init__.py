@@ -1,6 +1,21 @@
-"""The chapters of the page Learn, in order; a module each."""
+"""The chapters of the page Learn, in order. New ones come last: links have the numbers."""
 
-from dashboard.learn.chapters import bottleneck, heads, limits, scaling, scores, typical, weights, who_asks, writing
+from dashboard.learn.chapters import bottleneck, heads, scores, self_attention, training, weights, who_asks, writing
 
-_MODULES = bottleneck, weights, scores, who_asks, scaling, heads, typical, writing, limits
-CHAPTERS = tuple(module.CHAPTER for module in _MODULES)
+CHAPTERS = (
+    bottleneck.CHAPTER,
+    weights.WEIGHTS,
+    scores.SCORES,
+    who_asks.ORDER,
+    scores.SCALING,
+    heads.HEADS,
+    heads.TYPICAL,
+    writing.CHAPTER,
+    weights.LIMITS,
+    self_attention.MASKS,
+    training.FORCING,
+    who_asks.ROLES,
+    self_attention.ROWS,
+    self_attention.ITSELF,
+    training.APPEARS,
+)

@@ -1,20 +1,29 @@
-"""Chapter 6: heads, with all cross-attention of the Transformer and two of its heads."""
+"""Chapters 6 and 7: heads, and typical patterns, each with the head of this Transformer that shows it most."""
 
+from dataclasses import dataclass
+
+from attnviz import heads, patterns, syntax
 from attnviz.export import heading
 from attnviz.figures import heatmap, overview
+from attnviz.figures.arcs import dependency_arcs
 from attnviz.figures.chart import Chart
+from attnviz.heads import Head
+from attnviz.patterns import PATTERNS
 from attnviz.select import Grid, select
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import KINDS
+from dashboard.heads.syntax import question, rows_of_model
 from dashboard.learn.chapter import SENTENCE, TRANSLATION, Chapter, Drawn, column, heads_state
 from dashboard.markup import tables
-from dashboard.markup.terms import cited
+from dashboard.markup.terms import cited, says
+from dashboard.markup.text import escape, hatched
+from dashboard.session import caches
 
-SHOWN = ((0, 0), (2, 0))  # layer and head, from 0
+OPENED = ((0, 0), (2, 0))  # layer and head, from 0
 
 
-def draw(dark: bool) -> Drawn:
+def draw_heads(dark: bool) -> Drawn:
     shown = column("transformer", SENTENCE, TRANSLATION)
     words = (
         '<h4>Every head of the cross-attention</h4><p class="small">A row of small maps for each layer, a column for '
@@ -22,7 +31,7 @@ def draw(dark: bool) -> Drawn:
     )
     lines = heading.of_trace("Every head of the cross-attention", shown.trace)
     cells: list[Cell] = [(words, named(overview(shown.trace, "cross", dark=dark), "all heads", dark, lines=lines))]
-    grids = [select(shown.trace, "cross", layer, head) for layer, head in SHOWN]
+    grids = [select(shown.trace, "cross", layer, head) for layer, head in OPENED]
     cells += [(_words(grid), _map(shown.trace, grid, dark)) for grid in grids]
     equivalents = [
         tables.grid_table(f"Weights of {_name(grid)}", grid, shown.languages, grid.weights, ".2f") for grid in grids
@@ -55,7 +64,7 @@ def _name(grid: Grid) -> str:
     return f"Layer {grid.layer + 1}, head {grid.head + 1}"
 
 
-CHAPTER = Chapter(
+HEADS = Chapter(
     "heads",
     (
         f"The Transformer ({cited('vaswani')}) has no recurrent state. In each layer, every token makes a "
@@ -79,5 +88,127 @@ CHAPTER = Chapter(
     "heads",
     heads_state(kind=KINDS["cross"], layer="3", head="1"),
     "Look through the heads; click a small map to open it.",
-    draw,
+    draw_heads,
+)
+
+
+SHOWN = {  # pattern -> where a head of it looks
+    "current": "the token at the query’s own place (in the decoder, the token written last)",
+    "previous": "the token before the query’s own",
+    "next": "the token after the query’s own",
+    "first": "the first token (in the decoder <bos>, the sign of the start)",
+    "broad": "all tokens that it can see, evenly",
+}
+LINKED = "previous", Head("encoder", 1, 2)  # a pattern, and the head that shows it most
+KINDS_SEARCHED = ("encoder", "decoder")  # self-attention: in it every pattern has a meaning
+
+
+@dataclass(frozen=True)
+class Best:
+    """The head that shows a pattern most, its score, and that of uniform attention."""
+
+    head: Head
+    score: float
+    chance: float
+
+
+def draw_typical(dark: bool) -> Drawn:
+    trace = column("transformer", SENTENCE).trace
+    heads_shown = {name: best(trace, name) for name in SHOWN}
+    cells = [_cell(trace, name, shown, dark) for name, shown in heads_shown.items()]
+    cells += _syntactic(trace, dark)
+    rows = [
+        (PATTERNS[name].title, [_named(shown.head), f"{shown.score:.2f}", f"{shown.chance:.2f}"])
+        for name, shown in heads_shown.items()
+    ]
+    columns = ["head", "score", "score of uniform attention"]
+    return Drawn(cells, tables.table("The head most like each pattern", columns, rows))
+
+
+def best(trace: Trace, name: str) -> Best:
+    """Of the self-attention of encoder and decoder: the head that is furthest above uniform attention."""
+    candidates = []
+    for kind in KINDS_SEARCHED:
+        chance = patterns.chance(trace, kind, [PATTERNS[name]])[name]
+        # none can follow some patterns
+        for row in heads.most_like(heads.table(trace, kind), name, 1).to_dict("records"):
+            candidates.append(Best(Head(kind, int(row["layer"]), int(row["head"])), float(row[name]), chance))
+    return max(candidates, key=lambda shown: shown.score - shown.chance)
+
+
+def _cell(trace: Trace, name: str, shown: Best, dark: bool) -> Cell:
+    pattern, head = PATTERNS[name], shown.head
+    grid = select(trace, head.kind, head.layer, head.head)
+    words = (
+        f"<h4>{escape(pattern.title)}: {_named(head)}</h4>"
+        f'<p class="small">It looks at {escape(SHOWN[name])}. '
+        f"Score {shown.score:.2f}; uniform attention {shown.chance:.2f}.{hatched(grid)}</p>"
+    )
+    title, *texts = heading.of_map(trace, grid)
+    lines = [title, f"The head most like the pattern “{pattern.title}”", *texts]
+    return words, named(heatmap(grid, dark=dark), f"pattern {pattern.title}", dark, lines=lines)
+
+
+def _syntactic(trace: Trace, dark: bool) -> list[Cell]:
+    """The head that the study of syntax found furthest above the best fixed offset; none without the study."""
+    rows = rows_of_model(caches.study("syntax"), trace.model)
+    parse = syntax.examples().get(trace.text)
+    if rows.empty or parse is None:
+        return []
+    best_row = rows.loc[(rows["share"] - rows["baseline"]).idxmax()]
+    head = Head("encoder", int(best_row["layer"]), int(best_row["head"]))
+    looks = syntax.looks(trace, parse, layer=head.layer)[head.head]
+    words = (
+        f"<h4>Syntax: {_named(head)}</h4>"
+        '<p class="small">In the parsed sentences it looks most from '
+        f"{question(best_row['relation'], best_row['direction'])} in {best_row['share']:.0%} of "
+        f"{best_row['count']} cases; the best fixed distance is right in {best_row['baseline']:.0%}. A solid arc: one "
+        "of its two words looks most at the other.</p>"
+    )
+    lines = heading.of_trace(f"Dependencies, {_named(head)}", trace)
+    return [(words, named(dependency_arcs(parse, looks, dark=dark), "syntax", dark, lines=lines))]
+
+
+def _named(head: Head) -> str:
+    return f"{head.kind}, layer {head.layer + 1}, head {head.head + 1}"
+
+
+TYPICAL = Chapter(
+    "patterns",
+    (
+        "Many heads do something simple. Four kinds are typical: <b>local</b> (near the query), <b>global</b> "
+        "(everywhere evenly, or at one special token), <b>positional</b> (at a fixed distance) and <b>syntactic</b> "
+        "(along the grammar of the sentence). Below are the heads of the Transformer’s self-attention that show each "
+        "of five patterns best, on this sentence. They are found by measuring, not chosen by hand.",
+        f"The last picture is of syntax. {says('clark')} and {says('voita')} found heads that look from a word to the "
+        "word that it depends on, such as from an adjective to its noun. A head may look there because of the grammar, "
+        "or because the noun is mostly the next word. So its share of right answers stands beside that of the best "
+        "fixed distance.",
+        "The <b>score</b> is the share of a head’s weight that fits the pattern: 1 is a perfect fit. Beside it stands "
+        "the score of uniform attention, because a short sentence makes some patterns easy. A head that is hardly "
+        "above it does not show the pattern. Only for the pattern “broad” is uniform attention the perfect fit.",
+        "A pattern is a description of where a head looks. Whether the model needs the head is another question; "
+        "switch it off to ask.",
+    ),
+    {
+        "a_qk": "the weight of key k in the row of query q",
+        "u_qk": "the pattern: the largest weight that counts in that cell",
+        "score": "(1/Q) Σ_q Σ_k min(a_qk, u_qk), over Q queries",
+    },
+    "One of these heads puts about half of its weight on <code>&lt;bos&gt;</code>, a token without a meaning. "
+    "Why would it?",
+    "A row must sum to 1, so a head cannot look at nothing. When what it looks for is not in the sentence, it can "
+    "look at a token that is always there. If the value of that token changes the result little, this does no harm. "
+    f"{says('clark')} suggest this for the separator tokens of BERT, and call it a no-op. It is an explanation that "
+    "fits; this page does not test it.",
+    "heads",
+    heads_state(
+        kind=KINDS["encoder"],
+        order=PATTERNS[LINKED[0]].title,
+        layer=str(LINKED[1].layer + 1),
+        head=str(LINKED[1].head + 1),
+        pattern=PATTERNS[LINKED[0]].title,
+    ),
+    "The heads are sorted by “Previous token”. Further down, look for other patterns, and switch heads off.",
+    draw_typical,
 )

@@ -1,4 +1,4 @@
-"""Chapter 4: who asks, and when: Bahdanau beside Luong on the same words."""
+"""Chapters 4 and 12: who asks, and when: Bahdanau beside Luong on the same words; and who is query, key and value."""
 
 from attnviz.export import heading
 from attnviz.figures import labels
@@ -15,7 +15,7 @@ MECHANISMS = ("bahdanau", "luong-general")
 STEP = 2
 
 
-def draw(dark: bool) -> Drawn:
+def draw_order(dark: bool) -> Drawn:
     columns = [column(name, SENTENCE, TRANSLATION) for name in MECHANISMS]
     cells = [_order(shown) for shown in columns] + [_scores(shown, dark) for shown in columns]
     return Drawn(cells, _table(columns))
@@ -40,7 +40,7 @@ def _table(columns: list[Column]) -> str:
     return tables.table(f"Weights of step {STEP + 1}", [shown.title for shown in columns], rows)
 
 
-CHAPTER = Chapter(
+ORDER = Chapter(
     "who-asks",
     (
         "A recurrent decoder carries a <b>state</b> s. At each step the state reads the token just written and moves "
@@ -64,5 +64,58 @@ CHAPTER = Chapter(
     "inside",
     state(*MECHANISMS, target="One text for all: typed", force=TRANSLATION, step=str(STEP + 1)),
     "Go through the steps of both models on the same words.",
-    draw,
+    draw_order,
+)
+
+
+def draw_roles(dark: bool) -> Drawn:
+    """What is query, key and value in three models at one step: a table, and the weights that come of it."""
+    columns = [column(name, SENTENCE, TRANSLATION) for name in ROLES_OF]
+    opened = [caches.step(shown, STEP) for shown in columns]
+    rows = [
+        (
+            shown.title,
+            [*ROLES_OF[shown.mechanism.name], f"{len(step.query)}", f"{step.values.shape[1]}"],
+        )
+        for shown, step in zip(columns, opened)
+    ]
+    named_roles = ["query", "keys", "values", "width of the query", "width of a value"]
+    table = tables.table(f"Step {STEP + 1} of three models", named_roles, rows)
+    cells: list[Cell] = [Cell(f"<h4>Who is what</h4>{table}"), *(Cell(*_scores(shown, dark)) for shown in columns)]
+    return Drawn(cells, _table(columns))
+
+
+ROLES_OF = {  # mechanism -> what asks, what answers, what is read
+    "bahdanau": ("decoder state before", "encoder states", "the same"),
+    "luong-general": ("decoder state after", "encoder states", "the same"),
+    "transformer": ("target token, projected", "source tokens, projected", "projected otherwise"),
+}
+ROLES = Chapter(
+    "roles",
+    (
+        "Attention has three roles. A <b>query</b> asks. Each <b>key</b> answers with a score how well it fits. Each "
+        "<b>value</b> is what is read, in proportion to its weight. The words are of the Transformer "
+        f"({cited('vaswani')}); the roles are in all models.",
+        f"<b>Bahdanau</b> ({cited('bahdanau')}): the query is the decoder’s state s<sub>t−1</sub>, keys and values are "
+        "the same vectors, the annotations h<sub>j</sub>. The score is v · tanh(W s<sub>t−1</sub> + U h<sub>j</sub>): "
+        "a sum of two projections in a small network, not a sum of input and hidden state alone.",
+        f"<b>Luong</b> ({cited('luong')}): the query is the new state s<sub>t</sub>; keys and values are h<sub>j</sub> "
+        "again. With <i>general</i> the key is W h<sub>j</sub>.",
+        "<b>Transformer</b>: query, key and value are three projections with matrices of their own. What is compared "
+        "(k) may differ from what is read (v).",
+    ),
+    {
+        "q, k_j, v_j": "query, key and value",
+        "s_t−1, s_t": "the decoder’s state before and after the step",
+        "h_j": "the encoder’s state at source token j",
+        "W, U, v": "what is learnt of Bahdanau’s score; v is a vector here",
+        "W^Q, W^K, W^V": "the three projections of a head",
+    },
+    "Bahdanau’s keys and values are the same vectors. What can a Transformer do that this cannot?",
+    "Look for one thing and take another. A key can say “I am the subject”, while the value brings the meaning of the "
+    "word. With one vector for both, what makes a token easy to find is also what is read.",
+    "inside",
+    state(*ROLES_OF, target="One text for all: typed", force=TRANSLATION, step=str(STEP + 1)),
+    "See query, keys, scores, weights and context of one step in all three, with every number.",
+    draw_roles,
 )

@@ -35,6 +35,7 @@ def test_each_has_a_value_of_its_own_and_is_documented(name, monkeypatch):
     [
         ("ATTNVIZ_PUBLIC", "2", "must be 0 or 1; got '2'"),
         ("ATTNVIZ_CHECKPOINTS", "/nowhere", "must be a folder; there is no folder '/nowhere'"),
+        ("ATTNVIZ_LESSONS", "/nowhere", "must be a folder; there is no folder '/nowhere'"),
         (
             "ATTNVIZ_HOSTS",
             "localhost, https://example.org",

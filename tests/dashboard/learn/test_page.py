@@ -5,15 +5,21 @@ import re
 import shutil
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
 import tiny
+import torch
 from client import chart_cells
 from streamlit.testing.v1 import AppTest
 
 from dashboard.choices.options import CHAPTER_TITLES, chapter_title
+from dashboard.compare.caches import course
+from dashboard.inside import caches as steps
+from dashboard.learn import lesson, questions
 from dashboard.learn.chapter import SENTENCE, column
-from dashboard.learn.chapters import CHAPTERS, typical
+from dashboard.learn.chapters import CHAPTERS, heads, self_attention
 from dashboard.pages import PAGES
+from dashboard.session import caches as models
 
 SCRIPT = """import streamlit as st
 from dashboard.learn import sidebar, view
@@ -52,7 +58,7 @@ def cells(app: AppTest) -> list[dict]:
 
 
 def test_the_chapters_stand_in_the_order_of_the_titles():
-    assert [chapter.key for chapter in CHAPTERS] == list(CHAPTER_TITLES) and len(CHAPTERS) == 9
+    assert [chapter.key for chapter in CHAPTERS] == list(CHAPTER_TITLES) and len(CHAPTERS) == 15
 
 
 @EACH
@@ -73,8 +79,20 @@ def test_each_chapter_has_pictures_words_and_their_equivalents(chapter):
 
 @EACH
 def test_each_link_opens_its_page_in_that_state(chapter):
+    leads_there(html.unescape(re.search(r'href="(\./[^"]*)"', chapter.exercise())[1]))
+
+
+@pytest.mark.parametrize("name", lesson.files())
+def test_the_links_of_each_lesson_open_their_pages(name):
+    links = lesson.open_file(lesson.files()[name]).links
+    assert len(links) >= 2
+    for link in links:
+        if link.startswith("./"):
+            leads_there(link)
+
+
+def leads_there(address):
     """Every parameter of the address is taken: each is still what it was or the default, and no note says otherwise."""
-    address = html.unescape(re.search(r'href="(\./[^"]*)"', chapter.exercise())[1])
     number = [page.path for page in PAGES].index(urlsplit(address).path.removeprefix("./"))
     asked = parse_qs(urlsplit(address).query)
     app = AppTest.from_string(LINKED.format(number=number), default_timeout=120)
@@ -82,20 +100,85 @@ def test_each_link_opens_its_page_in_that_state(chapter):
         app.query_params[key] = values if len(values) > 1 else values[0]
     app.run()
     assert not app.exception and not app.error and not app.info, (app.exception, app.error, app.info)
-    assert not [key for key in asked if key not in app.session_state]
-    assert app.session_state["text"] == asked["text"][0]
+    assert not [key for key in asked if key not in app.session_state and key != "guess_steps"]
+    assert "text" not in asked or app.session_state["text"] == asked["text"][0]
     for key, values in asked.items():
         kept = app.query_params.get(key)
         assert kept is None or values == (kept if isinstance(kept, list) else [kept]), key
 
 
+# What learners type -> the number of the question that they mean.
+ASKED = {
+    "q k v in bahdanau": 1,
+    "luong vs bahdanau": 2,
+    "visualize attention weights of my keras model": 3,
+    "is bert attention symmetric": 4,
+    "can I trust attention weights": 5,
+    "attn(cat(embedded, hidden)) tutorial": 6,
+    "max_length": 7,
+    "do I have to mask padding": 8,
+    "masks at inference": 9,
+    "all the weight is on <eos>": 10,
+    "attention always looks at the same word": 11,
+    "is a row encoder or decoder axis": 12,
+    "why sqrt(d_k)": 13,
+    "heads attend to the first token": 14,
+    "AdditiveAttention keras same as paper": 15,
+}
+
+
+def test_the_questions_that_learners_ask_are_found():
+    assert len(questions.QUESTIONS) == len(ASKED) == 15
+    for asked, number in ASKED.items():
+        first = questions.search(asked)[0][0]
+        assert first is questions.QUESTIONS[number - 1], f"{asked}: {first.question}"
+        (link,) = re.findall(r'href="(\./learn[^"]*)"', first.html())
+        assert parse_qs(urlsplit(html.unescape(link)).query)["chapter"] == [chapter_title(first.chapter)]
+
+
+def test_a_question_is_found_on_the_page_and_nothing_is_said():
+    app = run()
+    assert "15 questions that learners ask" in words(app)
+    app.text_input(key="question").set_value("padding <b>").run()
+    assert "<details" in words(app) and "Must padding be masked?" in words(app) and not app.exception
+    app.text_input(key="question").set_value("zzz <q>").run()
+    assert "No question or chapter has these words: zzz &lt;q&gt;" in words(app)
+
+
+def test_what_the_chapter_on_learning_says_of_its_curves():
+    """First the loss falls alone; then both fall together."""
+    rows = course("en-fr/bahdanau")
+    early, appears = rows[5], next(row for row in rows if row["error_rate"] < 0.8)
+    assert early["loss"] < 0.7 * rows[0]["loss"] and abs(early["error_rate"] - rows[0]["error_rate"]) < 0.02
+    assert appears["update"] > early["update"] and rows[-1]["loss"] < 0.5 * appears["loss"]
+    assert rows[-1]["error_rate"] < 0.5 * appears["error_rate"]
+
+
+def test_what_the_chapter_on_masks_says_of_padding():
+    """exp(0) = 1 for each pad. The score of a state of zeros is 0 in the real model, and the chapter shows a loss."""
+    step = steps.step(column("luong-general", SENTENCE), 2)
+    masked, open_ = (self_attention.padded(step, masked) for masked in (True, False))
+    pads, exponents = self_attention.PADS, np.exp(step.scores.astype(float))
+    assert masked.weights[0, :-pads] == pytest.approx(step.weights, abs=1e-5) and not masked.weights[0, -pads:].any()
+    assert open_.weights[0, -pads:].sum() == pytest.approx(pads / (pads + exponents.sum()), rel=1e-4)
+    score = models.model("en-fr/luong-general").network.attention
+    keys = score.prepare(torch.zeros(1, 1, len(step.values[0])))
+    assert score.score(torch.from_numpy(step.query)[None, None], keys).abs().max() == 0
+    lost = re.findall(r"Weight on padding: (\d\.\d\d)", "".join(cell["words"] for cell in cells(masks())))
+    assert lost[0] == "0.00" and float(lost[1]) > 0.1
+
+
+def masks() -> AppTest:
+    return run(chapter=chapter_title("masks"))
+
+
 def test_each_pattern_has_a_head_that_shows_it():
     """Well above uniform attention, which is the broad pattern itself. The link opens one of these heads."""
     trace = column("transformer", SENTENCE).trace
-    shown = {name: typical.best(trace, name) for name in typical.SHOWN}
+    shown = {name: heads.best(trace, name) for name in heads.SHOWN}
     assert all(best.score > 2 * best.chance for name, best in shown.items() if name != "broad")
     assert shown["broad"].chance == pytest.approx(1) and shown["broad"].score > 0.7
-    name, head = typical.LINKED
+    name, head = heads.LINKED
     assert shown[name].head == head
 
 

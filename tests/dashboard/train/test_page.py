@@ -1,11 +1,13 @@
 """The page Watch it learn, by Streamlit's own test driver; the training is a real one, in its process."""
 
+import io
 import re
 import time
 
 import pytest
 from client import chart_cells
 from page_script import script_of
+from PIL import Image
 from serving import ROOT
 from streamlit.testing.v1 import AppTest
 
@@ -14,8 +16,9 @@ from attnviz.training.apart import ENDED, UNSEEN
 from attnviz.training.seen import MOST_PAIRS, PRESETS, Ring
 from dashboard.choices import settings
 from dashboard.choices.options import LIMIT
+from dashboard.session import address
 from dashboard.shell.problems import SceneError
-from dashboard.train import running, sidebar
+from dashboard.train import running, sidebar, view
 
 SCRIPT = script_of("train")
 PATIENCE = 120  # s on a busy machine
@@ -77,6 +80,25 @@ def test_a_server_takes_so_many_and_may_take_none(page, monkeypatch):
     monkeypatch.setenv(settings.TRAIN, "0")
     off = page()
     assert off.button(key="start").disabled and "ATTNVIZ_TRAIN=0" in off.info[0].value
+
+
+def test_what_was_seen_is_played_again_and_taken_along(page, monkeypatch):
+    app = page()
+    app.button(key="start").click().run()
+    moments = seen(app, 3).moments
+    running.stop(app.session_state)
+    count = len(app.session_state["training"].moments)
+    sound(app.run())
+    monkeypatch.setattr(address, "runs_alone", lambda: True)  # as where the page draws itself anew
+    app.toggle(key="playing_back").set_value(True).run()
+    places = [app.slider(key="moment").value]
+    while app.toggle(key="playing_back").value:
+        places.append(sound(app.run()).slider(key="moment").value)
+    assert places == [*range(1, count)]
+    made = {file: make(moments) for file, _, make in view._FILES.values()}
+    assert made["training.svg"].startswith(b"<?xml") and made["training.pdf"].startswith(b"%PDF")
+    assert Image.open(io.BytesIO(made["training.gif"])).n_frames == len(moments)
+    assert b"<html" in made["training.html"]
 
 
 def test_a_killed_training_is_said(page):

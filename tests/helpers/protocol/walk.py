@@ -31,6 +31,7 @@ _LINKS = (
     ("learn", {"chapter": "6. Many heads at once"}),
 )
 _ANSWERS = ("Un chien court.", "Ein Hund rennt.", "")
+_OF_VISIT = ("guess_words", "class_", "answer")  # what a person guesses and answers is in no address
 _TOUR = "[class*=st-key-tour_] button, .st-key-tour_begin button"
 _LEARN = ".st-key-turn button"
 _OPEN = "[data-testid=stMain] a[target=_self]:not(nav a)"
@@ -217,7 +218,7 @@ class Walk:
         for kind, selector in _KINDS.items():
             parts = self._page.locator(selector)
             for place, key in enumerate(parts.evaluate_all(_KEYS)):
-                if key and key != "text":
+                if key and key != "text" and not key.startswith(_OF_VISIT):
                     yield key, kind, parts.nth(place)
 
     def _push(self, control: Locator) -> str:

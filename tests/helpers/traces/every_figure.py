@@ -64,6 +64,7 @@ def _of_steps() -> dict[Callable, Chart]:
     summary = stats.summary(TRACE).assign(mechanism="Bahdanau")
     return {
         figures.step_bars: figures.step_bars(GRID, 1, window=(1.25, 1)),
+        figures.guess_bars: figures.guess_bars(GRID, 1, np.full(len(GRID.keys), 1 / len(GRID.keys))),
         figures.next_tokens: figures.next_tokens(["a <b>", "$5"], [0.6, 0.1], [0.9, 0.0]),
         figures.by_step: figures.by_step({"Bahdanau": frame, "Luong dot": frame}, _COUNT, 1),
         figures.comparison: figures.comparison(summary),

@@ -10,7 +10,17 @@ from streamlit.testing.v1 import AppTest
 from dashboard.pages import PAGES
 from tests.hostile import strategies
 
-FREE = {"text", "force", "own", "output", "beside_text", "find", "given", "instead"}  # any text is right there
+FREE = {
+    "text",
+    "force",
+    "own",
+    "output",
+    "beside_text",
+    "find",
+    "given",
+    "instead",
+    "question",
+}  # any text is right there
 FREE |= {f"{prefix}{name}" for prefix in ("", "other_") for name in ("lines", "path")}
 SCRIPT = """import streamlit as st
 from dashboard.pages import PAGES

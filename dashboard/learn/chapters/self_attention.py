@@ -1,0 +1,211 @@
+"""Chapters 10, 13 and 14: what is masked; rows, columns and symmetry; and a sentence that looks at itself."""
+
+import numpy as np
+
+from attnviz.export import heading
+from attnviz.figures import difference, heatmap, labels, step_bars
+from attnviz.inside import Step
+from attnviz.inside.values import softmax
+from attnviz.select import Grid, select
+from attnviz.trace import Trace
+from attnviz.trace.arrays import from_arrays
+from dashboard.browser.plot import Cell, named
+from dashboard.choices.options import KINDS, preset_title
+from dashboard.inside import caches as steps
+from dashboard.learn.chapter import SENTENCE, TRANSLATION, Chapter, Drawn, column, heads_state
+from dashboard.markup import tables
+from dashboard.markup.terms import cited
+from dashboard.markup.text import hatched
+from dashboard.session import caches
+
+PADS = 5  # beside a sentence
+LAYER, HEAD = 1, 2  # of the encoder, from 0: it looks at the token before
+WRITER = "en/writer"
+
+
+def _cell(trace: Trace, grid: Grid, title: str, words: str, dark: bool) -> Cell:
+    figure = named(heatmap(grid, dark=dark), title, dark, lines=[title, *heading.of_map(trace, grid)])
+    return Cell(f'<h4>{title}</h4><p class="small">{words}{hatched(grid)}</p>', figure)
+
+
+def draw_masks(dark: bool) -> Drawn:
+    """A causal map, and one step with pads: masked, and not."""
+    shown = column("transformer", SENTENCE, TRANSLATION)
+    causal = select(shown.trace, "decoder", 0, 0)
+    words = "A row sees the tokens that were written before it, and nothing after."
+    cells = [_cell(shown.trace, causal, "The decoder’s self-attention", words, dark)]
+    recurrent = column("luong-general", SENTENCE, TRANSLATION)
+    opened = [steps.step(recurrent, place) for place in range(len(recurrent.trace.target))]
+    step = max(opened, key=lambda shown_step: _lost(padded(shown_step, masked=False)))
+    rows = []
+    for title, masked in (("With a mask", True), ("Without a mask", False)):
+        grid = padded(step, masked)
+        lost = _lost(grid)
+        words = f"Weight on padding: {lost:.2f}."
+        figure = named(
+            step_bars(grid, 0, dark=dark),
+            f"{title}, with padding",
+            dark,
+            lines=heading.of_trace(title, recurrent.trace),
+        )
+        cells.append(
+            Cell(f'<h4>{title}: step {step.step + 1} of Luong general</h4><p class="small">{words}</p>', figure)
+        )
+        rows.append((title, [f"{lost:.3f}", f"{grid.weights[0, :-PADS].max():.3f}"]))
+    table = tables.table("One step with padding", ["weight on padding", "largest weight of a word"], rows)
+    return Drawn(cells, table + tables.grid_table("Weights", causal, shown.languages, causal.weights, ".2f"))
+
+
+def padded(step: Step, masked: bool) -> Grid:
+    """The weights of a step when PADS pads stand after the sentence. The state of a pad is a vector of zeros, so its
+    score, a product, is 0."""
+    scores = np.concatenate([step.scores, np.zeros(PADS)])
+    weights = softmax(scores, np.arange(len(scores)) < len(step.scores) if masked else np.ones(len(scores), bool))
+    names = [*labels.shown(step.keys), *["<pad>"] * PADS]
+    written = [step.token.text]
+    return select(
+        from_arrays({"cross": [weights[None, None]]}, names, written, special=["<pad>"], name="Luong general")
+    )
+
+
+def _lost(grid: Grid) -> float:
+    """The weight on pads."""
+    return float(grid.weights[0, -PADS:].sum())
+
+
+def draw_rows(dark: bool) -> Drawn:
+    """Rows and columns of a map of cross-attention, and a map of self-attention minus its transpose."""
+    cross = column("bahdanau", SENTENCE, TRANSLATION)
+    grid = select(cross.trace)
+    words = (
+        f"Each row sums to 1. The columns sum to {grid.weights.sum(0).min():.2f} to {grid.weights.sum(0).max():.2f}."
+    )
+    cells = [_cell(cross.trace, grid, "Cross-attention of Bahdanau", words, dark)]
+    own = column("transformer", SENTENCE, TRANSLATION)
+    square = select(own.trace, "encoder", LAYER, HEAD)
+    cells.append(_cell(own.trace, square, "Self-attention of the encoder", "The same tokens on both sides.", dark))
+    turned = square.weights - square.weights.T
+    query, key = np.unravel_index(turned.argmax(), turned.shape)
+    names = labels.shown(square.keys)
+    there, back = square.weights[query, key], square.weights[key, query]
+    words = (
+        f"‘{labels.plain(names[query])}’ gives ‘{labels.plain(names[key])}’ {there:.2f}; the other way it is "
+        f"{back:.2f}. A symmetric map would be 0 everywhere."
+    )
+    figure = difference(turned, square, ("weights", "mirrored"), dark=dark)
+    lines = heading.of_trace("A map minus the same with rows and columns exchanged", own.trace)
+    cells.append(
+        Cell(
+            f'<h4>How far it is from symmetric</h4><p class="small">{words}</p>',
+            named(figure, "not symmetric", dark, lines=lines),
+        )
+    )
+    sums = [(token, [f"{value:.2f}"]) for token, value in zip(labels.shown(grid.keys), grid.weights.sum(0).tolist())]
+    return Drawn(
+        cells,
+        tables.table("Sum of each column of Bahdanau’s map", ["sum"], sums)
+        + tables.grid_table("Self-attention", square, own.languages, square.weights, ".2f"),
+    )
+
+
+def draw_itself(dark: bool) -> Drawn:
+    """The same sentence in an encoder, which sees all of it, and in a model that writes, which sees what is before."""
+    both = column("transformer", SENTENCE, TRANSLATION)
+    encoder = select(both.trace, "encoder", LAYER, HEAD)
+    writer = caches.read(WRITER, SENTENCE)
+    decoder = select(writer, "decoder", 0, 0)
+    cells = [
+        _cell(both.trace, encoder, "Bidirectional: the Transformer’s encoder", _after(encoder), dark),
+        _cell(writer, decoder, "Causal: a model that writes", _after(decoder), dark),
+    ]
+    shares = [(name, [f"{_share_after(grid):.2f}"]) for name, grid in (("bidirectional", encoder), ("causal", decoder))]
+    table = tables.table("Mean weight on tokens after the query’s own", ["weight"], shares)
+    return Drawn(cells, table + tables.grid_table("Bidirectional", encoder, both.languages, encoder.weights, ".2f"))
+
+
+def _share_after(grid: Grid) -> float:
+    """The mean weight of a row on the tokens after its own."""
+    return float(np.triu(grid.weights, 1).sum(1).mean())
+
+
+def _after(grid: Grid) -> str:
+    return f"On average {_share_after(grid):.2f} of the weight of a row is on tokens after its own."
+
+
+MASKS = Chapter(
+    "masks",
+    (
+        "A <b>mask</b> says which keys a query may see. Where it says no, the score is set to −∞ before the softmax, "
+        "so the weight is exactly 0 and the others still sum to 1.",
+        "The <b>padding mask</b>: sentences of a batch are filled up to one length with a token "
+        "<code>&lt;pad&gt;</code> that means nothing. Without the mask the pads take weight, and the translation of a "
+        "sentence depends on what else is in its batch.",
+        f"The <b>causal mask</b> ({cited('vaswani')}): a decoder that is trained on whole texts must not see the token "
+        "that it should write, nor any after it. Without the mask it copies the answer, and has learnt nothing when it "
+        "must write by itself.",
+        "When you use a model, mask as in training. A single sentence needs no padding mask, a batch does; the causal "
+        "mask always holds.",
+    ),
+    {
+        "e_tj": "the score of key j at step t; −∞ where the mask hides the key",
+        "α_tj": "its weight: exp(e_tj) / Σ_k exp(e_tk), which is 0 for −∞",
+        "<pad>": "the filler; its state is a vector of zeros here, so a dot product with it is 0",
+    },
+    "A pad has a score of exactly 0 here. Why does it still get weight without a mask?",
+    "exp(0) is 1, not 0. The softmax knows no “nothing”: a score of 0 beats every negative one. Multiplying scores by "
+    "0 is not a mask; only −∞ is.",
+    "train",
+    {"preset": preset_title("future")},
+    "Press Start and watch a Transformer without its causal mask: its loss falls, and it writes nothing right.",
+    draw_masks,
+)
+ROWS = Chapter(
+    "rows-columns",
+    (
+        "A map is read by <b>rows</b>. A row belongs to a query and says how it shares out its reading: it sums to 1. "
+        "A <b>column</b> belongs to a key and says how much all queries together read it: it may sum to anything.",
+        "In cross-attention, rows are target tokens and columns are source tokens, so the map is not even square. In "
+        "self-attention both sides have the same tokens. The map is then square, and still not symmetric.",
+        "Two reasons. The query of a token is made by another matrix than its key: the score of (i, j) is "
+        "q<sub>i</sub> · k<sub>j</sub>, that of (j, i) is q<sub>j</sub> · k<sub>i</sub>. And the softmax divides each "
+        "row by a sum of its own.",
+    ),
+    {
+        "α_ij": "the weight of key j in the row of query i",
+        "q_i, k_j": "the query of token i and the key of token j",
+        "Σ_j α_ij": "the sum of row i, always 1",
+        "Σ_i α_ij": "the sum of column j: how much is read of it in all",
+    },
+    "A column of a map of cross-attention sums to nearly 0. What does that say of the source token?",
+    "Almost no step read its state directly. It may be a word without an own translation, or one that the model left "
+    "out. But its meaning may also have reached the decoder through the states of its neighbours, which were made from "
+    "it.",
+    "heads",
+    heads_state(kind=KINDS["encoder"], layer=str(LAYER + 1), head=str(HEAD + 1)),
+    "Look for heads that look to the left and heads that look to the right: none is its own mirror image.",
+    draw_rows,
+)
+ITSELF = Chapter(
+    "self-attention",
+    (
+        "In <b>self-attention</b> queries, keys and values come from the same text. Each token makes a query, and "
+        "reads the other tokens of its own sentence. What it has read is added to its vector, layer by layer.",
+        "An encoder may look both ways: it is <b>bidirectional</b>, as in BERT and in the encoder of a translator. A "
+        "model that writes may only look back: it is <b>causal</b>, as in GPT.",
+        "Read a row as a question of one token to its sentence: “which of you do I need?”. The answer is one for a "
+        "layer and a head. A weight does not say that two words belong together; it says what was mixed into a vector "
+        "there.",
+    ),
+    {
+        "x_i": "the vector of token i in this layer",
+        "q_i = W^Q x_i": "its query; its key and its value are W^K x_i and W^V x_i",
+        "α_ij": "the weight of token j in the row of token i; 0 for j > i in a causal model",
+    },
+    "Why may the encoder of a translator look ahead, when its decoder may not?",
+    "The source sentence is there from the beginning, so looking ahead gives nothing away. The target is what must be "
+    "predicted: a decoder that sees it has nothing left to learn.",
+    "heads",
+    heads_state(kind=KINDS["encoder"], layer=str(LAYER + 1), head=str(HEAD + 1)),
+    "Change the kind to the decoder’s self-attention, and see half of every map hatched.",
+    draw_itself,
+)

@@ -1,0 +1,267 @@
+"""A lesson is a Markdown file: a header, parts with links to states of pages, questions and answers. No Streamlit here.
+
+    ---
+    title: Where does it look?
+    minutes: 15
+    about: For people who have not seen attention before.
+    ---
+
+    ## The first guess
+
+    Text in Markdown. [Open the sentence](./?text=A+dog+runs.&guess=true) in a tab of its own.
+
+    Question: Which word do the models look at when they write ‘chien’?
+
+    Answer: At ‘dog’.
+
+The files that ship are in docs/lessons; ATTNVIZ_LESSONS names a folder with a teacher's own. A link of the page can
+name only a file that is in one of them. HTML in a lesson is shown as text, pictures are not read, and a link leads to a
+page of the dashboard or to an https address: else the lesson is refused, with the line.
+"""
+
+import functools
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from attnviz import storage
+from attnviz.export import bundle
+from attnviz.figures.theme import LIGHT
+from attnviz.trace.visible import escaped
+from dashboard.choices import settings
+from dashboard.markup.text import escape
+from dashboard.pages import PAGES
+
+_ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = next((path for path in (_ROOT / "docs" / "lessons", _ROOT / "lessons") if path.is_dir()), _ROOT / "lessons")
+LARGEST = 200_000  # bytes of a file
+MOST = 200  # files of a folder
+_LONGEST = 200  # characters of a title
+_HEADER = re.compile(r"---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
+_PAGE = re.compile(rf"\./({'|'.join(page.path for page in PAGES)})(\?[^#]*)?")
+_KEYS = ("title", "minutes", "about")
+_SHEET = "h2 { font-size: 17px; margin: 28px 0 6px; } .line { border-bottom: 1px solid #8a8f98; height: 30px; }"
+
+
+class LessonError(ValueError):
+    """A file that is no lesson; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A paragraph, a list or another piece of a part. markup : HTML. lines : the same as plain text. answer : where it
+    is a question, the answer as a block; None elsewhere."""
+
+    markup: str
+    lines: tuple[str, ...]
+    answer: "Block | None" = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """title : "" for what stands before the first heading."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """minutes : that it takes. about : for whom, in a sentence, or "". links : where it leads, as written."""
+
+    title: str
+    minutes: int
+    about: str
+    parts: tuple[Part, ...]
+    links: tuple[str, ...]
+
+    @property
+    def questions(self) -> list[Block]:
+        return [block for part in self.parts for block in part.blocks if block.answer]
+
+
+def files() -> dict[str, Path]:
+    """The lessons on this server: name -> file, a teacher's own first."""
+    own = os.environ.get(settings.LESSONS, "").strip()
+    found_files: dict[str, Path] = {}
+    for folder in [Path(own)] * bool(own) + [SHIPPED]:
+        try:
+            names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".md"))
+        except OSError:
+            continue
+        for name in names[:MOST]:
+            found_files.setdefault(name.removesuffix(".md"), folder / name)
+    return found_files
+
+
+def open_file(path: Path) -> Lesson:
+    """LessonError where it cannot be read."""
+    return _read(str(path), storage.stamp(path))
+
+
+@functools.lru_cache(64)
+def _read(path: str, stamp: tuple) -> Lesson:
+    name = os.path.basename(path)
+    try:
+        text = storage.decode(storage.read(path, LARGEST), name)
+    except OSError as error:
+        raise LessonError(f"{name} cannot be read: {error.strerror or 'it is not there'}") from None
+    except ValueError as error:
+        raise LessonError(str(error)) from None
+    return read(text, name)
+
+
+def read(text: str, name: str) -> Lesson:
+    """The lesson of a text. name : of its file, for errors. LessonError where it is none."""
+    text = "\n".join(text.splitlines()) + "\n"
+    match = _HEADER.match(text)
+    if match is None:
+        raise LessonError(f"{name} must begin with a header: a line ---, title: and minutes:, and a line ---")
+    header = _header(match[1], name)
+    before = text[: match.end()].count("\n")
+    parser = MarkdownIt("commonmark", {"html": False}).disable("image")
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # they are checked here, with their line
+    tokens, links = parser.parse(text[match.end() :]), []
+    for token in tokens:
+        _check(token, name, before, links)
+    parts = _parts(parser, tokens, name, before)
+    if not any(part.blocks for part in parts):
+        raise LessonError(f"{name} has no text below its header")
+    return Lesson(header["title"], int(header["minutes"]), header.get("about", ""), parts, tuple(links))
+
+
+def _header(text: str, name: str) -> dict[str, str]:
+    header: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 2):
+        key, colon, value = (part.strip() for part in line.partition(":"))
+        if not line.strip():
+            continue
+        if not colon or key not in _KEYS or key in header or not 0 < len(value) <= _LONGEST:
+            raise LessonError(
+                f"{name}, line {number}: the header takes title:, minutes: and about:, once, each with at most "
+                f"{_LONGEST} characters; got {line[:80]!r}"
+            )
+        header[key] = escaped(value)
+    if "title" not in header:
+        raise LessonError(f"{name}: the header must have a title")
+    if not re.fullmatch("[1-9][0-9]{0,2}", header.get("minutes", "")):
+        raise LessonError(f"{name}: minutes in the header must be a whole number from 1 to 999")
+    return header
+
+
+def _check(token: Token, name: str, before: int, links: list[str]) -> None:
+    """Make what a token says visible, and collect its links. LessonError for a link that leads elsewhere."""
+    line = before + (token.map[0] if token.map else 0) + 1
+    for part in [token, *(token.children or ())]:
+        part.content = escaped(part.content)
+        if part.type != "link_open":
+            continue
+        address = str(part.attrs.get("href", ""))
+        page, elsewhere = _PAGE.fullmatch(address), re.fullmatch(r"https://[^\s/@]+(/\S*)?", address)
+        if not page and not elsewhere:
+            raise LessonError(
+                f"{name}, line {line}: a link must lead to a page of the dashboard, such as ./heads?text=A+dog+runs., "
+                f"or to an https address; got {address[:80]!r}"
+            )
+        part.attrs |= {"target": "_blank", "rel": "noopener"}  # a lesson stays open, with what was answered
+        links.append(address)
+
+
+def _parts(parser: MarkdownIt, tokens: Sequence[Token], name: str, before: int) -> tuple[Part, ...]:
+    """Headings of the first two levels begin a part."""
+    parts: list[tuple[str, list[Block]]] = [("", [])]
+    for group in _top_level(tokens):
+        first = group[0]
+        line = before + (first.map[0] if first.map else 0) + 1
+        if first.type == "heading_open" and first.tag in ("h1", "h2"):
+            parts.append(("".join(_lines(group)), []))
+            continue
+        blocks = parts[-1][1]
+        block, kind = _block(parser, group)
+        if kind == "Answer":
+            if not blocks or blocks[-1].answer is None or blocks[-1].answer.lines:
+                raise LessonError(f"{name}, line {line}: an answer must follow a question")
+            blocks[-1] = Block(blocks[-1].markup, blocks[-1].lines, block)
+        else:
+            blocks.append(Block(block.markup, block.lines, Block("", ())) if kind == "Question" else block)
+    return tuple(Part(title, tuple(blocks)) for title, blocks in parts if title or blocks)
+
+
+def _top_level(tokens: Sequence[Token]) -> list[list[Token]]:
+    groups: list[list[Token]] = []
+    for token in tokens:
+        if token.level == 0 and token.nesting >= 0:
+            groups.append([])
+        groups[-1].append(token)
+    return groups
+
+
+def _block(parser: MarkdownIt, group: Sequence[Token]) -> tuple[Block, str]:
+    """A block, and whether it is a "Question" or an "Answer", whose mark is taken off."""
+    kind = ""
+    if group[0].type == "paragraph_open" and (children := group[1].children):
+        if mark := re.match("(Question|Answer): *", children[0].content):
+            kind, children[0].content = mark[1], children[0].content[mark.end() :]
+    return Block(parser.renderer.render(group, parser.options, {}), tuple(_lines(group))), kind
+
+
+def _lines(group: Sequence[Token]) -> list[str]:
+    """Plain text: a line for each paragraph or item."""
+    lines, item = [], ""
+    for token in group:
+        item = "• " if token.type == "list_item_open" else item
+        if token.type == "inline":
+            text = "".join(
+                " " if child.type in ("softbreak", "hardbreak") else child.content for child in token.children or ()
+            )
+            lines.append(item + text)
+            item = ""
+        elif token.type in ("fence", "code_block"):
+            lines += token.content.splitlines()
+    return lines
+
+
+def sheet_html(lesson: Lesson, address: str, answers: bool = False) -> bytes:
+    """The lesson to print, with lines to write on. address : of the dashboard, for its links. answers : with them."""
+    body = [f"<h1>{escape(lesson.title)}</h1><p>{lesson.minutes} minutes. {escape(lesson.about)}</p>"]
+    for part in lesson.parts:
+        body.append(f"<h2>{escape(part.title)}</h2>" if part.title else "")
+        for block in part.blocks:
+            body.append(block.markup)
+            if block.answer:
+                body.append(block.answer.markup if answers else '<div class="line"></div>' * 3)
+    markup = "\n".join(body).replace('href="./', f'href="{escape(address)}')
+    return bundle.document(lesson.title, markup, LIGHT, 760, _SHEET)
+
+
+def sheet_pdf(lesson: Lesson, answers: bool = False) -> bytes:
+    """The same as a PDF on A4, without links."""
+    from attnviz.export.printed import pages  # imports matplotlib
+
+    lines = [pages.Line(lesson.title, "title"), pages.Line(f"{lesson.minutes} minutes. {lesson.about}")]
+    for part in lesson.parts:
+        lines += [pages.Line(part.title, "heading")] if part.title else []
+        for block in part.blocks:
+            lines += [pages.Line(line) for line in block.lines]
+            if block.answer:
+                written = [pages.Line(line) for line in block.answer.lines]
+                lines += written if answers else [pages.Line("", "ruled")] * 3
+    return pages.pdf(lines, lesson.title)
+
+
+def answered(lesson: Lesson, answers: Mapping[int, str], guesses: Sequence[Mapping[str, object]]) -> bytes:
+    """What a student wrote and guessed, as plain text. answers : number of the question, from 0 -> text."""
+    lines = [lesson.title, ""]
+    for number, question in enumerate(lesson.questions):
+        lines += [f"{number + 1}. {' '.join(question.lines)}", escaped(answers.get(number, "")) or "(no answer)", ""]
+    if guesses:
+        lines += ["Guesses", ""]
+    for row in guesses:
+        words = "; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in row.items())
+        lines.append(escaped(words.replace("\n", " ")))
+    return "\n".join(lines).encode("utf-8", "replace")
