@@ -11,7 +11,7 @@ from attnviz.arguments import checked
 from attnviz.figures import labels, wording
 from attnviz.figures.chart import Chart
 from attnviz.figures.maps import Keys, all_labels, check_step, key_axis, value_axis
-from attnviz.figures.theme import CORNER, TITLE, build, layout, lines, note, palette
+from attnviz.figures.theme import CLEAR, CORNER, TITLE, build, layout, lines, note, palette
 from attnviz.figures.wording import BLANK, row_sentence, strongest, weight_words
 from attnviz.select import Grid
 
@@ -58,7 +58,7 @@ def guess_bars(
         name="guess",
         width=0.82,
         y=[round(share, 4) if share else None for share in shared.tolist()],  # a bar of 0 would be a line
-        marker=dict(color="rgba(0,0,0,0)", line=dict(width=2, color=palette(dark).text)),
+        marker=dict(color=CLEAR, line=dict(width=2, color=palette(dark).text)),
         hoverinfo="text",
         hovertext=[f"guess at {key}: {share:.2f}" for key, share in zip(names, shared.tolist())],
     )

@@ -32,7 +32,9 @@ KILLED = "The training process has ended unexpectedly. What was seen until then 
 
 class Apart:
     """A training in a process of its own. moments : those that were seen. state : STARTING, RUNNING, PAUSED, DONE (it
-    has trained as long as it may; the models are still there) or ENDED. problem : why it trains no longer, or ""."""
+    has trained as long as it may; the models are still there) or ENDED. problem : why it trains no longer, or "".
+
+    is_open : is there somebody who will look again, such as a tab in the background, which asks once a minute?"""
 
     def __init__(
         self,
@@ -41,9 +43,10 @@ class Apart:
         settings: Settings,
         unseen: float | None = None,
         longest: float = LONGEST,
+        is_open: Callable[[], bool] = lambda: False,
     ):
         self.ring, self.state, self.problem = Ring(), STARTING, ""
-        self._unseen = UNSEEN if unseen is None else unseen
+        self._unseen, self._is_open = UNSEEN if unseen is None else unseen, is_open
         self._looked, self._lock = time.monotonic(), threading.Lock()
         self._models: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()  # None when there will be no more
         self._asking = threading.Lock()
@@ -115,6 +118,8 @@ class Apart:
     def _watch(self) -> None:
         """End it where nobody looks."""
         while self.process.poll() is None:
+            if self._is_open():
+                self._looked = time.monotonic()
             if time.monotonic() - self._looked > self._unseen:
                 self.problem = "Nobody was looking, so the training has ended. What was seen until then is kept."
                 self.state = ENDED

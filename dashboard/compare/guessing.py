@@ -18,6 +18,7 @@ from attnviz import figures, guess
 from attnviz import lazy_pandas as pd
 from attnviz.export import bundle, heading
 from attnviz.figures import labels
+from attnviz.figures.theme import lines as line_styles
 from attnviz.guess import Overlap
 from attnviz.mechanisms import MECHANISMS
 from dashboard.browser.plot import Cell, named, plots
@@ -76,7 +77,7 @@ def revealed(written: str) -> str:
 def show(current: CompareScene, dark: bool) -> bool:
     """Draw the guess -> has all been shown, so that the maps follow?"""
     columns = [column for column in current.mapped if alike(column.grid, current.mapped[0].grid)]
-    link, guesses = _link(), _guesses(current)
+    link, guesses = _link(current.choices.text), _guesses(current)
     steps = _steps(columns, link[STEPS]) if columns else []
     if not steps:
         st.html('<p class="notice">There is nothing to guess: no mechanism here attends to a word.</p>')
@@ -105,12 +106,13 @@ def forget_link() -> None:
     st.session_state.pop(_LINK, None)
 
 
-def _link() -> dict[str, str]:
-    """What a teacher's link says. It stays in the address for as long as the switch is on."""
+def _link(text: str) -> dict[str, str]:
+    """What a teacher's link says of this sentence. It stays in the address while the switch is on, and the sentence."""
     written = {key: st.query_params.get(key, "")[: 2 * MOST] for key in LINK_KEYS}
-    if any(written.values()) or address.came_back():
-        st.session_state[_LINK] = written
-    kept = st.session_state.get(_LINK, written)
+    linked = st.session_state.get(_LINK)
+    if linked is None or address.came_back() or (any(written.values()) and linked[1] != written):
+        linked = st.session_state[_LINK] = text, written
+    kept = linked[1] if linked[0] == text else dict.fromkeys(LINK_KEYS, "")
     for key, value in kept.items():
         address.also(key, lambda held, value=value: value or None)
     return kept
@@ -235,13 +237,12 @@ def _rows(columns: Sequence[Column], step: int, guesses: Guesses, written: bool,
         '<p class="what">Filled bars: the row of the model. Outlined: your guess.</p>'
     )
     shared = guess.shares(guesses.points[step])
-    cells = []
+    cells, inks = [], line_styles([column.title for column in columns], dark)
     for column in columns:
         figure = figures.guess_bars(column.grid, step, shared, dark=dark)
         lines = [*heading.of_step(column.shown, column.grid, step), "Outlined: a guess that was made before"]
-        cells.append(
-            Cell(f"<h4>{escape(column.title)}</h4>", named(figure, f"guess {column.title}", dark, lines=lines))
-        )
+        name = f'<div class="part" style="--ink:{inks[column.title].color}"><h3>{escape(column.title)}</h3></div>'
+        cells.append(Cell(name, named(figure, f"guess {column.title}", dark, lines=lines)))
     plots(cells, "guess")
     if written:
         st.html("".join(pictures.bars_table(column, step) for column in columns))

@@ -49,7 +49,7 @@ from dashboard.session import catalogue
 _PAGE, _WRITTEN = "page of the address", "address was written"
 _ALSO = "also in the address"
 _DRAWN, _STAYING, _GONE = "drawn at the address", "staying in the address", "without a control in the address"
-_AT, _LEFT, _REFUSED, _RETURNED = "page", "kept", "not drawn", "came back from another page"
+AT, _LEFT, _REFUSED, _RETURNED = "page", "kept", "not drawn", "came back from another page"
 # the same question on all pages, as the sentence is; and where it begins
 _TAKEN_ALONG = {"units": "pieces", "special": True, "tables": False}
 # asked on one page alone, or on each of something else
@@ -90,7 +90,7 @@ def begin() -> None:
 def _refused_text(query: Mapping) -> str | None:
     """The text that the page could not draw when it was left, if `query` is the address of the picture that it kept.
     With Back and Forward a control has what the address says, or its default, whatever is put into it."""
-    page = st.session_state[_AT]
+    page = st.session_state[AT]
     written, values = st.session_state.get(_DRAWN, {}).get(page, ({}, {}))
     same = all(query.get(key) == written.get(key) for key in written.keys() | values.keys())
     return st.session_state[_REFUSED].get(page, {}).get("text") if same else None
@@ -121,7 +121,7 @@ def drawn() -> None:
         with context.session_state.query_params() as params:
             written = _of_picture(context, params)
             values = {key: st.session_state[key] for key, _ in _on_page(context, params)}
-        st.session_state.setdefault(_DRAWN, {})[st.session_state.get(_AT)] = written, values
+        st.session_state.setdefault(_DRAWN, {})[st.session_state.get(AT)] = written, values
         st.session_state[_STAYING] = {}
 
 
@@ -129,7 +129,7 @@ def stay() -> None:
     """What the controls above this place hold cannot be drawn, and the page shows what it has `drawn` before: until it
     draws something new the address says that."""
     if context := get_script_run_ctx():
-        before, _ = st.session_state.get(_DRAWN, {}).get(st.session_state.get(_AT), ({}, {}))
+        before, _ = st.session_state.get(_DRAWN, {}).get(st.session_state.get(AT), ({}, {}))
         with context.session_state.query_params() as params:
             st.session_state[_STAYING] = {key: before.get(key) for key in _of_picture(context, params) | before}
 
@@ -266,7 +266,7 @@ def arrive(
     Call it at the top of each run, before there is any widget. page : `heads`, or any other name. came_back : with Back
     or Forward, to a page whose address says all, so that nothing is taken along. text : the sentence in the address.
     """
-    before, session[_AT] = session.get(_AT), page
+    before, session[AT] = session.get(AT), page
     if page in _WITHOUT_FIELD and (before is None or came_back):  # elsewhere the field itself reads the address
         session.pop("text", None)
         session.update({} if text is None else {"text": text})

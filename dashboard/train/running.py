@@ -5,9 +5,14 @@ A training ends where its visitor stops looking, as with a closed tab (`attnviz.
 
 import threading
 import weakref
+from collections.abc import Callable
+
+from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attnviz.training.apart import ENDED, Apart
 from dashboard.choices import settings
+from dashboard.session import address
 from dashboard.shell.problems import SceneError
 
 _KEY = "training"  # in the session
@@ -32,7 +37,7 @@ def start(session, task, mechanisms, how) -> None:
                 f"{most} {'training runs' if most == 1 else 'trainings run'} on this server already, as many as it "
                 "takes. Try again when one has ended."
             )
-        training = Apart(task, mechanisms, how)
+        training = Apart(task, mechanisms, how, is_open=_is_open())
         _running.add(training)
         session[_KEY] = training
 
@@ -41,3 +46,12 @@ def stop(session) -> None:
     """End the training of this visit; what was seen stays until the next one."""
     if training := of(session):
         training.tell("stop")
+
+
+def _is_open() -> Callable[[], bool]:
+    """Is the page of this visit open, also in a tab in the background, where a browser lets it ask once a minute?"""
+    context = get_script_run_ctx()
+    if context is None or not Runtime.exists():
+        return lambda: False
+    state, session = context.session_state, context.session_id
+    return lambda: Runtime.instance().is_active_session(session) and state.filtered_state.get(address.AT) == "train"

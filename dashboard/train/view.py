@@ -10,6 +10,7 @@ from attnviz.figures.theme import lines as line_styles
 from attnviz.select import Grid
 from attnviz.training import seen
 from attnviz.training.apart import DONE, ENDED, GO, ONE, PAUSE, PAUSED, RUNNING, STARTING, STOP, Apart
+from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import Cell, named, plots
 from dashboard.choices import pairs, settings
 from dashboard.markup import tables, terms
@@ -55,12 +56,14 @@ def show(fields: dict) -> None:
             '<p class="what">Press <b>Start</b>. All mechanisms read the same batches in the same order. You see three '
             "sequences that they are not trained on, with the right letters before, and how the numbers change.</p>"
         )
+        bridge()
         return
     lasting = training.state != ENDED
     moving = lasting or st.session_state.get(_PLAYS, False)
     st.session_state.pop(_JUST, None)
     st.fragment(_live, run_every=EVERY if moving else None)(training, lasting, fields["tables"])
     st.html(terms.caveat())
+    bridge()
 
 
 def _wanted(fields: dict):

@@ -49,6 +49,10 @@ def test_attention_appears_and_the_training_ends_with_its_tab(dashboard, axe, tm
     slider.press("End")
     assert maps(page, batch + 1) == newest
     assert axe(page) == []
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function("window.__attnviz?.theme === 'dark'")
+    page.wait_for_timeout(1000)
+    assert axe(page, rules=["color-contrast"]) == []  # all that a theme changes
     with page.expect_download(timeout=WAIT) as download:
         page.get_by_role("button", name="Keep the models as a zip").click()
     download.value.save_as(tmp_path / "models.zip")

@@ -18,7 +18,7 @@ from attnviz.data import tasks
 from attnviz.training import apart
 from attnviz.training.apart import DONE, ENDED, GO, ONE, PAUSE, PAUSED, RUNNING, STOP, Apart
 from attnviz.training.race import Held, Race, Rhythm
-from attnviz.training.seen import AT_ONCE, MOST_PAIRS, Moment, Ring, Seen, Settings, turning_points
+from attnviz.training.seen import AT_ONCE, MOST_PAIRS, PAD, Moment, Ring, Seen, Settings, heading, turning_points
 
 SMALL = Settings(width=16)
 RANDOM = replace(SMALL, dropout=0.3, teacher_forcing=0.5)  # which draw random numbers in training
@@ -90,6 +90,24 @@ def test_a_decoder_that_sees_what_comes_copies_it_and_cannot_write():
     settings = Settings(width=32, causal=False, learning_rate=1e-2)
     *_, last = training.watch("reverse", ["transformer"], settings, batches=150, every=150)
     assert last.of["transformer"].loss < 1 and last.of["transformer"].exact == 0
+
+
+def test_fillers_that_are_not_masked_take_weight_in_use_and_nothing_of_the_training_changes():
+    races = [
+        Race("reverse", ["luong-general", "transformer"], replace(SMALL, masked=masked)) for masked in (True, False)
+    ]
+    for race in races:
+        race.advance()
+    masked, open_ = (race.look() for race in races)
+    assert [learner.loss for learner in races[0].learners] == [learner.loss for learner in races[1].learners]
+    assert PAD not in masked.sequences[0][0] and masked.sequences[0][1] == open_.sequences[0][1]
+    for name in masked.of:
+        before, after = masked.of[name].maps[0], open_.of[name].maps[0]
+        fillers = open_.sequences[0][0].count(PAD)
+        assert fillers > 0 and after.shape[-1] == before.shape[-1] + fillers
+        assert np.allclose(after.sum(-1), 1, atol=1e-5) and (after[..., -fillers:].sum(-1) > 0.01).all()
+        assert select.select(open_.trace(name)).keys[-1].special
+    assert heading([open_]) == heading([masked])
 
 
 def test_the_error_of_the_best_head_by_hand():
@@ -278,7 +296,11 @@ def test_it_trains_no_longer_than_it_may_and_its_models_can_be_kept(started, tmp
 
 
 def test_it_ends_where_nobody_looks(started):
-    there = started("reverse", ["luong-dot"], SMALL, unseen=1.0)
+    is_open = [True]  # as a tab in the background is
+    there = started("reverse", ["luong-dot"], SMALL, unseen=0.5, is_open=lambda: is_open[0])
+    time.sleep(3 * 0.5)
+    assert there.process.poll() is None and there.state != ENDED
+    is_open[0] = False
     assert there.process.wait(PATIENCE) is not None
     assert there.state == ENDED and "Nobody was looking" in there.problem
 

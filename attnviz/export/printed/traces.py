@@ -109,9 +109,12 @@ def _bar(canvas: Canvas, panel: Axes, trace: dict):
     shades = np.broadcast_to(marker["color"], len(values))
     alphas = np.broadcast_to(marker.get("opacity", 1), len(values))
     draw: Callable = panel.barh if across else panel.bar
-    bars = draw(places[drawn], values[drawn], trace["width"], color=shades[drawn], linewidth=0, zorder=1)
+    line = marker.get("line") or {}
+    outline = dict(linewidth=line.get("width", 0) * canvas.px, edgecolor=color(line.get("color")))
+    bars = draw(places[drawn], values[drawn], trace["width"], color=[*map(color, shades[drawn])], zorder=1, **outline)
     for bar, alpha in zip(bars, alphas[drawn]):
-        bar.set_alpha(alpha)
+        if alpha < 1:  # 1 would fill a bar that is only an outline
+            bar.set_alpha(alpha)
     _values(canvas, panel, trace, [(place, value) for place, value in zip(places, values)])
     return bars
 

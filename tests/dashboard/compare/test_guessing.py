@@ -91,6 +91,10 @@ def test_a_link_of_a_teacher_hides_its_answer_and_stays_in_the_address():
     assert answer not in str(app.query_params) and app.query_params["guess_question"] == question
     made = next(code.value for code in app.code)
     assert "guess=true" in made
+    app.text_input(key="text").set_value("A dog runs.").run()  # the question is of another sentence
+    assert "Where?" not in " ".join(compare_app.htmls(app)) and "guess_question" not in app.query_params
+    app.text_input(key="text").set_value(SENTENCE).run()
+    assert app.query_params["guess_question"] == question and compare_app.said(app, "0 of 2 steps shown")
 
 
 @pytest.mark.parametrize("written", ["%%%", "A", "/w==", "é" * 9])

@@ -141,8 +141,8 @@ def test_a_question_is_found_on_the_page_and_nothing_is_said():
     assert "15 questions that learners ask" in words(app)
     app.text_input(key="question").set_value("padding <b>").run()
     assert "<details" in words(app) and "Must padding be masked?" in words(app) and not app.exception
-    app.text_input(key="question").set_value("zzz <q>").run()
-    assert "No question or chapter has these words: zzz &lt;q&gt;" in words(app)
+    app.text_input(key="question").set_value("zzz <i>").run()
+    assert "No question or chapter has these words: zzz &lt;i&gt;" in words(app)
 
 
 def test_what_the_chapter_on_learning_says_of_its_curves():
@@ -161,7 +161,7 @@ def test_what_the_chapter_on_masks_says_of_padding():
     pads, exponents = self_attention.PADS, np.exp(step.scores.astype(float))
     assert masked.weights[0, :-pads] == pytest.approx(step.weights, abs=1e-5) and not masked.weights[0, -pads:].any()
     assert open_.weights[0, -pads:].sum() == pytest.approx(pads / (pads + exponents.sum()), rel=1e-4)
-    score = models.model("en-fr/luong-general").network.attention
+    score = models.model("en-fr/luong-general").model.attention
     keys = score.prepare(torch.zeros(1, 1, len(step.values[0])))
     assert score.score(torch.from_numpy(step.query)[None, None], keys).abs().max() == 0
     lost = re.findall(r"Weight on padding: (\d\.\d\d)", "".join(cell["words"] for cell in cells(masks())))
