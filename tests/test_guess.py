@@ -61,12 +61,12 @@ def test_the_score_of_several_steps_is_the_mean():
 
 
 def test_in_plain_words():
-    one, other = Overlap(0.83, 0.71, 0.2), Overlap(0.4, 0.31, 0.2)
-    assert guess.sentence({"Bahdanau": one, "Luong": other}) == (
+    sure, other = Overlap(0.83, 0.71, 0.2), Overlap(0.4, 0.31, 0.2)
+    assert guess.sentence({"Bahdanau": sure, "Luong": other}) == (
         "Bahdanau has 83% of its weight on your words; Luong has 40% of its weight on your words. Your guess resembles "
         "Bahdanau most: they overlap by 71%."
     )
-    assert "Bahdanau and Luong most equally" in guess.sentence({"Bahdanau": one, "Luong": one})
+    assert "Bahdanau and Luong most equally" in guess.sentence({"Bahdanau": sure, "Luong": sure})
     assert guess.sentence({"Luong": other}, "letter") == (
         "Luong has 40% of its weight on your letters; your guess and its row overlap by 31%."
     )

@@ -52,7 +52,7 @@ def guess_bars(
     if shared.shape != (len(grid.keys),):
         raise ValueError(f"guess must have one share per key, {len(grid.keys)}; got shape {shared.shape}")
     data, frame = _of_step(grid, step, title, None, True, None, dark)
-    names = hover.placed(grid.keys)
+    names = wording.placed(grid.keys)
     outlines = dict(
         type="bar",
         name="guess",

@@ -49,6 +49,21 @@ def test_a_lesson_leads_to_a_guess_by_keyboard(dashboard, axe, tmp_path):
     with page.expect_popup() as opened:
         page.get_by_role("link", name="Open the sentence with its maps hidden").click()
     guess = opened.value
+    by_keys(guess)
+    guess.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
+    findings = {"light": axe(guess)}
+    guess.emulate_media(color_scheme="dark")
+    guess.wait_for_function("window.__attnviz?.theme === 'dark'")
+    guess.wait_for_timeout(700)
+    findings["dark"] = axe(guess, rules=["color-contrast"])
+    guess.set_viewport_size({"width": 390, "height": 844})
+    guess.wait_for_function("document.querySelector('[data-testid=stMain]').scrollWidth <= innerWidth")
+    assert not any(findings.values()), findings
+    guess.close()
+
+
+def by_keys(guess) -> None:
+    """A word is guessed and shown, with keys alone."""
     word = guess.get_by_role("button", name="dog", exact=True)
     word.wait_for(timeout=WAIT)
     expect(guess.locator(".plot")).to_have_count(0)
@@ -63,16 +78,6 @@ def test_a_lesson_leads_to_a_guess_by_keyboard(dashboard, axe, tmp_path):
     guess.keyboard.press("Enter")
     expect(guess.locator(".st-key-chart-guess .plot .main-svg").first).to_be_visible(timeout=WAIT)
     expect(guess.get_by_text("of its weight on your words")).to_be_visible()
-    guess.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
-    findings = {"light": axe(guess)}
-    guess.emulate_media(color_scheme="dark")
-    guess.wait_for_function("window.__attnviz?.theme === 'dark'")
-    guess.wait_for_timeout(700)
-    findings["dark"] = axe(guess, rules=["color-contrast"])
-    guess.set_viewport_size({"width": 390, "height": 844})
-    guess.wait_for_function("document.querySelector('[data-testid=stMain]').scrollWidth <= innerWidth")
-    assert not any(findings.values()), findings
-    guess.close()
 
 
 def chapter(page, number: int):
