@@ -53,5 +53,5 @@ def _is_open() -> Callable[[], bool]:
     context = get_script_run_ctx()
     if context is None or not Runtime.exists():
         return lambda: False
-    state, session = context.session_state, context.session_id
-    return lambda: Runtime.instance().is_active_session(session) and state.filtered_state.get(address.AT) == "train"
+    runtime, state, session = Runtime.instance(), context.session_state, context.session_id
+    return lambda: runtime.is_active_session(session) and state.filtered_state.get(address.AT) == "train"
