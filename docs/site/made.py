@@ -1,0 +1,166 @@
+"""Pages and pictures that conf.py makes while the site builds."""
+
+import contextlib
+import importlib
+import io
+import os
+import re
+import textwrap
+from pathlib import Path
+
+import latex2mathml.converter
+from docutils import nodes
+
+# What a notebook imports, with what it is for. Each gets a page.
+MODULES = {
+    "attnviz": "Load a model, take arrays, save and show traces",
+    "attnviz.trace": "What a model did: tokens, weights, probabilities",
+    "attnviz.select": "One map of a trace",
+    "attnviz.stats": "How concentrated attention is",
+    "attnviz.reading": "What a map shows, in words",
+    "attnviz.figures": "Figures for a page or a notebook",
+    "attnviz.export.printed": "Figures for a slide or a paper",
+    "attnviz.export.heading": "The lines above a printed figure",
+    "attnviz.export.widget": "A trace alive in a notebook",
+    "attnviz.heads": "Heads compared",
+    "attnviz.patterns": "Patterns of heads",
+    "attnviz.syntax": "Heads and dependencies",
+    "attnviz.own": "Attention of your own: called, checked, shown",
+    "attnviz.training": "Training, and training watched",
+    "attnviz.inside": "One step with every number",
+    "attnviz.intervene": "Attention changed",
+    "attnviz.faithfulness": "Does attention matter?",
+    "attnviz.across": "Alignments of a file, and how good they are",
+    "attnviz.corpus": "Many sentences",
+    "attnviz.confidence": "Is a translation usual for its model?",
+    "attnviz.mechanisms": "The mechanisms as objects",
+    "attnviz.attention": "The textbook: the scores in torch",
+}
+PICTURE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FIELD = re.compile(r"(?:^|(?<=[.;)] ))(\w+(?:, \w+)*) : ")  # several may stand in a line
+
+
+def write(folder: Path) -> None:
+    """The pages of the modules and of the mechanisms."""
+    folder.mkdir(exist_ok=True)
+    for name, title in MODULES.items():
+        (folder / f"{name}.rst").write_text(_module(name, title), encoding="utf-8")
+    (folder / "mechanisms.md").write_text(_mechanisms(), encoding="utf-8")
+
+
+def _module(name: str, title: str) -> str:
+    """Names that a module imports only when they are asked for are written with the module that defines them."""
+    module = importlib.import_module(name)
+    public = getattr(module, "__all__", [])
+    lazy = [getattr(module, member) for member in public if member not in vars(module)]
+    here = ", ".join(member for member in public if member in vars(module))
+    parts = [f"{title}\n{'=' * len(title)}\n\n``{name}``", f".. automodule:: {name}\n   :members: {here}"]
+    parts += [f".. autofunction:: {value.__module__}.{value.__qualname__}" for value in lazy]
+    return "\n\n".join(parts) + "\n"
+
+
+def _mechanisms() -> str:
+    from attnviz.mechanisms import ALL
+
+    parts = ["# Mechanisms\n\nEach ships trained. The formula is the one that the page shows."]
+    for mechanism in ALL.values():
+        parts.append(
+            f"## {mechanism.title}\n\n$$\n{mechanism.formula}\n$$" if mechanism.formula else f"## {mechanism.title}"
+        )
+        parts += [mechanism.words, f"Paper: {mechanism.paper}" * bool(mechanism.paper)]
+        if mechanism.terms:
+            parts.append(f"The score as a sum:\n\n$$\n{mechanism.terms}\n$$\n\n{mechanism.letters}")
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def completed(app, name: str, source: list[str]) -> None:
+    """The gallery with what each block shows below it; the first page with the order of all pages."""
+    if name == "docs/gallery":
+        folder = Path(app.srcdir) / "docs" / "site" / "made"
+        source[0] = PICTURE.sub(lambda block: block[0] + _pictures(folder, block[1], block.start()), source[0])
+    elif name == "docs/index":
+        source[0] += _contents(source[0])
+
+
+def _contents(index: str) -> str:
+    """What the side of each page lists: the links of the first page by its headings, then the pages made here."""
+    parts = []
+    for section in index.split("\n## ")[1:]:
+        heading, _, text = section.partition("\n")
+        pages = dict.fromkeys(re.findall(r"\]\(([\w./-]+\.md)", text))
+        if pages:
+            parts.append((heading, [f"/{os.path.normpath(os.path.join('docs', page))}" for page in pages]))
+    made = [f"/docs/site/made/{name}" for name in ("mechanisms", *MODULES)]
+    parts.append(("Functions and classes", made))
+    return "".join(_toctree(heading, pages) for heading, pages in parts)
+
+
+def _toctree(heading: str, pages: list[str]) -> str:
+    return "\n".join(["\n```{toctree}", ":hidden:", f":caption: {heading}", "", *pages, "```\n"])
+
+
+def _pictures(folder: Path, code: str, place: int) -> str:
+    from attnviz.export import printed
+    from attnviz.figures import Chart
+
+    shown: list[Chart] = []
+    before, Chart.show = Chart.show, lambda figure: shown.append(figure)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(code, "docs/gallery.md", "exec"), names := {"__name__": "gallery"})
+    finally:
+        Chart.show = before
+    sheets = [printed.of_figure(figure, (), printed.Style("page")) for figure in shown]
+    sheets += [value for value in names.values() if isinstance(value, printed.Sheet)]
+    if not sheets:
+        raise ValueError(f"a block of docs/gallery.md shows nothing:\n{code}")
+    lines = []
+    for number, sheet in enumerate(sheets):
+        (folder / f"{place}-{number}.svg").write_bytes(sheet.save("svg"))
+        lines.append(f"\n\n![What the block shows](site/made/{place}-{number}.svg)")
+    return "".join(lines) + "\n"
+
+
+def formula(self, node) -> None:
+    """A formula as MathML, which browsers draw by themselves: no script, no network. For add_html_math_renderer."""
+    is_block = isinstance(node, nodes.math_block)
+    drawn = latex2mathml.converter.convert(node.astext(), display="block" if is_block else "inline")
+    self.body.append(f"<div>{drawn}</div>" if is_block else drawn)
+    raise nodes.SkipNode
+
+
+def as_fields(app, what, name, thing, options, lines: list[str]) -> None:
+    """A docstring of this project as reStructuredText.
+
+    `name : what it is` becomes a field, `Raises …` a paragraph of its own, and what is marked nowhere else stays as it
+    is written.
+    """
+    paragraphs = re.split(r"\n\s*\n", textwrap.dedent("\n".join(lines)).strip("\n"))
+    lines[:] = [line for text in paragraphs for line in [*_paragraph(text), ""]]
+
+
+def _paragraph(text: str) -> list[str]:
+    lines = text.splitlines()
+    if FIELD.match(text):
+        return _fields(lines)
+    if any(line.startswith((" ", ">>>")) or re.search(r"\S {2,}\S", line) for line in lines):
+        return ["::", "", *textwrap.indent(textwrap.dedent(text), "   ").splitlines()]
+    return [_escaped(line) for line in lines]
+
+
+def _fields(lines: list[str]) -> list[str]:
+    """From its name on, all belongs to a field until the next one, or until what is raised."""
+    end = next((place for place, line in enumerate(lines) if re.match(r"Raises |\w*Error ", line)), len(lines))
+    _, *parts = FIELD.split(" ".join(map(str.strip, lines[:end])))
+    listed = [
+        f":param {name}: {_escaped(words.strip())}"
+        for names, words in zip(parts[::2], parts[1::2])
+        for name in names.split(", ")
+    ]
+    return [*listed, "", *map(_escaped, lines[end:])]
+
+
+def _escaped(text: str) -> str:
+    """Stars, bars and a last underscore stand for themselves, but in `code`."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(part if part.startswith("`") else re.sub(r"([*|\\]|_\b)", r"\\\1", part) for part in parts)
