@@ -76,11 +76,12 @@ def fitted(part: Part, most: float) -> Fit:
     fit, low, high = _tried(part, most / 12), _SMALLEST, most
     if fit.fits:
         return fit
+    largest = None
     while high > _NEAR * low:
         middle = math.sqrt(low * high)
         fit = _tried(part, middle / 12)
-        low, high = (middle, high) if fit.fits else (low, middle)
-    return fit if fit.fits else _tried(part, low / 12)
+        low, high, largest = (middle, high, fit) if fit.fits else (low, middle, largest)
+    return largest or _tried(part, low / 12)
 
 
 def _tried(part: Part, px: float) -> Fit:

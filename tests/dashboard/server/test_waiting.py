@@ -50,7 +50,7 @@ def write(page, text: str) -> None:
 def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server, held, page, other):
     (stop, go), first, second = held, page, other
     for arriving in (first, second):
-        arriving.goto(server[0], timeout=WAIT)
+        arriving.goto(f"{server[0]}/?show=Bahdanau", timeout=WAIT)
         expect(arriving.locator(".said").first).to_be_visible(timeout=WAIT)
     stop()
     write(first, "The black dog sleeps.")
