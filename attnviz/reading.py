@@ -185,10 +185,9 @@ def observe(grid: Grid, unit: str = "word") -> list[Observation]:
 
 def sentence(grid: Grid, unit: str = "word") -> str:
     """What is most worth looking at: the first observation about places, then how sharp it is; "" without weights."""
-    seen = {observation.rule: observation for observation in observe(grid, unit)}
-    places = next((seen[rule] for rule in seen if rule not in ("sharp", "blurred", "strongest")), seen.get("strongest"))
-    degree = seen.get("sharp") or seen.get("blurred")
-    return " ".join(observation.sentence for observation in (places, degree) if observation)
+    places, degrees = [rule for name, rule in RULES.items() if name not in ("sharp", "blurred")], (sharp, blurred)
+    first = (next(filter(None, (rule(grid, unit) for rule in rules)), None) for rules in (places, degrees))
+    return " ".join(observation.sentence for observation in first if observation)
 
 
 def _argmax(grid: Grid) -> tuple[list[int], list[int]]:

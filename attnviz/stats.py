@@ -9,6 +9,7 @@ A statistic of the mean of heads is not the mean of the heads' statistics. `step
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -122,11 +123,17 @@ def columns_of_grid(grid: Grid, threshold: float = 0.1) -> dict[str, Any]:
     }
 
 
-def mean_and_std(values: np.ndarray) -> tuple[float, float]:
-    """Mean and population standard deviation over the steps, as in `summarise`: NaN is skipped; NaN where all are."""
-    valid = np.asarray(values, dtype=float)
-    valid = valid[~np.isnan(valid)]
-    return (float(valid.mean()), float(valid.std())) if valid.size else (np.nan, np.nan)
+def means_and_stds(columns: Mapping[str, np.ndarray]) -> dict[str, tuple[float, float]]:
+    """Mean and population standard deviation over the steps of each column (Q,), as in `summarise`: NaN is skipped;
+    NaN where all are."""
+    values = np.array(list(columns.values()), dtype=float)
+    valid = ~np.isnan(values)
+    counts, values = valid.sum(1), np.where(valid, values, 0)
+    with np.errstate(invalid="ignore"):  # 0 / 0 is NaN: no step has the statistic
+        means = values.sum(1) / counts
+        off = np.where(valid, values - means[:, None], 0)
+        stds = np.sqrt((off**2).sum(1) / counts)
+    return dict(zip(columns, zip(means.tolist(), stds.tolist())))
 
 
 def _column(texts: np.ndarray):
@@ -198,9 +205,7 @@ def measure(weights, visible, threshold):
     above = weights > np.asarray(threshold, dtype=weights.dtype)
     n, size = visible.sum(-1), weights.shape[-1]
     positions, ones = np.arange(size), np.ones(size)
-    sums = weights @ ones  # products are twice as fast as `sum` on short rows
-    a = weights / sums[..., None]
-    entropy = -np.einsum("...k,...k", a, np.log(np.maximum(a, TINY))) + 0.0  # 0 log 0 = 0; + 0.0: no "-0.0"
+    sums, a, entropy = _entropy(weights)
     blank = np.isnan(a[..., 0])
     with np.errstate(divide="ignore", invalid="ignore"):
         normalised = np.where(n > 1, entropy / np.log(n), np.nan)
@@ -222,6 +227,20 @@ def measure(weights, visible, threshold):
         a @ positions,
     )
     return dict(zip(STATISTICS, values))
+
+
+def _entropy(weights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """weights (..., Q, K) -> their sums (..., Q), the shares of these (..., Q, K), and the entropy in nats (..., Q)."""
+    sums = weights @ np.ones(weights.shape[-1])  # products are twice as fast as `sum` on short rows
+    a = weights / sums[..., None]
+    return sums, a, -np.einsum("...k,...k", a, np.log(np.maximum(a, TINY))) + 0.0  # 0 log 0 = 0; + 0.0: no "-0.0"
+
+
+def normalised_entropy(weights, visible) -> np.ndarray:
+    """That of `measure` alone: weights (..., Q, K), visible (Q, K) -> (..., Q)."""
+    n = visible.sum(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(n > 1, _entropy(weights)[2] / np.log(n), np.nan)
 
 
 @functools.lru_cache(16)  # the tables, the lines and the sentences of a map ask for the same

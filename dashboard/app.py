@@ -23,6 +23,8 @@ from dashboard.server import connections, index_page, received, security  # noqa
 
 security.spare_the_log()
 connections.install(security.headers())
+connections.gather()
+connections.remember_theme()
 received.install()
 app = st.App(
     "page.py",

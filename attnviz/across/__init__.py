@@ -60,10 +60,7 @@ def sharpness(trace: Trace, kind: str = "cross") -> float | None:
     None for a trace without such attention, and where every step sees a single key.
     """
     maps = [attention for attention in trace.maps if attention.kind == kind]
-    values = [
-        stats.measure(attention.weights, trace.visible(attention), 0.1)["normalised_entropy"].ravel()
-        for attention in maps
-    ]
+    values = [stats.normalised_entropy(attention.weights, trace.visible(attention)).ravel() for attention in maps]
     numbers = np.concatenate([*values, np.empty(0)])
     numbers = numbers[~np.isnan(numbers)]
     return float(numbers.mean()) if len(numbers) else None

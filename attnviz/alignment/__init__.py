@@ -352,11 +352,17 @@ def coverage(trace: Trace, language: str = "en") -> tuple[Covered, ...]:
         return ()
     weights = max(maps, key=lambda attention: attention.layer).weights.mean(0)[rows]
     places = [(key, token.start, token.end) for key, token in enumerate(trace.source) if not token.special]
-    result = []
+    words: list[str] = []
+    pieces: list[int] = []
+    firsts: list[int] = []  # where the pieces of each word begin
     for match in _WORD.finditer(trace.text):
         word, (begin, stop) = match.group(), match.span()
         if word.lower() in _IDIOMS or function_words.kind(word, language) != function_words.CONTENT:
             continue
         if keys := [key for key, start, end in places if start < stop and end > begin]:
-            result.append(Covered(word, float(weights[:, keys].sum(1).max())))
-    return tuple(result)
+            words.append(word)
+            firsts.append(len(pieces))
+            pieces += keys
+    if not words:
+        return ()
+    return tuple(map(Covered, words, np.add.reduceat(weights[:, pieces], firsts, axis=1).max(0).tolist()))

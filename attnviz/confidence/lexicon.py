@@ -106,15 +106,18 @@ class Lexicon:
 
     def unsaid(self, text: str, translation: str, source: str, target: str) -> tuple[Unsaid, ...]:
         """The content words of a text whose usual translations are all missing, the most surprising first."""
-        looked_up = self._looked_up(text, translation, source, target)
+        return self.compared(text, translation, source, target)[0]
+
+    def compared(
+        self, text: str, translation: str, source: str, target: str
+    ) -> tuple[tuple[Unsaid, ...], tuple[str, ...]]:
+        """`unsaid`, and the content words of a text of which a usual translation is there."""
+        looked_up = list(self._looked_up(text, translation, source, target))
         missing = (
             Unsaid(word, entry.translations, entry.surprise) for word, entry, is_said in looked_up if not is_said
         )
-        return tuple(sorted(missing, key=lambda word: -word.surprise))
-
-    def said(self, text: str, translation: str, source: str, target: str) -> tuple[str, ...]:
-        """The content words of a text of which a usual translation is there."""
-        return tuple(word for word, _, is_said in self._looked_up(text, translation, source, target) if is_said)
+        said = tuple(word for word, _, is_said in looked_up if is_said)
+        return tuple(sorted(missing, key=lambda word: -word.surprise)), said
 
     def _looked_up(self, text: str, translation: str, source: str, target: str) -> Iterator[tuple[str, Entry, bool]]:
         """The content words of a text that have an entry, and whether the translation has one of its translations."""

@@ -158,6 +158,7 @@ def _between(
     whole = trace.trace if isinstance(trace, TraceStatistics) else trace
     sides = trace.text, trace.translation, task.source, task.target
     content = [word for word in training_words.words(trace) if kind(word.text, "en") == CONTENT]
+    unsaid, said = lexicon.compared(*sides) if lexicon else ((), ())
     return dict(
         changed=between.changed(trace.text, trace.translation),
         lost_units=between.lost_units(trace.text, trace.translation),
@@ -167,8 +168,8 @@ def _between(
         copied=_copied(trace, known_words, target_words) if target_words else (),
         covered=alignment.coverage(whole) if whole and task.source in languages() else (),
         longest=trace.longest,
-        unsaid=lexicon.unsaid(*sides) if lexicon else (),
-        said=lexicon.said(*sides) if lexicon else (),
+        unsaid=unsaid,
+        said=said,
         rarity=tuple(math.log1p(known_words.count(word.text)) for word in content),
     )
 

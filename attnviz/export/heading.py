@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.labels import plain, quoted
+from attnviz.figures.labels import plain
 from attnviz.mechanisms import ALL
 from attnviz.select import map_title
 
@@ -167,7 +167,13 @@ def above(figure: go.Figure, lines: Sequence[str]) -> go.Figure:
 
 def step_name(grid, step: int) -> str:
     """A step (from 0) of a map in the words of `of_step`."""
-    return f"Step {step + 1} of {len(grid.queries)}: {quoted(grid.queries, step)}"
+    return step_names(grid)[step]
+
+
+def step_names(grid) -> list[str]:
+    """The same of each step."""
+    names = labels.named(grid.queries)
+    return [f"Step {place} of {len(names)}: {name}" for place, name in enumerate(names, 1)]
 
 
 def _title(mechanism: str) -> str:

@@ -343,7 +343,7 @@ class _Watchdog:
     def __init__(self):
         self.has_killed = False
         self._process: connection.ModelProcess | None = None
-        self._end = math.inf  # time.monotonic
+        self._end = self._wakes = math.inf  # time.monotonic; when the thread looks next
         self._change, self._closed = threading.Condition(), False
         threading.Thread(target=self._wait, name="watchdog", daemon=True).start()
 
@@ -352,7 +352,8 @@ class _Watchdog:
         with self._change:
             self.has_killed = self.has_killed and process is self._process
             self._process, self._end = process, time.monotonic() + seconds
-            self._change.notify()
+            if self._end < self._wakes:  # else it looks again by itself, and need not be woken for every answer
+                self._change.notify()
 
     def rest(self) -> None:
         with self._change:
@@ -372,4 +373,5 @@ class _Watchdog:
                     if self._process:
                         self._process.kill()
                 else:
+                    self._wakes = self._end
                     self._change.wait(None if left == math.inf else left)

@@ -39,6 +39,10 @@ class Token:
     pieces: int = 1
     piece: str | None = None
 
+    def __hash__(self):
+        """Of what tells the tokens of a text apart: a page finds names and marks by their tokens many times."""
+        return hash((self.text, self.start, self.end))
+
 
 BOS = Token("<bos>", 0, 0, special=True)
 SINK = Token("sink", 0, 0, special=True)  # the column of what a query gives to no key

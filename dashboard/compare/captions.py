@@ -233,15 +233,22 @@ def steps_note(scene: CompareScene, marked: bool = False) -> str:
     return escape(" ".join(notes))
 
 
-def step(column: Column, index: int) -> str:
-    """The token of a row, its probability, and the most probable alternatives."""
-    tokens, language = column.queries, column.languages.target
-    if index >= len(tokens):
-        return f'<p class="step">This text ends after {len(tokens)} steps.</p>'
-    token = labels.shown(tokens)[index]
+def steps(column: Column) -> list[str]:
+    """Of each row: its token, the probability of that, and the most probable alternatives."""
+    tokens, language = labels.shown(column.queries), column.languages.source
     if column.grid and column.grid.kind == "encoder":
-        return f'<p class="step">Source token {index + 1}: {in_language(token, column.languages.source, "b")}</p>'
-    log_probs = column.shown.log_probs  # <eos> is last, so hiding it moves no step
+        named = (in_language(token, language, "b") for token in tokens)
+        return [f'<p class="step">Source token {place}: {token}</p>' for place, token in enumerate(named, 1)]
+    return [_step(column, index, token) for index, token in enumerate(tokens)]
+
+
+def ended(column: Column) -> str:
+    """In place of a row that this text does not have."""
+    return f'<p class="step">This text ends after {len(column.queries)} steps.</p>'
+
+
+def _step(column: Column, index: int, token: str) -> str:
+    language, log_probs = column.languages.target, column.shown.log_probs  # <eos> is last, so hiding it moves no step
     likely = f" with probability {math.exp(log_probs[index]):.3f}" if log_probs else ""
     others = " ".join(  # with a space, where the line may break
         f"<i>{in_language(labels.plain(other.text), language)} {other.probability:.3f}</i>"

@@ -143,7 +143,7 @@ class CompareScene(SideBySide[Column]):
     def heading(self) -> list[str]:
         return heading.of_statistics({column.title: column.shown for column in self.columns})[1:]
 
-    @property
+    @functools.cached_property
     def differences(self) -> list[tuple[int, int]]:
         """Columns (by place) whose maps may be subtracted: they have the same kind of attention and the same tokens,
         because one text was forced or because the models write the same."""
@@ -155,7 +155,7 @@ class CompareScene(SideBySide[Column]):
     def difference_title(self, pair: tuple[int, int]) -> str:
         return " minus ".join(self.columns[i].title for i in pair)
 
-    @property
+    @functools.cached_property
     def mapped(self) -> list[Column]:
         """The columns that have attention."""
         return [column for column in self.columns if column.grid]
@@ -170,7 +170,7 @@ class CompareScene(SideBySide[Column]):
         """Steps of the longest column."""
         return max(len(column.queries) for column in self.columns)
 
-    @property
+    @functools.cached_property
     def keys(self) -> int | list[int] | None:
         """How many tokens every row on show may look at; one number per row when rows differ, as in a decoder, which
         sees only what came before; None when the maps differ, or no row sees any."""
@@ -188,7 +188,7 @@ class CompareScene(SideBySide[Column]):
         names = (*stats.STATISTICS, "special_mass", "removed_mass")
         result = {}
         for column in self.mapped:
-            numbers = {name: stats.mean_and_std(column.statistics[name]) for name in names}
+            numbers = stats.means_and_stds({name: column.statistics[name] for name in names})
             mean, std = numbers["expected_position"]
             result[column.title] = numbers | {"expected_position": (mean + 1, std)}
         return result

@@ -243,13 +243,13 @@ def _steps(current: CompareScene, texts: list, dark: bool) -> None:
 def _bars(column: Column, texts, ink: str, dark: bool, present: bool) -> dict:
     """The bars of every step, for `stepped`; where there is no attention, its words alone."""
     grid, name = column.grid, captions.repeated_name(column, ink)
-    steps = [{"words": name + captions.step(column, i)} for i in range(len(column.queries))]
-    cell = {"figure": None, "ended": name + captions.step(column, len(steps)), "steps": steps}
+    steps = [{"words": name + words} for words in captions.steps(column)]
+    cell = {"figure": None, "ended": name + captions.ended(column), "steps": steps}
     if grid is None:
         return cell
-    spoken = row_sentences(grid, range(len(steps)))
-    for i, step in enumerate(steps):
-        step |= {"spoken": spoken[i], "name": labels.escape(heading.step_name(grid, i))}
+    spoken, named_steps = row_sentences(grid, range(len(steps))), map(labels.escape, heading.step_names(grid))
+    for step, sentence, step_name in zip(steps, spoken, named_steps, strict=True):
+        step |= {"spoken": sentence, "name": step_name}
     for step, window in zip(steps, column.windows):
         step["shapes"] = window_shapes(grid, window, dark)
     weights = np.where(grid.visible, grid.weights, np.nan).round(4)

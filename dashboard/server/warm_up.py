@@ -18,6 +18,7 @@ from attnviz.storage import folders
 
 COLLECT = 2.0  # s between two collections of garbage, at least
 LATEST = 1.0  # s more for a quiet moment to come: with 5, memory rises by a quarter while 30 people type
+ENOUGH, SELDOM = 40, 20.0  # collections of new objects, which are those of about eight edits; s, with fewer of them
 DRAWN = 1.0  # s after which the first charts have been drawn, and what they did without may be imported
 CLEAN = 2.0  # s between two looks for visitors who have left
 M_MMAP_THRESHOLD, LARGE = -3, 256 * 2**10  # of malloc.h; bytes of a large block
@@ -76,22 +77,30 @@ def warm() -> None:
 
 
 def collect() -> None:
-    """Let go of what is no longer reachable, every few seconds in which there was something to do.
+    """Let go of what is no longer reachable, after every few edits.
 
     Streamlit would do so after each run of a page. It takes 25 ms, or ten times that when hundreds of people have just
     left, and no other thread runs meanwhile. So it is done when an answer has gone and nobody waits for one. Without
     it, large arrays wait for Python, which counts objects and not their bytes.
     """
+    last, before = time.monotonic(), _young()
     while True:
         time.sleep(COLLECT)
-        from dashboard.shell.turns import QUICK
+        made = _young() - before
+        if _left.is_set() or made >= ENOUGH or (made and time.monotonic() - last >= SELDOM):
+            from dashboard.shell.turns import QUICK
 
-        QUICK.empties(LATEST)
-        time.sleep(SENT)
-        if any(gc.get_count()[1:]) or _left.is_set():  # objects have been made since, or can go
+            QUICK.empties(LATEST)
+            time.sleep(SENT)
             _left.clear()
             gc.collect()
             give_back()
+            last, before = time.monotonic(), _young()
+
+
+def _young() -> int:
+    """How many times Python has looked at its new objects, which it does whenever there are some hundred more."""
+    return gc.get_stats()[0]["collections"]
 
 
 async def forget_visitors() -> None:

@@ -1,6 +1,7 @@
 """Trained models side by side on one text, or made to write one text: what the scenes of two pages have in common. No
 Streamlit here."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -33,15 +34,15 @@ class ModelColumn:
     def model(self) -> str:
         return self.trace.model
 
-    @property
+    @functools.cached_property
     def title(self) -> str:
         return title(ModelName.parse(self.model).mechanism)
 
-    @property
+    @functools.cached_property
     def mechanism(self) -> Mechanism:
         return MECHANISMS[ModelName.parse(self.model).mechanism]
 
-    @property
+    @functools.cached_property
     def languages(self) -> Task:
         """What its pair reads and writes."""
         return ModelName.parse(self.model).task

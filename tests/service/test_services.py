@@ -105,12 +105,15 @@ def test_models_of_one_text_guess_from_each_other_and_differ_in_rounding_alone(r
     monkeypatch.setattr(
         decode, "greedy", lambda *given, guess, **more: [guesses.append(guess), greedy(*given, guess=guess, **more)][1]
     )
-    requests = [ask(TEXTS[1], name) for name in MECHANISMS]
-    for place, trace in batch.answers(batch.Models(), [*requests, ask(TEXTS[1], target="Le chien dort.")]):
+    requests, models = [ask(TEXTS[1], name) for name in MECHANISMS], batch.Models()
+    for place, trace in batch.answers(models, [*requests, ask(TEXTS[1], target="Le chien dort.")]):
         if place < len(requests):
             assert bool(guesses.pop()) == (place > 0)
             same(trace, loading.load_checkpoint(requests[place].model, root).trace(TEXTS[1]))
             guesses.clear()  # of the model alone
+    in_turn = [place for place, _ in batch.answers(models, requests)]  # now that all are in memory
+    assert in_turn == sorted(range(len(requests)), key=lambda place: models.step_weights(requests[place]))
+    assert [bool(guess) for guess in guesses] == [False, *[True] * (len(requests) - 1)]
 
 
 def test_a_bad_text_fails_alone_and_in_the_words_of_the_model(service, root, ask):

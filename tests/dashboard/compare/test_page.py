@@ -193,7 +193,7 @@ def test_local_attention_shows_its_predicted_places():
     sound(app)
     [column] = scene(app).columns
     assert len(column.windows) == len(column.queries) and "predicts" in captions.shown_map(column)
-    assert f"predicted place {column.windows[2][0] + 1:.1f}" in captions.step(column, 2)
+    assert f"predicted place {column.windows[2][0] + 1:.1f}" in captions.steps(column)[2]
     missing = "A bracket is missing where the window reaches beyond the sentence."  # its end is off the map
     assert missing in captions.shown_map(column)
     assert missing not in captions.shown_map(dataclasses.replace(column, windows=((len(column.grid.keys) / 2, 1.0),)))

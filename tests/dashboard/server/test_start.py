@@ -1,11 +1,13 @@
-"""The server's start: what it sends first, and how its sockets are set."""
+"""The server's start: what it sends first, how its sockets are set, and how the messages of a page leave."""
 
+import asyncio
 import gc
 import os
 import re
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,9 +16,14 @@ from plotly.offline import get_plotlyjs_version
 from serving import ROOT
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from streamlit import config
+from streamlit.proto.NewSession_pb2 import CustomThemeConfig
+from streamlit.runtime import app_session
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.scriptrunner import ScriptRunnerEvent
 
 from dashboard import browser
-from dashboard.server import index_page, warm_up
+from dashboard.server import connections, index_page, warm_up
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +129,93 @@ def test_a_cluster_that_is_not_there_is_one_line_on_the_console():
     )
     assert ended.returncode == 0 and "Traceback" not in ended.stderr
     assert ended.stderr.splitlines()[-1] == "attnviz: there is no Ray cluster at 'foo': Invalid address format: foo"
+
+
+class Written(list):
+    """A transport, of what it is given to send."""
+
+    closed = False
+    write = list.append
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def in_a_loop(work):
+    """In a thread of its own: where browser tests ran before in this process, its main thread has a loop already."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+def test_what_is_written_to_a_browser_at_once_is_sent_at_once():
+    async def work():
+        first, second = Written(), Written()
+        for transport in map(connections.Packets, (first, second)):
+            transport.write(b"a")
+            transport.write(b"b")
+        before = list(first), list(second)
+        transport.close()
+        while not first:
+            await asyncio.sleep(connections.PACKET)
+        return before, first, second, second.closed, first.closed
+
+    assert in_a_loop(work()) == (([], []), [b"ab"], [b"ab"], True, False)
+
+
+class Session:
+    """What the messages of a page need of Streamlit's session."""
+
+    def __init__(self, told: list):
+        self._scriptrunner, self._told = "this run", told
+        self._event_loop = asyncio.get_running_loop()
+        self._browser_queue = self
+        self.enqueue = told.append
+        self._message_enqueued_callback = lambda: told.append("wake")
+        self._call_soon_on_event_loop = self._event_loop.call_soon_threadsafe
+
+
+def test_the_messages_of_a_run_leave_together_and_before_its_end(monkeypatch):
+    """Of a run that was given up none leaves, as in Streamlit."""
+    monkeypatch.setattr(AppSession, "_on_scriptrunner_event", None)
+    monkeypatch.setattr(
+        AppSession,
+        "_handle_scriptrunner_event_on_event_loop",
+        lambda session, sender, event, *_, **told: session.enqueue((event, told)),
+    )
+    connections.gather()
+    message, end = ScriptRunnerEvent.ENQUEUE_FORWARD_MSG, ScriptRunnerEvent.FRAGMENT_STOPPED_WITH_SUCCESS
+
+    async def work():
+        told = []
+        session = Session(told)
+        for sender, number in (("this run", 1), ("this run", 2), ("a run before", 3), ("this run", 4)):
+            AppSession._on_scriptrunner_event(session, sender, event=message, forward_msg=number)
+        AppSession._on_scriptrunner_event(session, "this run", event=end, run_descriptor="run")
+        AppSession._on_scriptrunner_event(session, "this run", event=message, forward_msg=5)
+        while told[-2:] != [5, "wake"]:
+            await asyncio.sleep(connections.TOGETHER)
+        return told
+
+    assert in_a_loop(work()) == [1, 2, 4, (end, {"run_descriptor": "run"}), 5, "wake"]
+
+
+def test_the_theme_of_the_configuration_is_worked_out_once_and_is_streamlits(monkeypatch):
+    asked, options = [], {"theme": {"baseRadius": "8px", "font": "serif"}, "theme.light": {"primaryColor": "#123456"}}
+    monkeypatch.setattr(config, "get_options_for_section", lambda name: [asked.append(name), options.get(name, {})][1])
+    monkeypatch.setattr(app_session, "_populate_theme_msg", app_session._populate_theme_msg)
+
+    def theme() -> bytes:
+        message = CustomThemeConfig()
+        app_session._populate_theme_msg(message)
+        for name, part in (("light", message.light), ("dark", message.dark), ("sidebar", message.sidebar)):
+            app_session._populate_theme_msg(part, f"theme.{name}")
+        return message.SerializeToString(deterministic=True)
+
+    streamlits = theme()
+    connections.remember_theme()
+    asked.clear()
+    assert [theme(), theme()] == [streamlits] * 2 and b"123456" in streamlits
+    assert sorted(asked) == ["theme", "theme.dark", "theme.light", "theme.sidebar"]
