@@ -71,6 +71,23 @@ class Transposed:
         return F.linear(x, self._copy.T, bias)
 
 
+class Joined:
+    """Linear maps of one input, one below the other, for one product in place of several. What they are is joined anew
+    when one of them has changed, and each time where torch does not say whether it has."""
+
+    def __init__(self):
+        self._joined, self._of = (torch.empty(0), torch.empty(0)), ()
+
+    def of(self, *maps: nn.Linear) -> tuple[Tensor, Tensor]:
+        """Their weights (sum of outputs, D) and biases."""
+        parts = [[module.weight for module in maps], [module.bias for module in maps]]
+        told = not any(part.is_inference() for kind in parts for part in kind)
+        version = tuple((part.data_ptr(), part._version) for kind in parts for part in kind) if told else ()
+        if version != self._of or not told:
+            self._joined, self._of = (torch.cat(parts[0]), torch.cat(parts[1])), version
+        return self._joined
+
+
 class OneDNN(TorchFunctionMode):
     """Within it (`with OneDNN():`) linear maps and GRU cells go through oneDNN, in this thread, where no gradient
     is wanted.

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from attnviz.attention import MultiHead, Reweigh, attend, causal_mask, scaled_dot_scores
 from attnviz.networks import Blocks, DecoderStep, ReadoutStep, Walk
-from attnviz.networks.cpu import Dropout, Transposed, share
+from attnviz.networks.cpu import Dropout, Joined, Transposed, share
 
 
 class TransformerMemory(NamedTuple):
@@ -92,6 +92,7 @@ class DecoderLayer(Layer):
             MultiHead(shape.width, shape.heads, dropout=shape.attention_dropout) for _ in range(2)
         )
         self.feed = FeedForward(shape.width, shape.hidden, shape.activation_dropout)
+        self.reads = Joined()  # what self-attention reads, for `QuickWalk`
 
     def forward(
         self,
@@ -322,8 +323,7 @@ class _LayerWalk:
         self._norms: list[tuple[Any, ...]] = [
             (norm.normalized_shape, norm.weight, norm.bias, norm.eps) for norm in layer.norms
         ]
-        of_query, of_memory = attention.query, attention.memory
-        self._read = torch.cat([of_query.weight, of_memory.weight]), torch.cat([of_query.bias, of_memory.bias])
+        self._read = layer.reads.of(attention.query, attention.memory)
         linear = attention.output, cross.query, cross.output, layer.feed.enter, layer.feed.leave
         self._linear = [(module.weight, module.bias) for module in linear]
         self._keys, self._values = (part.flatten(0, 1) for part in remembered)  # (N, S, d)

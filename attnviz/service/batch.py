@@ -13,6 +13,7 @@ from attnviz.service.request import Request
 from attnviz.trace import Hypothesis, Trace
 
 KEPT = 32  # models in memory
+FEW = 3  # texts that are sooner checked one by one than decoded together
 
 # a trace, its statistics, samples or hypotheses; or why there are none
 Answer = Trace | TraceStatistics | tuple[str, ...] | tuple[Hypothesis, ...] | str
@@ -29,7 +30,7 @@ class Models:
 
     def __init__(self, report: Callable[[tuple | None], None] = lambda key: None):
         self._report = report
-        self._models: OrderedDict[tuple, Any] = OrderedDict()
+        self._models: OrderedDict[tuple, tuple[Any, int]] = OrderedDict()  # each with its `step_weights`
 
     def model_for(self, request: Request):
         """The model that a request names. Raises ValueError."""
@@ -40,19 +41,23 @@ class Models:
                 del self._models[old]
             self._report(key)
             try:
-                self._models[key] = loading.load_checkpoint(name, Path(root) if root else None)
+                model = loading.load_checkpoint(name, Path(root) if root else None)
             finally:
                 self._report(None)
+            self._models[key] = model, _step_weights(model)
         self._models.move_to_end(key)
         while len(self._models) > KEPT:
             self._models.popitem(last=False)
-        return self._models[key]
+        return self._models[key][0]
 
     def step_weights(self, request: Request) -> int:
         """How many weights a step of a model reads, about: all but those of its encoder. 0 if it is not in memory."""
-        model = self._models.get(request.model_key)
-        named = model.model.named_parameters() if model else ()
-        return sum(weights.numel() for name, weights in named if not name.startswith("encoder"))
+        return self._models.get(request.model_key, (None, 0))[1]
+
+
+def _step_weights(model: Any) -> int:
+    named = model.model.named_parameters()
+    return sum(weights.numel() for name, weights in named if not name.startswith("encoder"))
 
 
 def answers(models: Models, requests: Sequence[Request]) -> Iterator[tuple[int, Answer]]:
@@ -82,10 +87,13 @@ def _group(models: Models, group: Sequence[Request], translations: Translations)
         return (_several(models, request) for request in group)
     try:
         model = models.model_for(first)
-        if isinstance(model, Translator):
-            name, guess = translations.get((model.pair, first.text), ("", ""))
-            options["guess"] = guess if len(group) == 1 and name != model.name else ""
-        traces = list(model.traces([request.text for request in group], targets, **options))
+        texts = [request.text for request in group]
+        guesses = [_guess(model, text, translations) for text in texts]
+        if len(group) <= FEW and first.beam == 1 and targets is None and all(guesses):
+            pairs = zip(texts, guesses, strict=True)
+            traces = [trace for text, guess in pairs for trace in model.traces([text], guess=guess, **options)]
+        else:
+            traces = list(model.traces(texts, targets, **options))
         translations |= {
             (model.pair, trace.text): (model.name, trace.translation)
             for trace in traces
@@ -94,6 +102,12 @@ def _group(models: Models, group: Sequence[Request], translations: Translations)
         return [str(trace) if isinstance(trace, Exception) else trace for trace in traces]
     except ValueError as error:  # a checkpoint that cannot be read, a target or a beam that does not apply
         return [str(error)] * len(group)
+
+
+def _guess(model: Any, text: str, translations: Translations) -> str:
+    """What another model of the pair wrote for a text; "" where there is none."""
+    name, guess = translations.get((model.pair, text), ("", "")) if isinstance(model, Translator) else ("", "")
+    return guess if name != model.name else ""
 
 
 def _several(models: Models, request: Request) -> Answer:

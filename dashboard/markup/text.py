@@ -1,5 +1,6 @@
 """Small pieces of HTML that several pages use. Every text that a person or a model wrote is escaped here."""
 
+import functools
 import html
 import re
 import unicodedata
@@ -18,6 +19,7 @@ from dashboard.choices.options import KINDS, TYPED, head_title, place_title, tar
 _SAME = ("pair", "text", "target", "force", "layer", "head", "beam", "tables")
 
 
+@functools.lru_cache(4096)  # a page says each of its tokens many times
 def escape(text: str) -> str:
     """The text, escaped for HTML. Characters that would turn the words after it round are visible."""
     return html.escape(escaped(text))

@@ -51,6 +51,20 @@ def test_a_quick_walk_is_step_by_step(mask, steps):
     assert not own[0].triu(1).any()
 
 
+def test_a_quick_walk_follows_weights_that_change():
+    model, target = made(layers=2).eval(), ids(1, 4, seed=1)
+    with torch.inference_mode():
+        memory = model.encode(ids(1, 5))
+        before = walked(model.walk(memory), target)[0]
+    with torch.no_grad():
+        model.decoder[0].attention.memory.bias.add_(1)
+        model.decoder[1].attention.query.weight.mul_(-2)
+    with torch.inference_mode():
+        after, wanted = (walked(walk, target)[0] for walk in (model.walk(memory), Walk(model, memory)))
+    close(after, wanted)
+    assert not torch.allclose(before, after)
+
+
 def test_a_walk_is_slow_where_modules_are_changed_or_watched():
     """Hooks see every call, other modules are used, and a norm after the sub-layers stays there."""
     seen = []

@@ -114,6 +114,12 @@ def test_models_of_one_text_guess_from_each_other_and_differ_in_rounding_alone(r
     in_turn = [place for place, _ in batch.answers(models, requests)]  # now that all are in memory
     assert in_turn == sorted(range(len(requests)), key=lambda place: models.step_weights(requests[place]))
     assert [bool(guess) for guess in guesses] == [False, *[True] * (len(requests) - 1)]
+    guesses.clear()
+    of_two = [ask(text, name) for name in MECHANISMS for text in TEXTS[1:3]]  # each text is checked alone
+    traces = dict(batch.answers(models, of_two))
+    assert [bool(guess) for guess in guesses] == [False, *[True] * (len(of_two) - 2)]
+    for place, request in enumerate(of_two):
+        same(traces[place], loading.load_checkpoint(request.model, root).trace(request.text))
 
 
 def test_a_bad_text_fails_alone_and_in_the_words_of_the_model(service, root, ask):
