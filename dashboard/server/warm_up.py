@@ -18,7 +18,7 @@ from attnviz.storage import folders
 
 COLLECT = 2.0  # s between two collections of garbage, at least
 LATEST = 1.0  # s more for a quiet moment to come: with 5, memory rises by a quarter while 30 people type
-ENOUGH, SELDOM = 40, 20.0  # collections of new objects, which are those of about eight edits; s, with fewer of them
+ENOUGH, SELDOM = 100, 60.0  # collections of new objects, those of some twenty edits; s, with fewer of them
 DRAWN = 1.0  # s after which the first charts have been drawn, and what they did without may be imported
 CLEAN = 2.0  # s between two looks for visitors who have left
 M_MMAP_THRESHOLD, LARGE = -3, 256 * 2**10  # of malloc.h; bytes of a large block
@@ -77,7 +77,7 @@ def warm() -> None:
 
 
 def collect() -> None:
-    """Let go of what is no longer reachable, after every few edits.
+    """Let go of what is no longer reachable, after some twenty edits, and a minute after fewer.
 
     Streamlit would do so after each run of a page. It takes 25 ms, or ten times that when hundreds of people have just
     left, and no other thread runs meanwhile. So it is done when an answer has gone and nobody waits for one. Without
