@@ -36,6 +36,7 @@ MODULES = {
     "attnviz.mechanisms": "The mechanisms as objects",
     "attnviz.attention": "The textbook: the scores in torch",
 }
+PAGE = "http://localhost:8501/"
 PICTURE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FIELD = re.compile(r"(?:^|(?<=[.;)] ))(\w+(?:, \w+)*) : ")  # several may stand in a line
 
@@ -74,12 +75,17 @@ def _mechanisms() -> str:
 
 
 def completed(app, name: str, source: list[str]) -> None:
-    """The gallery with what each block shows below it; the first page with the order of all pages."""
+    """The gallery with what each block shows below it; the first page with the order of all pages; lessons with their
+    title, and links to the page on the reader's machine."""
     if name == "docs/gallery":
         folder = Path(app.srcdir) / "docs" / "site" / "made"
         source[0] = PICTURE.sub(lambda block: block[0] + _pictures(folder, block[1], block.start()), source[0])
     elif name == "docs/index":
         source[0] += _contents(source[0])
+    elif name.startswith("docs/lessons/"):
+        title = re.search(r"^title: (.+)$", source[0], re.MULTILINE)[1]
+        _, _, lesson = source[0].split("---\n", 2)
+        source[0] = f"# {title}\n" + lesson.replace("](./", f"]({PAGE}")
 
 
 def _contents(index: str) -> str:
