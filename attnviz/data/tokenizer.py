@@ -332,6 +332,18 @@ class SubwordTokenizer:
             self._shown[number] = text.strip() or visible.visible(text)
         return self._shown[number]
 
+    def choice(self, number: int) -> str:
+        """`piece` among others that could stand in its place: with the mark `·` where it goes on within a word, as
+        tokens have it (attnviz/trace/visible.py). Not in a vocabulary of characters, where that depends on the text."""
+        piece = self.piece(number)
+        goes_on = piece[:1].isalpha() and number >= len(SPECIALS) and not self._spelling(number).startswith(SPACE)
+        return f"·{piece}" if goes_on and self._words_begin else piece
+
+    @cached_property
+    def _words_begin(self) -> bool:
+        """Does a piece say that a word begins, together with its first letters?"""
+        return any(len(piece) > 1 and piece.startswith(SPACE) for piece in map(self._spelling, range(len(self))))
+
 
 def _whole_characters(text: str, tokens: list[Token]) -> list[Token]:
     """The tokens, with those that share a character of the text in one word: what a reader takes for one, so that an

@@ -16,7 +16,7 @@ from attnviz.figures.wording import listed
 from attnviz.trace import Token
 
 _VARIATION = 320  # px of the panel
-_COLUMNS = ("token", "max_weight", "median", "low", "high", "uniform")
+_COLUMNS = ("step", "max_weight", "median", "low", "high", "uniform")
 _TOP, _SCALE = 86, 34  # px above the cells, below them for the colour scale
 _AGREEMENT = 240  # px of the bars
 _ERRORS = 1.96  # standard deviations on either side hold 95% of a normal distribution
@@ -24,8 +24,10 @@ _ERASURE = 290  # px of the panels
 _PANELS = (("comprehensiveness", "lost without them"), ("sufficiency", "lost with them alone"))
 
 
-def variation_by_weight(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> Chart:
-    """frame : of `faithfulness.variation`. Bars at a point are the quartiles over permutations.
+def variation_by_weight(
+    tokens: Sequence[Token], frame: pd.DataFrame, title: str | None = None, *, dark: bool = False
+) -> Chart:
+    """tokens : T target tokens. frame : of `faithfulness.variation`. Bars at a point: the quartiles over permutations.
 
     A point far right and low is a step that looked at one token and did not need to.
     """
@@ -39,7 +41,11 @@ def variation_by_weight(frame: pd.DataFrame, title: str | None = None, *, dark: 
         tickfont=dict(size=11, color=colors.muted),
     )
     figure = layout(
-        dark, _VARIATION + above, (52, 12, 40 + above, 48), title and labels.escape(title), _variation_words(frame)
+        dark,
+        _VARIATION + above,
+        (52, 12, 40 + above, 48),
+        title and labels.escape(title),
+        _variation_words(tokens, frame),
     )
     figure |= dict(
         xaxis=axis | dict(title=dict(text="maximum weight")),
@@ -47,8 +53,9 @@ def variation_by_weight(frame: pd.DataFrame, title: str | None = None, *, dark: 
         showlegend=True,
         legend=dict(orientation="h", x=0, y=1.02, yanchor="bottom", font=dict(size=12)),
     )
-    tokens = [f"‘{labels.escape(labels.plain(token))}’" for token in frame["token"]]
-    permuted = _points(frame, "median", "permuted, median", tokens, colors.lines[0], "circle")
+    placed = hover.placed(tokens)
+    names = [placed[step] for step in frame["step"]]
+    permuted = _points(frame, "median", "permuted, median", names, colors.lines[0], "circle")
     permuted["error_y"] = dict(
         type="data",
         symmetric=False,
@@ -57,28 +64,29 @@ def variation_by_weight(frame: pd.DataFrame, title: str | None = None, *, dark: 
         thickness=1,
         width=2,
     )
-    return build([permuted, _points(frame, "uniform", "uniform", tokens, colors.lines[1], "diamond-open")], figure)
+    return build([permuted, _points(frame, "uniform", "uniform", names, colors.lines[1], "diamond-open")], figure)
 
 
-def _points(frame: pd.DataFrame, column: str, name: str, tokens: list[str], color: str, marker: str) -> dict:
+def _points(frame: pd.DataFrame, column: str, name: str, names: list[str], color: str, marker: str) -> dict:
     return dict(
         type="scatter",
         mode="markers",
         name=name,
         x=frame["max_weight"].round(4).tolist(),
         y=frame[column].round(4).tolist(),
-        text=tokens,
+        text=names,
         marker=dict(color=color, symbol=marker, size=9),
         hovertemplate=f"%{{text}}: weight %{{x:.2f}}, {name} %{{y:.2f}}<extra></extra>",
     )
 
 
-def _variation_words(frame: pd.DataFrame) -> str:
+def _variation_words(tokens: Sequence[Token], frame: pd.DataFrame) -> str:
     least = frame.loc[frame["median"].idxmin()]
     return (
         f"Total variation of the next-token distribution, {len(frame)} target tokens: median over permutations "
         f"{frame['median'].median():.2f}, uniform {frame['uniform'].median():.2f}. Least moved by permutation: "
-        f"‘{labels.plain(least['token'])}’, {least['median']:.2f} at a maximum weight of {least['max_weight']:.2f}."
+        f"{labels.quoted(tokens, int(least['step']))}, {least['median']:.2f} at a maximum weight of "
+        f"{least['max_weight']:.2f}."
     )
 
 

@@ -195,7 +195,7 @@ class Trained(ABC):
 
     def output(self, number: int) -> str:
         """What a number that the network produces stands for: a piece, or a label."""
-        return self.labels[number] if self.labels else self.tokenizer.piece(number)
+        return self.labels[number] if self.labels else self.tokenizer.choice(number)
 
     @property
     def head_kinds(self) -> tuple[str, ...]:

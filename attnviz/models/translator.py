@@ -57,7 +57,7 @@ class Translator(Trained):
         job = Job(text, source, target, None if target is None else self.read(target, "target"))
         unrolled = self._unroll([job], beam)
         ids = unrolled.tokens[0].tolist()
-        token_probabilities = probabilities.of_sentence(unrolled.rows()[0], ids, self.tokenizer.piece)
+        token_probabilities = probabilities.of_sentence(unrolled.rows()[0], ids, self.tokenizer.choice)
         return self._trace(job, unrolled, self._output(job, ids), token_probabilities)
 
     def traces(
@@ -176,7 +176,7 @@ class Translator(Trained):
     def _probabilities(self, unrolled: Unrolled, steps: Sequence[int], alternatives: bool) -> list[TokenProbabilities]:
         """What traces keep of the probabilities of each sentence of a batch."""
         project = self.model.logits if unrolled.logits is None else _as_it_is
-        spell = self.tokenizer.piece if alternatives else None
+        spell = self.tokenizer.choice if alternatives else None
         with OneDNN() if unrolled.logits is None else nullcontext():
             return probabilities.of_batch(unrolled.rows(), unrolled.tokens, steps, project, spell)
 

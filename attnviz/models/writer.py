@@ -101,7 +101,7 @@ class Writer(batches.OneByOne, Trained):
         readouts = self.model.readouts(torch.tensor([[BOS, *ids[:place]]]))
         logits = self.model.logits(readouts[0, -1])
         scores = writing.allowed(self._readable(logits, ids[place - 1] if place else None), how)
-        return writing.candidates(logits, scores, self.tokenizer.piece, count)
+        return writing.candidates(logits, scores, self.tokenizer.choice, count)
 
     def check_beam(self, beam: int) -> None:
         """ValueError for any beam but 1."""
@@ -140,7 +140,7 @@ class Writer(batches.OneByOne, Trained):
         """
         ids = self.ids(trace)
         layers = decoder_only.lens(self.model, torch.tensor([BOS, *ids[:-1]]))
-        return tuple(probabilities.of_sentence(logits, ids, self.tokenizer.piece) for logits in layers)
+        return tuple(probabilities.of_sentence(logits, ids, self.tokenizer.choice) for logits in layers)
 
     def contributions(self, trace: Trace) -> Contributions:
         """The direct part that the embedding, each head, each bias and each feed-forward network has in the logit of
@@ -207,7 +207,7 @@ class Writer(batches.OneByOne, Trained):
         count = len(source.ids)
         begun = text[: source.tokens[-1].end] if len(written.ids) > count else text
         whole, tokens = self.tokenizer.spell_on(begun, source.tokens[-1], written.ids[count:])
-        token_probabilities = probabilities.of_sentence(written.logits, written.ids, self.tokenizer.piece)
+        token_probabilities = probabilities.of_sentence(written.logits, written.ids, self.tokenizer.choice)
         return Trace(
             model=self.name,
             mechanism=self.mechanism,

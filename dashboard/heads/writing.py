@@ -10,7 +10,7 @@ from streamlit.errors import StreamlitAPIException
 
 from attnviz import faithfulness, figures, intervene, select
 from attnviz.export import heading
-from attnviz.figures.labels import plain
+from attnviz.figures.labels import plain, shown
 from attnviz.figures.what_if import effect_bars
 from attnviz.figures.wording import signed
 from attnviz.intervene import Change, Outcome, Rewritten, Scope, Word
@@ -341,9 +341,9 @@ def _effect_cells(outcome: Outcome | Rewritten, how: str, dark: bool) -> list[tu
 
 
 def _effect_table(outcome: Outcome | Rewritten, how: str) -> str:
-    tokens = outcome.before.target[-len(outcome.total_variation) :]
+    tokens = shown(outcome.before.target)[-len(outcome.total_variation) :]
     rows = [
-        (f"{number} {plain(token.text)}", [signed(change, 3), f"{variation:.3f}"])
+        (f"{number} {token}", [signed(change, 3), f"{variation:.3f}"])
         for number, (token, change, variation) in enumerate(
             zip(tokens, outcome.log_prob_changes.tolist(), outcome.total_variation.tolist()), 1
         )

@@ -165,7 +165,10 @@ def results_cells(results: Sequence[FaithfulnessResults], dark: bool) -> list[Ce
     """Row by row: changed attention, erased tokens, attention, attributions beside it, and how far both agree."""
     rows = (
         lambda result: _cell(
-            result, "changed attention", variation_by_weight(result.tests.results.variation, dark=dark), dark
+            result,
+            "changed attention",
+            variation_by_weight(result.tests.subject.trace.target, result.tests.results.variation, dark=dark),
+            dark,
         ),
         lambda result: _cell(result, "erased source tokens", erasure_curves(_named_orders(result), dark=dark), dark),
         lambda result: _cell(result, "attention, mean of all layers and heads", heatmap(result.grid, dark=dark), dark),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from attnviz.data.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, SubwordTokenizer, train_vocabulary
 from attnviz.models import checkpoints
+from attnviz.trace.visible import shown
 
 SHIPPED = checkpoints.ROOT / "en-fr" / "tokenizer.json"
 
@@ -210,6 +211,15 @@ def test_spelling_ends_where_the_ids_do(text):
 def test_a_piece_as_a_reader_sees_it(text):
     assert text.piece(EOS) == "<eos>" and text.piece(text.backend.token_to_id("▁")) == "␣"
     assert "▁" not in "".join(text.piece(i) for i in range(len(text)))
+
+
+def test_a_choice_has_the_marks_of_the_token_that_it_would_be(text):
+    """Of each piece of a text but the first, which nothing precedes; and where a vocabulary has letters only, none."""
+    ids = text.ids("The dog Narita, isn't there.")
+    spelt, tokens = text.spell(ids)
+    assert [text.choice(number) for number in ids] == shown(tokens) and any(name[0] == "·" for name in shown(tokens))
+    letters = train_vocabulary(["abc", "cab"], 20, "letters")
+    assert [letters.choice(number) for number in letters.ids("ab")] == ["a", "b", "<eos>"]
 
 
 # The vocabulary.

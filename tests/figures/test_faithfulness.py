@@ -7,12 +7,13 @@ import synthetic
 
 from attnviz import figures, select
 from attnviz.figures.faithfulness import agreement_bars, erasure_curves, saliency, variation_by_weight
+from attnviz.trace import Token
 
 
 def test_variation_against_weight():
     frame = pd.DataFrame(
         {
-            "token": ["Le", "<b>"],
+            "step": [0, 1],
             "max_weight": [0.9, 0.4],
             "median": [0.1, 0.6],
             "low": [0.05, 0.5],
@@ -20,12 +21,12 @@ def test_variation_against_weight():
             "uniform": [0.2, 0.7],
         }
     )
-    figure = variation_by_weight(frame)
+    figure = variation_by_weight([Token("Le", 0, 2, word=0), Token("<b>", 2, 5, word=0)], frame)
     permuted, uniform = figure.data
     assert permuted.x == (0.9, 0.4) and permuted.y == (0.1, 0.6) and uniform.y == (0.2, 0.7)
     np.testing.assert_allclose(permuted.error_y.array, [0.2, 0.2])
     np.testing.assert_allclose(permuted.error_y.arrayminus, [0.05, 0.1])
-    assert permuted.text[1] == "‘&lt;b&gt;’"
+    assert permuted.text == ("‘Le’ (1)", "‘·&lt;b&gt;’ (2)")
     assert "Least moved by permutation: ‘Le’, 0.10 at a maximum weight of 0.90." in figure.layout.meta["description"]
 
 

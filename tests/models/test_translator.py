@@ -75,7 +75,7 @@ def test_log_probs_and_weights_are_forwards(translator, mechanism, settings):
     for t, step in enumerate(trace.alternatives):
         best = log_probs[t].exp().topk(5)
         np.testing.assert_allclose([choice.probability for choice in step], best.values, atol=1e-5)
-        assert [choice.text for choice in step] == [text.piece(i) for i in best.indices.tolist()]
+        assert [choice.text for choice in step] == [text.choice(i) for i in best.indices.tolist()]
 
 
 @pytest.mark.parametrize("mechanism", ["fixed-context"])

@@ -79,12 +79,12 @@ def _of_steps() -> dict[Callable, Chart]:
 
 def _of_tests() -> dict[Callable, Chart]:
     tau = pd.DataFrame({"tau_b": np.linspace(-0.2, 0.9, _COUNT), "top1": [place % 2 == 0 for place in range(_COUNT)]})
-    low = pd.DataFrame({"token": [token.text for token in _QUERIES], "max_weight": np.linspace(0.2, 0.9, _COUNT)})
+    low = pd.DataFrame({"step": range(_COUNT), "max_weight": np.linspace(0.2, 0.9, _COUNT)})
     low = low.assign(median=0.4, low=0.3, high=0.6, uniform=0.7)
     erased = pd.DataFrame({"share": [0.1, 0.5], "comprehensiveness": [0.2, 0.6], "sufficiency": [0.5, 0.1]})
     return {
         faithfulness.agreement_bars: faithfulness.agreement_bars(_QUERIES, tau, 0.25),
-        faithfulness.variation_by_weight: faithfulness.variation_by_weight(low),
+        faithfulness.variation_by_weight: faithfulness.variation_by_weight(_QUERIES, low),
         faithfulness.erasure_curves: faithfulness.erasure_curves({"attention": erased, "random": erased / 2}),
     }
 
