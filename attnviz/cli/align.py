@@ -129,7 +129,7 @@ def _check(args: Namespace) -> None:
 
 
 def _opened(args: Namespace, name: str):
-    model = arguments.open_model(Namespace(**{**vars(args), "model": name}), huggingface=True)
+    model = arguments.open_model(args, name, huggingface=True)
     if model.labels:
         raise ValueError(f"{name} is a classifier; only models that translate have word alignments")
     if "cross" not in model.head_kinds and getattr(model, "pair", "") == "":

@@ -145,20 +145,22 @@ def setting(text: str) -> tuple[str, object]:
     return name, value
 
 
-def open_model(args: Namespace, huggingface: bool = False):
-    """Load the model of --model. huggingface : may it be `hf:NAME`? ValueError when there is no such checkpoint."""
+def open_model(args: Namespace, name: str | None = None, huggingface: bool = False):
+    """Load the model `name`, else that of --model. huggingface : may it be `hf:NAME`? ValueError when there is no such
+    checkpoint."""
     from attnviz import loading
 
-    if huggingface and is_hugging_face(args.model):
-        return loading.load(args.model, threads=args.threads)
-    if is_hugging_face(args.model):
-        raise ValueError(f"{args.command} reads checkpoints of this project, not {args.model!r:.80}; {_OTHERS}")
+    name = name or args.model
+    if huggingface and is_hugging_face(name):
+        return loading.load(name, threads=args.threads)
+    if is_hugging_face(name):
+        raise ValueError(f"{args.command} reads checkpoints of this project, not {name!r:.80}; {_OTHERS}")
     root = given_root(args)
-    if args.model not in checkpoint_files.names(root) and not (Path(args.model) / CONFIG).is_file():
-        raise checkpoint_files.missing(args.model, root)
-    model: Any = loading.load(args.model, root, args.threads)  # a checkpoint, which has a card
+    if name not in checkpoint_files.names(root) and not (Path(name) / CONFIG).is_file():
+        raise checkpoint_files.missing(name, root)
+    model: Any = loading.load(name, root, args.threads)  # a checkpoint, which has a card
     if state := checkpoint_files.unfinished(model.card):
-        print(f"{args.model} is {state}; the same `train` command continues it", file=sys.stderr)
+        print(f"{name} is {state}; the same `train` command continues it", file=sys.stderr)
     return model
 
 

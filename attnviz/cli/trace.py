@@ -265,7 +265,7 @@ def _distances(trace, style):
 def _pair(model, trace, args: Namespace) -> list:
     """The traces of both models, which are made to write what the first wrote: then both read it as the same tokens."""
 
-    other = arguments.open_model(Namespace(**vars(args) | {"model": args.beside}), huggingface=True)
+    other = arguments.open_model(args, args.beside, huggingface=True)
     if other.name == model.name:
         raise ValueError(f"--beside must be another model than --model; got {args.beside} twice")
     target = trace.translation if trace.target and not model.labels else None

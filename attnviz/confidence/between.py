@@ -1,5 +1,5 @@
 """What only one of the two sides has: numbers, powers and units that are other ones in a translation, compared as
-characters; a phrase that the translation says twice and its source does not.
+characters; a phrase that the translation says twice and its source does not; a negation that the translation lacks.
 """
 
 import re
@@ -188,3 +188,41 @@ def _same(units: Sequence[str], before: int, place: int) -> int:
     while before + count < place and place + count < len(units) and units[before + count] == units[place + count]:
         count += 1
     return count
+
+
+# Words that deny, as patterns of whole words. English: those of which a right translation nearly always denies too.
+_DENIES = r"\w+n['’]t|not|cannot|never|no|nobody|nothing|none|nor|neither|without|nowhere"
+_NOT_ALWAYS = (  # … but not beside these: questions at the end, idioms, and what other languages say in other words
+    r"\w+n['’]t (?:i|you|he|she|it|we|they|there|that|this)|why (?:don['’]t|not)|"
+    r"(?:\w+n['’]t|not) (?:mind|worry|kid\w*|hesitate|forget|stop|let|matter|care|know|until|till)|"
+    r"(?:can['’]t|cannot) (?:help|wait|be)|not only|not to|not at all|or not|if not|unless|nothing but|for nothing|"
+    r"no (?:more|less|later|longer|sooner|doubt|wonder|matter|way|idea|kidding)|without fail|any ?more|any longer|sense"
+)
+_DENIED = {  # in a translation, with what often stands for it ("ignorer", "erst")
+    "fr": r"ne|n['’]?|pas|jamais|rien|aucune?s?|non|sans|ni|personne|guère|nulle?s?|plus|sauf|hors|sinon|moins|mal|peu|"
+    r"trop|loin|égal|faux|fausse\w*|dommage|nue?s?|(?:rare|seul|arrêt|cess|évit|ignor|refus|manqu|interdi|impossib|vide|"
+    r"fich|regrett?|empêch|échou|oubli|perdu)\w*|i[mnr]\w{5,}|mé\w{4,}|d[ié]s?\w{5,}",
+    "de": r"nie|niemals|weder|nein|nee|kaum|selten|einerlei|erst|nur|lediglich|außer|sonst|doch|oder|lässt|schade|"
+    r"allein|noch|gar|bloß|(?:nicht|kein|nimmer|niemand|nirgend|ohne|miss|wenig|egal|anders|statt|lass|verbot|verbiet|verlor|"
+    r"fehl|mangel|verg[ei]ss|gegen|nackt|frei|falsch|ablehn|weiger|hass|ernst|verhinder|vermeid|verzicht|verpass)\w*|"
+    r"un(?!d|s|ter|ten)\w{3,}|i[nr]\w{6,}|\w+(?:los|frei)\w*|\w*leer\w*",
+}
+
+
+def _whole(words: str) -> re.Pattern:
+    return re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
+
+
+_PATTERNS = {language: _whole(words) for language, words in {**_DENIED, "en": _DENIES, "idioms": _NOT_ALWAYS}.items()}
+
+
+def lost_negation(text: str, translation: str, language: str) -> str:
+    """The word by which an English text denies where nothing in its translation does; "" for none.
+
+    language : of the translation; always "" for one without a list, and for texts with idioms (`_NOT_ALWAYS`). Of the
+    training pairs, .1 % (French) and .2 % (German) have a right translation that is named all the same.
+    """
+    denies = _PATTERNS["en"].search(text) if language in _DENIED else None
+    if not denies or _PATTERNS["idioms"].search(text) or _PATTERNS[language].search(translation):
+        return ""
+    return denies.group()

@@ -19,7 +19,7 @@ UNREAD = 0.004  # the share of the better half that may be called unusual for a 
 FLAGGED = 0.6  # the share of the worst tenth that should be called unusual or outside
 # The share of the better half that may be called unusual for words left out or made up: the largest with which FLAGGED
 # is reached, because what they use of BEST the risk cannot; where none reaches it, the first.
-UNSAID = (0.01, 0.0075, 0.005)
+UNSAID = (0.01, 0.0075, 0.005, 0.0025)
 FOLDS, BINS = 10, 10
 PENALTY = 1.0  # on squared weights of standardised features
 
@@ -61,14 +61,14 @@ def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) ->
     features = np.array([[FEATURES[name](each) for name in names] for each in signs])  # (N, F)
     quality = np.asarray(scores, dtype=float)
     poor = quality <= np.quantile(quality, POOR)
-    risks = _cross_validated(features, poor, np.random.default_rng(seed))
     best, worst = quality >= np.median(quality), quality <= np.quantile(quality, WORST)
+    risks = _cross_validated(features, poor, poor | best, np.random.default_rng(seed))
     unread = _least_read(signs, best)
     surprises = _surprises(signs, unread)
     tried = [_flag(surprises, risks, best, share) for share in UNSAID]
     unsaid, unusual, flagged = next((each for each in tried if each.flagged[worst].mean() >= FLAGGED), tried[0])
     outside = _threshold(risks, np.array([outside_by_rule(each) for each in signs]), best, SURE)
-    weights, intercept = fit(features, poor)
+    weights, intercept = fit(features, poor, poor | best)
     usual = float(np.median(-features[:, names.index("mean")]))
     return Calibration(
         Scale(intercept, dict(zip(names, weights.tolist())), unusual, max(unusual, outside), usual, unread, unsaid),
@@ -115,11 +115,21 @@ def _threshold(risks: np.ndarray, ruled: np.ndarray, best: np.ndarray, share: fl
     return float(np.quantile(np.where(ruled, 1.0, risks)[best], 1 - share, method="higher"))
 
 
-def fit(features: np.ndarray, poor: np.ndarray) -> tuple[np.ndarray, float]:
+def fit(features: np.ndarray, poor: np.ndarray, clear: np.ndarray | None = None) -> tuple[np.ndarray, float]:
     """Logistic regression by Newton's method: features (N, F), poor (N,) bool -> weights (F,) and intercept.
 
-    They apply to the features as given; the penalty is on those of standardised features.
+    clear : (N,) bool, the rows to learn the weights from. One factor and the intercept are then fitted to all rows
+    (Platt 1999), so that the risk is that of any sentence. They apply to the features as given; the penalty is on those
+    of standardised features.
     """
+    if clear is None:
+        return _newton(features, poor)
+    weights, _ = _newton(features[clear], poor[clear])
+    factor, intercept = _newton((features @ weights)[:, None], poor)
+    return factor[0] * weights, intercept
+
+
+def _newton(features: np.ndarray, poor: np.ndarray) -> tuple[np.ndarray, float]:
     mean, spread = features.mean(axis=0), features.std(axis=0) + 1e-9
     inputs = np.column_stack([(features - mean) / spread, np.ones(len(features))])
     penalty = np.diag([PENALTY] * features.shape[1] + [1e-6])
@@ -133,11 +143,14 @@ def fit(features: np.ndarray, poor: np.ndarray) -> tuple[np.ndarray, float]:
     return plain, float(weights[-1] - plain @ mean)
 
 
-def _cross_validated(features: np.ndarray, poor: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+def _cross_validated(
+    features: np.ndarray, poor: np.ndarray, clear: np.ndarray, chance: np.random.Generator
+) -> np.ndarray:
     """The risk (N,) of each sentence by a scale that was fitted to the other folds."""
     fold, risks = chance.permutation(len(poor)) % FOLDS, np.zeros(len(poor))
     for number in range(FOLDS):
-        weights, intercept = fit(features[fold != number], poor[fold != number])
+        others = fold != number
+        weights, intercept = fit(features[others], poor[others], clear[others])
         risks[fold == number] = 1 / (1 + np.exp(-(features[fold == number] @ weights + intercept)))
     return risks
 

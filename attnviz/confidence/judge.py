@@ -127,10 +127,11 @@ def outside_by_rule(signs: Signs) -> bool:
 
 
 def unusual_by_rule(signs: Signs, unread: float, unsaid: float) -> bool:
-    """Is it unusual at least, whatever the risk? Numbers, units or new names that differ, a number that is half a word
-    ("trois4"), a phrase that is said again, a text longer than those of training, a content word that no row of the
-    map reads as much as `unread`, or words left out or made up, with a surprise above `unsaid`."""
-    differs = signs.changed or signs.lost_units or signs.lost_names or signs.broken
+    """Is it unusual at least, whatever the risk? Numbers, units or new names that differ, a negation that is lost, a
+    number that is half a word ("trois4"), a phrase that is said again, a text longer than those of training, a content
+    word that no row of the map reads as much as `unread`, or words left out or made up, with a surprise above
+    `unsaid`."""
+    differs = signs.changed or signs.lost_units or signs.lost_names or signs.lost_negation or signs.broken
     words = signs.untranslated(unread) or (unsaid and signs.surprise > unsaid)
     return bool(differs or signs.repeated or signs.longest or words)
 
@@ -192,6 +193,8 @@ def _differences(signs: Signs, scale: Scale) -> list[str]:
     reasons += [f"“{text}” is half a word and half a number." for text in signs.broken[:SHOWN]]
     reasons += [f"The unit “{unit}” of the source is not in the translation." for unit in signs.lost_units[:SHOWN]]
     reasons += [f"The name “{name}” is not in the translation." for name in signs.lost_names[:SHOWN]]
+    if signs.lost_negation:
+        reasons.append(f"The source denies with “{signs.lost_negation}”, and nothing in the translation seems to.")
     if signs.repeated:
         reasons.append(f"The translation says “{signs.repeated}” again, and the source has no such repeat.")
     if unread := signs.untranslated(scale.unread)[:SHOWN]:
@@ -277,6 +280,11 @@ class Judge:
         drawn = self.samples(trace.text) if samples is None else samples
         seen = signs(trace, self.known_words, drawn, self.target_words, self.lexicon)
         return judgement(seen, self.scale)
+
+    def untranslated(self, trace: Trace) -> tuple[str, ...]:
+        """The content words of the source that no row reads and none of whose usual translations is there, as the
+        reasons name them. ValueError as `signs`."""
+        return signs(trace, self.known_words, (), self.target_words, self.lexicon).untranslated(self.scale.unread)
 
 
 def _words(path: Path, kind: type = TrainingWords):

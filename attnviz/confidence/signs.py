@@ -1,5 +1,6 @@
 """Signs that a translation may be poor, read off a trace: unlikely pieces, new or rare words of the source, words that
-no training sentence of the target language has, numbers and units that differ, repetition, what is left out, length.
+no training sentence of the target language has, numbers and units that differ, repetition, what is left out, length, a
+negation that is lost.
 """
 
 import math
@@ -58,6 +59,7 @@ class Signs:
     rarity : of each content word of the source, ln(1 + number of training sentences that have it).
     said : those of which it has one.
     copied : common words of the source that the target has untranslated, and what each adds to `surprise` (nats).
+    lost_negation : a word by which only the source denies; "" for none.
     """
 
     log_probs: tuple[float, ...]
@@ -85,6 +87,7 @@ class Signs:
     unsaid: tuple[Unsaid, ...] = ()
     said: tuple[str, ...] = ()
     copied: tuple[tuple[str, float], ...] = ()
+    lost_negation: str = ""
 
     @property
     def surprise(self) -> float:
@@ -163,6 +166,7 @@ def _between(
         changed=between.changed(trace.text, trace.translation),
         lost_units=between.lost_units(trace.text, trace.translation),
         lost_names=_lost_names(trace, known_words) if task.copies_names else (),
+        lost_negation=between.lost_negation(trace.text, trace.translation, task.target) if task.source == "en" else "",
         repeated=between.repeated(trace.text, trace.translation, task.target),
         invented=_invented(trace, target_words) if target_words else (),
         copied=_copied(trace, known_words, target_words) if target_words else (),

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from attnviz import alignment, gold, storage
 from attnviz.confidence.calibration import Calibration, calibrate
 from attnviz.confidence.lexicon import Lexicon
-from attnviz.confidence.signs import SAMPLES, signs
+from attnviz.confidence.signs import signs
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.data import MOST_PIECES, corpora
 from attnviz.data.readers import Pairs
@@ -240,20 +240,19 @@ def confidence(
     translator: Translator,
     val: Pairs,
     known_words: TrainingWords,
-    samplers: Sequence[Translator] = (),
+    draw: Callable[[str], Sequence[str]] = lambda text: (),
     target_words: TrainingWords | None = None,
     lexicon: Lexicon | None = None,
 ) -> Calibration:
     """The scale of the model's confidence, fitted to the chrF (without spaces) of its greedy translations of `val`.
 
-    samplers : draw other translations of each sentence. Sentences that the model cannot read are left out. ValueError
-    for fewer than `calibration.FEWEST`.
+    draw : other translations of a text, SAMPLES of each model that draws some. Sentences that the model cannot read are
+    left out. ValueError for fewer than `calibration.FEWEST`.
     """
     chrf, rows, scores = METRICS["chrf"], [], []
     traces = translator.traces(source for source, _ in val)
     for result, (_, target) in zip(traces, val, strict=True):
         if not isinstance(result, TextError):
-            samples = [sample for sampler in samplers for sample in sampler.samples(result.text, SAMPLES)]
-            rows.append(signs(result, known_words, samples, target_words, lexicon))
+            rows.append(signs(result, known_words, draw(result.text), target_words, lexicon))
             scores.append(chrf(["".join(result.translation.split())], ["".join(target.split())]))
     return calibrate(rows, scores)

@@ -1,8 +1,9 @@
 """The model card, card.json: what a model was trained on, how, and how it scores. A run writes it when it ends."""
 
+import functools
 import platform
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -10,6 +11,7 @@ import torch
 from attnviz import __version__, evaluation, loading
 from attnviz.confidence import calibration, lexicon, training_words
 from attnviz.confidence.lexicon import Lexicon
+from attnviz.confidence.signs import SAMPLES
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.data import corpora
 from attnviz.evaluation import evaluate
@@ -27,31 +29,68 @@ def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: 
     """Write the card of the checkpoint `name` below `root`. origins : see `read_origins`."""
     content = card(name, root, corpus, command) | {"training_pairs": len(corpus.train)} | origins
     model = loading.load_checkpoint(name, root)
-    content |= typed_sentences(model, corpus, root) if isinstance(model, Translator) else {}
+    content |= typed_sentences(model, learn(model, corpus, root)) if isinstance(model, Translator) else {}
     checkpoints.write_json(Path(root) / name / CARD, content)
 
 
-def typed_sentences(translator: Translator, corpus: corpora.Corpus, root: Path) -> dict:
-    """What a card says about sentences that visitors type: `longest` (`Translator.longest`), `examples` (sentences of
-    the validation set), `confidence` and `copied`, see `evaluation.copied`.
+@dataclass(frozen=True)
+class Learnt:
+    """What the sign of confidence needs of a language pair, the same for all its models.
 
-    Also writes the words of training beside the tokenizer. Only the first two for a model that does not translate from
-    English, and for fewer validation sentences than a calibration needs.
+    known_words, target_words, lexicon : of the training sentences; target_words is None
+    where no spaces divide them. All are None where no model of the pair is judged. samplers : name and SHA-256 of the
+    weights of the models that draw translations. draw : those of a text.
     """
+
+    corpus: corpora.Corpus
+    known_words: TrainingWords | None = None
+    target_words: TrainingWords | None = None
+    lexicon: Lexicon | None = None
+    samplers: dict[str, str] = field(default_factory=dict)
+    draw: Callable[[str], Sequence[str]] = lambda text: ()
+
+
+def learn(translator: Translator, corpus: corpora.Corpus, root: Path) -> Learnt:
+    """From the corpus of a translator's pair; writes the words of training beside the tokenizer.
+
+    Nothing is learnt for a model that does not translate from English, nor from fewer validation sentences than a
+    calibration needs.
+    """
+    root, task = Path(root), translator.task
+    if task.source != "en" or len(corpus.val) < calibration.FEWEST:
+        return Learnt(corpus)
+    known_words = TrainingWords.learn(source for source, _ in corpus.train)
+    known_words.save(root / translator.pair / training_words.FILE)
+    target_words = TrainingWords.learn(target for _, target in corpus.train) if task.copies_names else None
+    if target_words:
+        target_words.save(root / translator.pair / training_words.TARGET_FILE)
+    usual = Lexicon.learn(corpus.train, task.source, task.target)
+    usual.save(root / translator.pair / lexicon.FILE)
+    samplers = _samplers(translator, root)
+
+    @functools.cache  # all models of the pair are compared with the same
+    def draw(text: str) -> tuple[str, ...]:
+        return tuple(sample for sampler in samplers for sample in sampler.samples(text, SAMPLES))
+
+    prints = {sampler.name: checkpoints.fingerprint(sampler.name, root) for sampler in samplers}
+    return Learnt(corpus, known_words, target_words, usual, prints, draw)
+
+
+def typed_sentences(translator: Translator, learnt: Learnt) -> dict:
+    """What a card says about sentences that visitors type: `longest` (`Translator.longest`), `examples` (sentences of
+    the validation set), and where words were learnt `confidence` and `copied`, see `evaluation.copied`.
+    """
+    corpus = learnt.corpus
     content = {"longest": _longest(translator, corpus), "examples": validation.examples(corpus.val)}
-    if translator.task.source != "en" or len(corpus.val) < calibration.FEWEST:
+    if learnt.known_words is None:
         return content
     translator = replace(translator, card=translator.card | content)
-    known_words = TrainingWords.learn(source for source, _ in corpus.train)
-    known_words.save(Path(root) / translator.pair / training_words.FILE)
-    target_words = _target_words(translator, corpus, root)
-    usual = Lexicon.learn(corpus.train, translator.task.source, translator.task.target)
-    usual.save(Path(root) / translator.pair / lexicon.FILE)
-    samplers = _samplers(translator, root)
-    prints = {sampler.name: checkpoints.fingerprint(sampler.name, root) for sampler in samplers}
-    fitted = evaluation.confidence(translator, corpus.val, known_words, samplers, target_words, usual)
-    confidence = replace(fitted, samplers=prints)
-    return content | {"copied": evaluation.copied(translator), "confidence": confidence.to_dict()}
+    fitted = evaluation.confidence(
+        translator, corpus.val, learnt.known_words, learnt.draw, learnt.target_words, learnt.lexicon
+    )
+    confidence = replace(fitted, samplers=learnt.samplers)
+    copied = translator.card.get("copied") or evaluation.copied(translator)  # a card is of the weights beside it
+    return content | {"copied": copied, "confidence": confidence.to_dict()}
 
 
 def _longest(translator: Translator, corpus: corpora.Corpus) -> int:
@@ -59,15 +98,6 @@ def _longest(translator: Translator, corpus: corpora.Corpus) -> int:
     different = sorted({source for source, _ in corpus.train})
     lengths = sorted(map(len, translator.tokenizer.batch_ids(different)))
     return lengths[len(lengths) - 1 - len(lengths) // LONGER]
-
-
-def _target_words(translator: Translator, corpus: corpora.Corpus, root: Path) -> TrainingWords | None:
-    """The words of the translations in training, in a file beside the tokenizer; None where no spaces divide them."""
-    if not translator.task.copies_names:
-        return None
-    words = TrainingWords.learn(target for _, target in corpus.train)
-    words.save(Path(root) / translator.pair / training_words.TARGET_FILE)
-    return words
 
 
 def _samplers(translator: Translator, root: Path) -> list[Translator]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from attnviz import across, alignment
+from attnviz import across
 from attnviz.across.reference import Reference
 from attnviz.confidence import Judge, Judgement
 from attnviz.data.sentences import notices as read_otherwise
@@ -145,13 +145,13 @@ def sign(judgement: Judgement | None) -> str:
 
 
 def untranslated(column: Column, judge: Judge | None) -> str:
-    """Which content words of the source no row reads; "" where all are read and where that was not calibrated."""
-    if judge is None or not judge.scale.unread:
-        return ""
-    words = [word.text for word in alignment.coverage(column.trace) if word.weight < judge.scale.unread]
+    """Which content words of the source no row reads, without those whose usual translation is there; "" for none, and
+    where that was not calibrated."""
+    calibrated = judge and judge.scale.unread and column.trace.log_probs
+    words = judge.untranslated(column.trace) if calibrated else ()
     if not words:
         return ""
-    listed = ", ".join(f"<i>{escape(word)}</i>" for word in dict.fromkeys(words))
+    listed = ", ".join(f"<i>{escape(word)}</i>" for word in words)
     return (
         f'<p class="small placed">No row of {escape(column.title)} reads {listed}: part of the source is probably '
         f"untranslated. (The largest weight is below {math.ceil(100 * judge.scale.unread) / 100:.2f}.)</p>"

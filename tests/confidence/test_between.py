@@ -1,9 +1,9 @@
-"""What only one of the two sides has: numbers, powers and units that differ, and phrases that only the translation says
-twice."""
+"""What only one of the two sides has: numbers, powers and units that differ, phrases that only the translation says
+twice, and negations that only the source has."""
 
 import pytest
 
-from attnviz.confidence.between import changed, lost_units, repeated
+from attnviz.confidence.between import changed, lost_negation, lost_units, repeated
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,26 @@ def test_units(text, translation, lost):
 )
 def test_repeated(text, translation, language, phrase):
     assert repeated(text, translation, language) == phrase
+
+
+@pytest.mark.parametrize(
+    "text, translation, language, word",
+    [
+        ("The thief left no fingerprints.", "Le voleur laissa des empreintes.", "fr", "no"),
+        ("The thief left no fingerprints.", "Le voleur ne laissa aucune empreinte.", "fr", ""),
+        ("She doesn't eat meat.", "Elle mange de la viande et du pain.", "fr", "doesn't"),
+        ("She doesn’t eat meat.", "Sie isst Fleisch und Brot.", "de", "doesn’t"),
+        ("She doesn't eat meat.", "Sie isst kein Fleisch.", "de", ""),
+        ("Two children without shirts sit there.", "Zwei Kinder mit Hemden sitzen dort.", "de", "without"),
+        ("Nobody helped us.", "Quelqu'un nous a aidés.", "fr", "Nobody"),
+        ("He is not happy.", "Er ist unglücklich.", "de", ""),  # a prefix denies
+        ("I don't know.", "Je l'ignore.", "fr", ""),
+        ("Tom is fast, isn't he?", "Tom ist schnell, nicht wahr?", "de", ""),
+        ("Tom is fast, isn't he?", "Tom court vite !", "fr", ""),  # a question at the end denies nothing
+        ("Not only he came.", "Lui aussi est venu.", "fr", ""),
+        ("A knot in the nose.", "Un nœud dans le nez.", "fr", ""),
+        ("He is not here.", "彼はここにいる。", "ja", ""),  # no list
+    ],
+)
+def test_lost_negations(text, translation, language, word):
+    assert lost_negation(text, translation, language) == word

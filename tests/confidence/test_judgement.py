@@ -142,12 +142,13 @@ def test_a_word_that_is_said_is_not_untranslated_though_no_row_reads_it():
 
 def test_reasons_name_what_differs():
     seen = replace(SURE, changed=("10", "²", "102"), lost_units=("km",), lost_names=("Nkechi",), repeated="der flagge")
-    seen = replace(seen, longest=4, covered=(Covered("repair", 0.01), Covered("dog", 0.9)))
-    assert judgement(seen, SCALE).reasons[:6] == (
+    seen = replace(seen, longest=4, covered=(Covered("repair", 0.01), Covered("dog", 0.9)), lost_negation="no")
+    assert judgement(seen, SCALE).reasons[:7] == (
         "The text has 5 pieces. Nearly all training texts of this model have at most 4.",
         "The numbers differ: “10”, “²”, “102” are on one side only.",
         "The unit “km” of the source is not in the translation.",
         "The name “Nkechi” is not in the translation.",
+        "The source denies with “no”, and nothing in the translation seems to.",
         "The translation says “der flagge” again, and the source has no such repeat.",
         "No row of the map reads “repair”: part of the source is probably untranslated.",
     )
@@ -184,6 +185,7 @@ def test_a_trace_without_log_probabilities():
         (replace(SURE, lost_units=("km",)), "unusual"),
         (replace(SURE, lost_names=("Narita",)), "unusual"),
         (replace(SURE, repeated="der Flagge"), "unusual"),
+        (replace(SURE, lost_negation="no"), "unusual"),
         (replace(SURE, longest=3), "unusual"),
         (replace(SURE, covered=(Covered("repair", 0.04),)), "unusual"),
         (replace(SURE, covered=(Covered("repair", 0.05),)), "usual"),

@@ -19,11 +19,8 @@ NAMES = [
 BOTH = [name for name in NAMES if name.startswith(("en-fr/", "en-de/"))]  # they read captions and everyday text
 JAPANESE = [name for name in NAMES if name.startswith("en-ja/")]
 MISSED = {  # the share of the worst tenth that is flagged where that is below FLAGGED; in docs/models.md too
-    "en-de/fixed-context": 0.513,
-    "en-de/scaled-dot": 0.507,
-    "en-de/transformer": 0.579,
-    "en-fr/bahdanau": 0.599,
-    "en-fr/transformer": 0.566,
+    "en-de/fixed-context": 0.526,
+    "en-de/scaled-dot": 0.553,
     "en-ja/luong-general": 0.56,
     "en-ja/transformer": 0.58,
 }

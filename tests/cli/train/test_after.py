@@ -69,6 +69,22 @@ def test_calibrate_has_the_models_of_the_task_draw_translations(everyday, models
     assert [judge.scale.sample_count for judge in judges] == [SAMPLES, 0]
 
 
+def test_calibrate_learns_once_from_a_pair_of_several_models(everyday, models, capsys, monkeypatch):
+    """What is learnt is that of one model at a time; what a card says of copied names stays."""
+    learnt, names = [], (NAME, "en-fr/luong-dot")
+    learn = confidence.Lexicon.learn
+    monkeypatch.setattr(confidence.Lexicon, "learn", lambda *given: learnt.append(given) or learn(*given))
+    path = models / NAME / "card.json"
+    checkpoints.write_json(path, checkpoints.read_json(path) | {"copied": {"beam_1": {"share": 0.5}}})
+    assert not run("calibrate", "--model", *names, "--data", everyday, "--root", models)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [str(models / name / "card.json") for name in names]
+    assert lines[0].endswith("numbers copied: 50%") and len(learnt) == 1
+    together = [checkpoints.read_json(models / name / "card.json")["confidence"] for name in names]
+    assert not run("calibrate", "--model", names[1], "--data", everyday, "--root", models)
+    assert checkpoints.read_json(models / names[1] / "card.json")["confidence"] == together[1] != together[0]
+
+
 @pytest.mark.parametrize(
     "name, message",
     [
