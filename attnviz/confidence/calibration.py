@@ -62,13 +62,18 @@ def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) ->
     quality = np.asarray(scores, dtype=float)
     poor = quality <= np.quantile(quality, POOR)
     best, worst = quality >= np.median(quality), quality <= np.quantile(quality, WORST)
-    risks = _cross_validated(features, poor, poor | best, np.random.default_rng(seed))
     unread = _least_read(signs, best)
     surprises = _surprises(signs, unread)
-    tried = [_flag(surprises, risks, best, share) for share in UNSAID]
-    unsaid, unusual, flagged = next((each for each in tried if each.flagged[worst].mean() >= FLAGGED), tried[0])
+    fits = []
+    for clear in (poor | best, np.ones(len(poor), dtype=bool)):
+        risks = _cross_validated(features, poor, clear, np.random.default_rng(seed))
+        tried = [_flag(surprises, risks, best, share) for share in UNSAID]
+        flags = next((each for each in tried if each.flagged[worst].mean() >= FLAGGED), tried[0])
+        fits.append((flags, risks, clear))
+    # Clear cases teach more; all sentences only where more of the worst are then found and FLAGGED is not reached.
+    (unsaid, unusual, flagged), risks, clear = max(fits, key=lambda each: min(FLAGGED, each[0].flagged[worst].mean()))
     outside = _threshold(risks, np.array([outside_by_rule(each) for each in signs]), best, SURE)
-    weights, intercept = fit(features, poor, poor | best)
+    weights, intercept = fit(features, poor, clear)
     usual = float(np.median(-features[:, names.index("mean")]))
     return Calibration(
         Scale(intercept, dict(zip(names, weights.tolist())), unusual, max(unusual, outside), usual, unread, unsaid),

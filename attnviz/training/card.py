@@ -26,10 +26,14 @@ LONGER = 1000  # one training text in so many may be longer than `longest` says
 
 
 def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: dict) -> None:
-    """Write the card of the checkpoint `name` below `root`. origins : see `read_origins`."""
+    """Write the card of the checkpoint `name` below `root`, with sentences of the validation set as `examples`.
+
+    origins : see `read_origins`.
+    """
     content = card(name, root, corpus, command) | {"training_pairs": len(corpus.train)} | origins
     model = loading.load_checkpoint(name, root)
-    content |= typed_sentences(model, learn(model, corpus, root)) if isinstance(model, Translator) else {}
+    if isinstance(model, Translator):
+        content |= {"examples": validation.examples(corpus.val)} | typed_sentences(model, learn(model, corpus, root))
     checkpoints.write_json(Path(root) / name / CARD, content)
 
 
@@ -77,11 +81,11 @@ def learn(translator: Translator, corpus: corpora.Corpus, root: Path) -> Learnt:
 
 
 def typed_sentences(translator: Translator, learnt: Learnt) -> dict:
-    """What a card says about sentences that visitors type: `longest` (`Translator.longest`), `examples` (sentences of
-    the validation set), and where words were learnt `confidence` and `copied`, see `evaluation.copied`.
+    """What a card says about sentences that visitors type: `longest` (`Translator.longest`), and where words were
+    learnt `confidence` and `copied`, see `evaluation.copied`.
     """
     corpus = learnt.corpus
-    content = {"longest": _longest(translator, corpus), "examples": validation.examples(corpus.val)}
+    content: dict = {"longest": _longest(translator, corpus)}
     if learnt.known_words is None:
         return content
     translator = replace(translator, card=translator.card | content)

@@ -214,10 +214,13 @@ def test_a_piece_as_a_reader_sees_it(text):
 
 
 def test_a_choice_has_the_marks_of_the_token_that_it_would_be(text):
-    """Of each piece of a text but the first, which nothing precedes; and where a vocabulary has letters only, none."""
-    ids = text.ids("The dog Narita, isn't there.")
-    spelt, tokens = text.spell(ids)
-    assert [text.choice(number) for number in ids] == shown(tokens) and any(name[0] == "·" for name in shown(tokens))
+    """After a special token none goes on; and where a vocabulary has letters only, none has a mark."""
+    ids = text.ids("The dog runs, and he is there.")
+    _, tokens = text.spell(ids)
+    after = [place for place in range(1, len(ids)) if not tokens[place - 1].special]
+    marked = shown(tokens)
+    assert [text.choice(ids[place]) for place in after] == [marked[place] for place in after]
+    assert any(text.choice(number)[0] == "·" for number in range(len(text)))
     letters = train_vocabulary(["abc", "cab"], 20, "letters")
     assert [letters.choice(number) for number in letters.ids("ab")] == ["a", "b", "<eos>"]
 

@@ -50,7 +50,6 @@ def test_calibrate_writes_thresholds_and_the_words_of_training(everyday, models,
     assert {key: after[key] for key in before} == before and after.keys() - before == {
         "confidence",
         "copied",
-        "examples",
         "longest",
     }
     judge = confidence.Judge.load(NAME, models)
