@@ -1,6 +1,7 @@
 """The sign beside a translation, and why; none for a model without thresholds and for a forced text."""
 
 import io
+import re
 import zipfile
 from dataclasses import replace
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from client import chart_cells
 from compare_app import charts, run, scene, sound
 
 from attnviz import confidence, loading
+from attnviz.confidence.lexicon import Entry
 from attnviz.models import checkpoints
 from dashboard.compare import captions, downloads
 from dashboard.compare.caches import judge_translation
@@ -119,6 +121,9 @@ def test_words_that_no_row_reads_are_named(root):
     named = "No row of Bahdanau reads <i>b</i>, <i>dog</i>, <i>running</i>"
     assert f"{named}: part of the source is probably untranslated." in words
     assert captions.untranslated(column, judge(0.1)) == "" == captions.untranslated(column, None)
+    there = max(re.findall(r"[^\W\d_]+", made.translation), key=len)  # as if it were the usual translation of a word
+    said = replace(unread, lexicon=confidence.Lexicon({"dog": Entry((there,), 9, 9)}))
+    assert "reads <i>b</i>, <i>running</i>:" in captions.untranslated(column, said)
 
 
 def test_no_weight_is_said_to_be_below_0(root):
