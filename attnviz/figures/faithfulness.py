@@ -53,8 +53,7 @@ def variation_by_weight(
         showlegend=True,
         legend=dict(orientation="h", x=0, y=1.02, yanchor="bottom", font=dict(size=12)),
     )
-    placed = wording.placed(tokens)
-    names = [placed[step] for step in frame["step"]]
+    names = [wording.placed(tokens)[step] for step in frame["step"]]
     permuted = _points(frame, "median", "permuted, median", names, colors.lines[0], "circle")
     permuted["error_y"] = dict(
         type="data",
