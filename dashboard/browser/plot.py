@@ -1,12 +1,13 @@
 """Figures on the page. `st.plotly_chart` mounts a new chart for every change and draws it twice, and each element costs
 Streamlit a round of its own; together more than half of the time from Enter to drawn (tests/bench/page.py). This
 component takes a row of figures with their words at once, keeps the charts, and moves each to its new figure in one go.
-The index page loads Plotly and plot.js."""
+The index page loads Plotly and plot.js. `bridge` is what a page says to the other scripts: see scripts/bridge.js, and
+the others for one thing each. No frame, no network."""
 
 import base64
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from attnviz.export.bundle import figure_name
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import palette
 from attnviz.figures.wording import CellTexts
+from dashboard.browser import script
 from dashboard.session import memory
 
 HALF = 440  # px of a column where two stand side by side
@@ -106,3 +108,41 @@ def named(
     meta = {"name": figure_name(name), "label": name, "rows": rows, "heads": heads, "outline": palette(dark).outline}
     figure.mark(meta | {"saved": heading.changes(figure, lines)})
     return figure
+
+
+_bridge = st.components.v2.component("attnviz_bridge", js=script("arguments.js"), isolate_styles=False)
+
+
+def bridge(
+    row: int = -1,
+    steps: int = 1,
+    on_row: Callable[[int], None] | None = None,
+    head: tuple[int, int] | None = None,
+    on_head: Callable[[int, int], None] | None = None,
+) -> None:
+    """Every page calls it once, after its charts: they get their buttons, and another theme runs the page again.
+    On the heatmaps, outline the step, and call `on_row` when a row is clicked.
+
+    row : the step, from 0, until the slider of key `step` says otherwise; with one step there is no slider. -1: none.
+    head : layer and head, outlined in the pictures of heads, where a click calls `on_head` with the two.
+    """
+
+    def row_clicked() -> None:
+        picked = st.session_state["bridge"].get("row")
+        if picked is not None and on_row is not None:
+            on_row(int(picked))
+
+    def head_clicked() -> None:
+        picked = st.session_state["bridge"].get("head")
+        if picked is not None and on_head is not None:
+            on_head(*map(int, picked))
+
+    result = _bridge(
+        key="bridge",
+        data={"row": row, "steps": steps, "head": head},
+        on_row_change=row_clicked,
+        on_head_change=head_clicked,
+        on_theme_change=lambda: None,
+    )
+    if result.get("theme"):
+        st.rerun()

@@ -20,8 +20,7 @@ from attnviz.figures.maps import DASHED
 from attnviz.figures.theme import lines
 from attnviz.figures.wording import row_sentences
 from attnviz.service import ServiceError
-from dashboard.browser.bridge import bridge
-from dashboard.browser.plot import Cell, named, plots, stepped
+from dashboard.browser.plot import Cell, bridge, named, plots, stepped
 from dashboard.choices.options import LIMIT, OWN, TYPED, model, title
 from dashboard.compare import caches as confidence
 from dashboard.compare import captions, downloads, guessing, pictures, scene, sidebar, tour

@@ -7,8 +7,7 @@ from attnviz import figures, select
 from attnviz.export import heading
 from attnviz.figures.wording import lines_words, row_name, row_sentence
 from attnviz.select import Grid
-from dashboard.browser.bridge import bridge
-from dashboard.browser.plot import HALF, named, plots
+from dashboard.browser.plot import HALF, bridge, named, plots
 from dashboard.choices.options import kind_title
 from dashboard.heads import syntax, writing
 from dashboard.heads.scene import COLUMNS, HeadsScene

@@ -9,8 +9,7 @@ from attnviz.figures import labels
 from attnviz.figures.what_if import product_spread, score_functions, weights_by_score
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
-from dashboard.browser.bridge import bridge
-from dashboard.browser.plot import Cell, named, plots
+from dashboard.browser.plot import Cell, bridge, named, plots
 from dashboard.choices.options import model
 from dashboard.inside import caches, downloads, pictures
 from dashboard.inside.pictures import Opened

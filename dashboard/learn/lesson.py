@@ -241,17 +241,17 @@ def sheet_html(lesson: Lesson, address: str, answers: bool = False) -> bytes:
 
 def sheet_pdf(lesson: Lesson, answers: bool = False) -> bytes:
     """The same as a PDF on A4, without links."""
-    from attnviz.export.printed import pages  # imports matplotlib
+    from attnviz.export.printed import sheet  # imports matplotlib
 
-    lines = [pages.Line(lesson.title, "title"), pages.Line(f"{lesson.minutes} minutes. {lesson.about}")]
+    lines = [sheet.Line(lesson.title, "title"), sheet.Line(f"{lesson.minutes} minutes. {lesson.about}")]
     for part in lesson.parts:
-        lines += [pages.Line(part.title, "heading")] if part.title else []
+        lines += [sheet.Line(part.title, "heading")] if part.title else []
         for block in part.blocks:
-            lines += [pages.Line(line) for line in block.lines]
+            lines += [sheet.Line(line) for line in block.lines]
             if block.answer:
-                written = [pages.Line(line) for line in block.answer.lines]
-                lines += written if answers else [pages.Line("", "ruled")] * 3
-    return pages.pdf(lines, lesson.title)
+                written = [sheet.Line(line) for line in block.answer.lines]
+                lines += written if answers else [sheet.Line("", "ruled")] * 3
+    return sheet.text_pdf(lines, lesson.title)
 
 
 def answered(lesson: Lesson, answers: Mapping[int, str], guesses: Sequence[Mapping[str, object]]) -> bytes:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard.browser.bridge import bridge
-from dashboard.browser.plot import plots
+from dashboard.browser.plot import bridge, plots
 from dashboard.choices.options import chapter_title
 from dashboard.compare.guessing import RECORD
 from dashboard.learn import lesson, questions

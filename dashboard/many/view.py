@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.browser.bridge import bridge
+from dashboard.browser.plot import bridge
 from dashboard.choices.options import model
 from dashboard.many import caches, charts, downloads, running, scene, sources
 from dashboard.many.given import Given

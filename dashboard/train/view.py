@@ -1,8 +1,17 @@
-"""The page that trains: buttons, maps of three sequences, curves, and a slider back over what was seen."""
+"""The page that trains: buttons, maps of three sequences, curves, and a slider back over what was seen.
+
+The trainings of all visitors run each in a process of its own, and so many at once as the server allows. A training
+ends where its visitor stops looking, as with a closed tab (`attnviz.training.apart`).
+"""
 
 import functools
+import threading
+import weakref
+from collections.abc import Callable
 
 import streamlit as st
+from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attnviz import figures, mechanisms
 from attnviz.figures.learning import over_time
@@ -10,15 +19,13 @@ from attnviz.figures.theme import lines as line_styles
 from attnviz.select import Grid
 from attnviz.training import seen
 from attnviz.training.apart import DONE, ENDED, GO, ONE, PAUSE, PAUSED, RUNNING, STARTING, STOP, Apart
-from dashboard.browser.bridge import bridge
-from dashboard.browser.plot import Cell, named, plots
+from dashboard.browser.plot import Cell, bridge, named, plots
 from dashboard.choices import pairs, settings
 from dashboard.markup import tables, terms
 from dashboard.markup.text import escape, markdown
 from dashboard.session import address
 from dashboard.shell import frame
 from dashboard.shell.problems import SceneError, Waiting, sentence
-from dashboard.train import running
 
 EVERY = 0.5  # s between two pictures while it trains
 _WORDS = {
@@ -45,10 +52,10 @@ def show(fields: dict) -> None:
         look = "secondary" if off else "primary"  # a primary one that is disabled shows no words
         if st.button("Start", type=look, key="start", disabled=off):
             try:
-                running.start(st.session_state, _wanted(fields), fields["mechanisms"], fields["settings"])
+                start_training(st.session_state, _wanted(fields), fields["mechanisms"], fields["settings"])
             except (SceneError, ValueError) as error:
                 problem.error(markdown(sentence(str(error).rstrip("."))), icon=":material/info:")
-    training = running.of(st.session_state)
+    training = training_of(st.session_state)
     if not settings.value(settings.TRAIN):
         problem.info("This server trains no models: whoever runs it has switched it off (ATTNVIZ_TRAIN=0).")
     if training is None:
@@ -266,3 +273,45 @@ _FILES = {  # words of the button -> file, type, and what makes it of the moment
     "Maps over time (PDF)": ("training.pdf", "application/pdf", functools.partial(_strip, "pdf")),
     "Animation (GIF)": ("training.gif", "image/gif", _animation),
 }
+
+
+_KEY = "training"  # in the session
+_running: "weakref.WeakSet[Apart]" = weakref.WeakSet()
+_lock = threading.Lock()
+
+
+def training_of(session) -> Apart | None:
+    """The training of this visit."""
+    return session.get(_KEY)
+
+
+def start_training(session, task, mechanisms, how) -> None:
+    """Start a training, in place of the one that the visit has. SceneError where the server takes no more."""
+    with _lock:
+        stop_training(session)
+        most = settings.value(settings.TRAIN)
+        if not most:
+            raise SceneError("This server trains no models: whoever runs it has switched it off (ATTNVIZ_TRAIN=0).")
+        if sum(training.state != ENDED for training in _running) >= most:
+            raise SceneError(
+                f"{most} {'training runs' if most == 1 else 'trainings run'} on this server already, as many as it "
+                "takes. Try again when one has ended."
+            )
+        training = Apart(task, mechanisms, how, is_open=_is_open())
+        _running.add(training)
+        session[_KEY] = training
+
+
+def stop_training(session) -> None:
+    """End the training of this visit; what was seen stays until the next one."""
+    if training := training_of(session):
+        training.tell("stop")
+
+
+def _is_open() -> Callable[[], bool]:
+    """Is the page of this visit open, also in a tab in the background, where a browser lets it ask once a minute?"""
+    context = get_script_run_ctx()
+    if context is None or not Runtime.exists():
+        return lambda: False
+    runtime, state, session = Runtime.instance(), context.session_state, context.session_id
+    return lambda: runtime.is_active_session(session) and state.filtered_state.get(address.AT) == "train"

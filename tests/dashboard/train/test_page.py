@@ -18,7 +18,7 @@ from dashboard.choices import settings
 from dashboard.choices.options import LIMIT
 from dashboard.session import address
 from dashboard.shell.problems import SceneError
-from dashboard.train import running, sidebar, view
+from dashboard.train import sidebar, view
 
 SCRIPT = script_of("train")
 PATIENCE = 120  # s on a busy machine
@@ -75,7 +75,7 @@ def test_a_server_takes_so_many_and_may_take_none(page, monkeypatch):
     first.button(key="start").click().run()
     second.button(key="start").click().run()
     assert "1 training runs on this server already" in second.error[0].value and "training" not in second.session_state
-    running.stop(first.session_state)
+    view.stop_training(first.session_state)
     sound(second.button(key="start").click().run())
     monkeypatch.setenv(settings.TRAIN, "0")
     off = page()
@@ -86,7 +86,7 @@ def test_what_was_seen_is_played_again_and_taken_along(page, monkeypatch):
     app = page()
     app.button(key="start").click().run()
     moments = seen(app, 3).moments
-    running.stop(app.session_state)
+    view.stop_training(app.session_state)
     count = len(app.session_state["training"].moments)
     sound(app.run())
     monkeypatch.setattr(address, "runs_alone", lambda: True)  # as where the page draws itself anew
@@ -147,7 +147,7 @@ def trained_and_escaped(app):
     sound(app.run())
     html = words(app) + "".join(cell["words"] for cell in cells(app, "learning-maps"))
     assert "</script>" not in html and "&lt;/script" in html.replace(" ", "")
-    running.stop(app.session_state)
+    view.stop_training(app.session_state)
 
 
 @pytest.mark.parametrize(
