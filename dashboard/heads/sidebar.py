@@ -162,14 +162,14 @@ def _reading() -> uploads.Reading:
     with st.expander("How to read the arrays"):
         target = st.text_input("Target tokens", key="array_target", help="Of a decoder: the tokens it produced.")
         kind = st.selectbox(
-            "Kind", [None, *ORDER], format_func=lambda kind: KINDS.get(kind, "by the file"), key="array_kind"
+            "Kind", ["", *ORDER], format_func=lambda kind: KINDS.get(kind, "by the file"), key="array_kind"
         )
         batch = st.number_input("Text of the batch, from 0", 0, None, None, key="array_batch")
         padding = st.text_input("Padding tokens", key="array_padding", placeholder="<pad>")
         sink = st.toggle(
             "Column for the rest", key="array_rest", help="Holds what each row lacks of 1 (attention sinks)."
         )
-    return uploads.Reading(tokens, target, padding, kind, batch, sink)
+    return uploads.Reading(tokens, target, padding, kind or None, batch, sink)
 
 
 def _overview() -> dict:

@@ -250,13 +250,13 @@ def show_changes(current: HeadsScene, dark: bool) -> None:
         return
     first, second, third = st.columns(3)
     change = first.selectbox("Change", list(_CHANGES), format_func=_CHANGES.get, key="rule", bind="query-params")
-    places = [None, *((layer, None) for layer in current.layers), *((head.layer, head.head) for head in current.heads)]
-    place = second.selectbox("Where", places, format_func=_place, key="rule_place", bind="query-params")
+    places = [(layer, None) for layer in (None, *current.layers)]
+    places += [(head.layer, head.head) for head in current.heads]
+    layer, head = second.selectbox("Where", places, format_func=_place, key="rule_place", bind="query-params")
     count = len(current.trace.target)
     slider_value("rule_row", 0, count)
     row = third.slider(f"Row (1 to {count}; 0 for all)", 0, count, key="rule_row", bind="query-params")
     if change:
-        layer, head = place or (None, None)
         scope = intervene.Scope((row - 1,) if row else None, None, layer, head)
         _or_why_not(lambda: _effect(current, intervene.parse(_RULES.get(change, change)), scope, dark))
     words = intervene.words(current.trace)
@@ -286,8 +286,9 @@ def _or_why_not(show: Callable[[], None]) -> None:
         st.error(markdown(sentence(str(error))), icon=":material/info:")
 
 
-def _place(place: tuple[int, int | None] | None) -> str:
-    return "all layers and heads" if place is None else select.map_title(*place)
+def _place(place: tuple[int | None, int | None]) -> str:
+    """place : layer and head; None for all. Of None itself Streamlit's select box would show nothing after Back."""
+    return "all layers and heads" if place[0] is None else select.map_title(*place)
 
 
 def _sampling_of(writing: Writing) -> Sampling:

@@ -126,6 +126,11 @@ def test_a_line_break_among_the_candidates_has_its_own_sign():
     assert labels[0] == "⏎" and len(set(labels)) == len(labels)
 
 
+def test_no_choice_is_none_but_that_of_a_token_to_find():
+    """After Back Streamlit's select box showed nothing for it."""
+    assert [box.key for box in sound(run()).selectbox if box.value is None] == ["find"]
+
+
 def test_attention_is_changed_in_one_head_and_the_text_is_written_again():
     app = sound(run(rule="uniform", rule_place="layer 2, head 3", rule_row="12", temperature="0.8"))
     model, trace = attnviz.load(NAME), heads_scene(app).trace
