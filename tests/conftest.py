@@ -79,11 +79,11 @@ def pytest_collection_modifyitems(config, items):
     import schedule
 
     groups = {item: {mark.args[0] for mark in item.iter_markers("xdist_group")} for item in items}
-    for item in items:
-        if schedule.is_slow(item.path, groups[item], item.fixturenames):
-            item.add_marker("slow")
+    slow = {item for item in items if schedule.is_slow(item.path, groups[item], item.fixturenames)}
+    for item in slow:
+        item.add_marker("slow")
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: schedule.rank(groups[item]))
+        items.sort(key=lambda item: (schedule.rank(groups[item]), item not in slow))
 
 
 def pytest_collection_finish(session):

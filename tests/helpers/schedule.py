@@ -24,7 +24,7 @@ FIRST = (
 SLOW_FIXTURES = {"chrome", "cluster"}
 SLOW_PLACES = (
     "browser hostile training cli/train studies service corpus docs dashboard/server evaluation moments own export "
-    "mechanisms/test_own.py cli/test_tryout.py cli/test_process.py test_wheel.py"
+    "mechanisms/test_own.py cli/test_tryout.py cli/test_watch.py cli/test_process.py dashboard/train test_wheel.py"
 ).split()
 TESTS = Path(__file__).resolve().parents[1]
 
