@@ -73,7 +73,7 @@ def check(name: str, value: Any, hint: Any) -> None:
     """ValueError unless the value is of the type `hint`."""
     if not _is(value, hint):
         if closed := getattr(type(value), "why_closed", None) and value.why_closed:
-            raise ValueError(f"{name} must be a model of this project: {closed}")
+            raise ValueError(f"{name} cannot be used here: {closed}")
         large = isinstance(value, numbers.Integral) and abs(int(value)) >= LARGEST
         raise ValueError(f"{name} must be {_in_words(hint)}; got {shown(value)}{', which is too large' * large}")
 

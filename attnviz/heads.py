@@ -6,6 +6,7 @@ A statistic of a head is the mean over its steps. Axes: H heads, Q queries, K ke
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -156,6 +157,35 @@ def search(trace: Trace, text: str, kind: str | None = None) -> pd.DataFrame:
     columns = ["model", "kind", "layer", "head", "way", "place", "other", "token", "other_token", "weight", "mean"]
     frame = pd.DataFrame(rows, columns=columns)
     return frame.sort_values("weight", ascending=False, kind="stable", ignore_index=True)
+
+
+@checked
+def search_all(traces: Iterable[Trace], text: str, kind: str | None = None) -> pd.DataFrame:
+    """`search` in many traces: which heads give a token most weight, or give most, all in all. A word is searched as a
+    whole; in a trace that has no such word, as a piece.
+
+    One row for each model, head and way, the largest weight first: model, kind, layer, head, way, sentences and places
+    that have the token, weight (the mean over its places), other_token (the one that is there most often), share (of
+    the places with it), and example: the number of the trace with the largest weight, from 0 in the order given.
+    ValueError where no trace has the token.
+    """
+    parts = []
+    for number, trace in enumerate(traces):
+        for shown in (select.words(trace), trace) if trace.level == "pieces" else (trace,):
+            with suppress(ValueError):
+                parts.append(search(shown, text, kind).assign(trace=number))
+                break
+    if not parts:
+        raise ValueError(f"text must be a token of one of the traces; got {text!r:.80}")
+    frame = pd.concat(parts, ignore_index=True)
+    by = ["model", "kind", "layer", "head", "way"]
+    groups = frame.groupby(by, sort=False)
+    result = groups.agg(sentences=("trace", "nunique"), places=("weight", "size"), weight=("weight", "mean"))
+    most = groups["other_token"].agg(lambda tokens: tokens.value_counts().index[0])
+    share = groups["other_token"].agg(lambda tokens: float(tokens.value_counts(normalize=True).iloc[0]))
+    example = frame.loc[groups["weight"].idxmax()].set_index(by)["trace"]
+    result = result.assign(other_token=most, share=share, example=example).reset_index()
+    return result.sort_values("weight", ascending=False, kind="stable", ignore_index=True)
 
 
 def _search_map(trace: Trace, attention: AttentionMap, text: str) -> list[tuple]:

@@ -162,8 +162,12 @@ def _spelt(group) -> str | None:
 def _joined(m: AttentionMap, queries, keys) -> AttentionMap:
     """A map between words: a word sees another if one of its pieces sees one of the other's."""
     mask = m.mask if m.mask is None else _pool(m.mask[None].astype(float), queries, keys)[0] > 0
-    columns = np.append(keys, m.weights.shape[2] - 1) if m.sink else keys
-    return replace(m, weights=_pool(m.weights, queries, columns), mask=mask)
+    return replace(m, weights=_pool(m.weights, queries, _columns(m, keys)), mask=mask)
+
+
+def _columns(m: AttentionMap, keys: np.ndarray) -> np.ndarray:
+    """The first column of each word, and that of a sink."""
+    return np.append(keys, m.weights.shape[2] - 1) if m.sink else keys
 
 
 def _pool(weights, queries, keys):
@@ -189,28 +193,35 @@ def select(
         and `Grid.removed` holds the weight that was left out. A row without remaining weight is NaN (blank). In the
         decoder map of a translation the first row is always blank, because it sees only <bos>.
 
-    shift : of cross-attention between pieces: the row of target token t is read t + shift steps on, as some alignments
-        are (Chen et al. 2020). A row beyond the first or the last is blank.
+    shift : of cross-attention: the row of target piece t is read t + shift steps on, as some alignments are (Chen et
+        al. 2020). A row beyond the first or the last is blank; a word is the mean of its pieces that have a row.
 
     Raises ValueError if there is no such map or head, or if no row or no column would be left.
     """
-    if shift and (words or trace.level == "words" or kind != "cross"):
-        raise ValueError(f"shift must be 0 but for cross-attention between pieces; got {shift}")
-    if words:
-        trace = _words(trace)
-    attention = trace.map(kind, layer)
-    grid = _grid(trace, attention, head, shift)
+    if shift and (trace.level == "words" or kind != "cross"):
+        raise ValueError(f"shift must be 0 but for cross-attention of a trace of pieces; got {shift}")
+    pieces, trace = trace, _words(trace) if words else trace
+    grid = _grid(trace, trace.map(kind, layer), head)
+    if shift:
+        attention = pieces.map(kind, layer)
+        rows = shifted_rows(_grid(pieces, attention, head).weights, shift)
+        if words:
+            axes = _starts(pieces.target), _columns(attention, _starts(pieces.source))
+            has_row = np.repeat(~np.isnan(rows[:, :1]), rows.shape[1], axis=1).astype(float)
+            counts = _pool(has_row[None], axes[0], np.arange(rows.shape[1]))[0, :, :1]
+            with np.errstate(invalid="ignore"):  # 0 / 0 is NaN, the blank row
+                rows = _pool(np.nan_to_num(rows)[None], *axes)[0] / counts
+        grid = replace(grid, weights=rows, removed=np.isnan(rows[:, 0]))
     return grid if special else _without_special(grid)
 
 
-def _grid(trace: Trace, attention: AttentionMap, head: int | None, shift: int) -> Grid:
+def _grid(trace: Trace, attention: AttentionMap, head: int | None) -> Grid:
     """A head of a map, with all its tokens. ValueError if there is no such head."""
     heads = len(attention.weights)
     if head is not None and not 0 <= head < heads:
         raise ValueError(f"head must be None, for the mean, or one of 0 to {heads - 1}; got {head}")
     head = None if attention.averaged else head
     weights = attention.weights.mean(0, dtype=np.float64) if head is None else attention.weights[head]
-    weights = shifted_rows(weights, shift) if shift else weights
     return Grid(
         trace.model,
         trace.mechanism,

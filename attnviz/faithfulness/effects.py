@@ -18,11 +18,10 @@ import torch
 
 from attnviz import function_words, intervene
 from attnviz.arguments import checked
-from attnviz.faithfulness.subject import Labelled, Subject
+from attnviz.faithfulness.subject import Foreign, Labelled, Subject
 from attnviz.function_words import OTHER
 from attnviz.intervene import Change, Permuted, Stacked, Uniform
 from attnviz.models.writer import Writer
-from attnviz.networks import decode
 from attnviz.trace import Trace
 
 CHANGES: tuple[Change, ...] = (
@@ -79,7 +78,7 @@ def preserved_together(subjects: Sequence[Subject], changes: Sequence[Change] = 
     best, variations = [], []
     for effect in subjects[0].effects_together(subjects, stacked, len(changes)):
         subjects[0].on_step()
-        best.append(_best(subjects[0], effect.changed))  # (changes, subjects)
+        best.append(subjects[0].best(effect.changed))  # (changes, subjects)
         variations.append(intervene.total_variation(effect.plain, effect.changed))
     choices, moved = (torch.stack(steps).permute(2, 1, 0).numpy() for steps in (best, variations))
     return [_frame(subject, changes, *rows) for subject, *rows in zip(subjects, choices, moved, strict=True)]
@@ -99,16 +98,10 @@ def _frame(subject: Subject, changes: Sequence[Change], choices: np.ndarray, var
     return pd.DataFrame(columns)
 
 
-def _best(subject: Subject, logits: torch.Tensor) -> torch.Tensor:
-    """logits (..., V) -> the first choice (...)."""
-    if isinstance(subject, Labelled):
-        return logits.argmax(-1)
-    return decode.best(0, logits.flatten(0, -2)).unflatten(0, logits.shape[:-1])
-
-
 def _kinds(subject: Subject) -> list[str]:
-    trace, language = subject.trace, subject.model.task.target
-    if isinstance(subject, Labelled) or language not in function_words.languages():
+    trace = subject.trace
+    language = "" if isinstance(subject, Foreign | Labelled) else subject.model.task.target
+    if language not in function_words.languages():
         return [OTHER] * len(trace.target)
     return function_words.kinds(trace.translation, trace.target, language)
 

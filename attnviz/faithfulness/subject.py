@@ -4,6 +4,7 @@ The output is always the same and the input varies: other source tokens, or othe
 Letters: N inputs, T target tokens (1 for a label), S source tokens, E embedding width, V vocabulary or labels.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +19,14 @@ from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.intervene import Change, StepEffect
 from attnviz.models.classifier import Classifier
+from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 from attnviz.networks import decode
 from attnviz.networks.cpu import OneDNN
 from attnviz.trace import Trace
 
+Explained = Translator | Classifier | EncoderDecoderModel  # the last where its family can be opened
 ROWS = 128  # inputs read at once; a few more or fewer take as long for each
 
 
@@ -36,7 +39,7 @@ class Subject:
     raises stops that.
     """
 
-    model: Translator | Classifier
+    model: Explained
     source: tuple[int, ...]
     target: tuple[int, ...]
     trace: Trace
@@ -45,10 +48,19 @@ class Subject:
 
     __repr__ = brief
 
+    @functools.cached_property
+    def network(self) -> Any:
+        """That of the model."""
+        return self.model.model
+
     @property
     def vectors(self) -> Tensor:
         """(1, S, E): rows of the embedding that stand for the source."""
-        return self.model.model.embedding(torch.tensor([self.source]))
+        return self.network.embedding(torch.tensor([self.source]))
+
+    def best(self, logits: Tensor) -> Tensor:
+        """logits (..., V) -> the first choice (...)."""
+        return decode.best(0, logits.flatten(0, -2)).unflatten(0, logits.shape[:-1])
 
     @torch.inference_mode()
     def log_probs(self, sources: Sequence[Sequence[int]]) -> Tensor:
@@ -73,12 +85,13 @@ class Subject:
         chosen, result = torch.tensor(steps), torch.empty(len(places), dtype=self.vectors.dtype)
         for start in range(0, len(order), ROWS):
             self.on_step()
-            ids = pad([list(sources[row]) for row in order[start : start + ROWS]])
-            mask = ids != PAD
+            together = [list(sources[row]) for row in order[start : start + ROWS]]
+            ids = pad(together)
+            mask = torch.arange(ids.shape[1]) < torch.tensor([[len(row)] for row in together])
             here = (places >= start) & (places < start + ROWS)
             at = places[here] - start, chosen[here]
             with OneDNN():
-                vectors = self.model.model.embedding(ids)
+                vectors = self.network.embedding(ids)
                 result[here] = self._log_probs(vectors, None if mask.all() else mask, *at)
         return result
 
@@ -121,6 +134,7 @@ class Translated(Subject):
     """A translation."""
 
     model: Translator
+    first = BOS  # id of the token that the decoder reads first
 
     @staticmethod
     def produced(model: Translator, sources: Sequence[Sequence[int]], traces: Sequence[Trace]) -> list[tuple[int, ...]]:
@@ -138,15 +152,34 @@ class Translated(Subject):
         return ids
 
     def logits(self, vectors, mask, rows, steps):
-        network = self.model.model
-        inputs = torch.tensor([[BOS, *self.target[: int(steps.max())]]]).expand(len(vectors), -1)
+        network = self.network
+        inputs = torch.tensor([[self.first, *self.target[: int(steps.max())]]]).expand(len(vectors), -1)
         readouts = network.readouts(network.encode_vectors(vectors, mask), inputs)
         return network.logits(readouts[rows, steps])
 
     @staticmethod
     def effects_together(subjects, change, rows=1):
         sources, targets = zip(*((subject.source, subject.target) for subject in subjects))
-        return intervene.effects_together(subjects[0].model.model, sources, targets, change, rows)
+        return intervene.effects_together(subjects[0].network, sources, targets, change, rows)
+
+
+class Foreign(Translated):
+    """What an encoder–decoder of the transformers library produces."""
+
+    @functools.cached_property
+    def network(self):
+        return self.model.opened()
+
+    @property
+    def first(self):
+        return self.network.bos
+
+    def best(self, logits):
+        return logits.argmax(-1)
+
+    @staticmethod
+    def produced(model, sources, traces):
+        return [tuple(model.target_ids(trace)) for trace in traces]
 
 
 class Labelled(Subject):
@@ -159,17 +192,20 @@ class Labelled(Subject):
         """The number of each label."""
         return [(model.labels.index(trace.translation),) for trace in traces]
 
+    def best(self, logits):
+        return logits.argmax(-1)
+
     def logits(self, vectors, mask, rows, steps):
-        return self.model.model.judge_vectors(vectors, mask).logits[rows]
+        return self.network.judge_vectors(vectors, mask).logits[rows]
 
     @staticmethod
     def effects_together(subjects, change, rows=1):
         sources = [subject.source for subject in subjects]
-        yield intervene.effects_on_labels(subjects[0].model.model, sources, change, rows)
+        yield intervene.effects_on_labels(subjects[0].network, sources, change, rows)
 
 
 @checked
-def subject(model: Translator | Classifier, text: str, target: str | None = None) -> Subject:
+def subject(model: Explained, text: str, target: str | None = None) -> Subject:
     """The subject for a text. target : the output to explain; None for the model's own (greedy translation, best
     label).
 
@@ -180,7 +216,7 @@ def subject(model: Translator | Classifier, text: str, target: str | None = None
 
 
 @checked
-def subjects(model: Translator | Classifier, texts: Sequence[str]) -> list[Subject | TextError]:
+def subjects(model: Explained, texts: Sequence[str]) -> list[Subject | TextError]:
     """`subject` of each text, with the model's own output; a text that has none has its TextError in its place.
 
     The texts are translated in batches, so the numbers agree with `subject` up to rounding.
@@ -193,7 +229,7 @@ def subjects(model: Translator | Classifier, texts: Sequence[str]) -> list[Subje
     return [_subject_or_error(model, trace, made.get(id(trace))) for trace in traces]
 
 
-def _subject_or_error(model: Translator | Classifier, trace: Any, ids: tuple | None) -> Subject | TextError:
+def _subject_or_error(model: Explained, trace: Any, ids: tuple | None) -> Subject | TextError:
     """ids : of source and target; None where the trace is a TextError."""
     try:
         return trace if ids is None else _subject(model, ids[0], ids[1], trace)
@@ -201,7 +237,9 @@ def _subject_or_error(model: Translator | Classifier, trace: Any, ids: tuple | N
         return error
 
 
-def _kind(model: Translator | Classifier) -> type[Subject]:
+def _kind(model: Explained) -> type[Subject]:
+    if isinstance(model, EncoderDecoderModel):
+        return Foreign
     return Labelled if model.labels else Translated
 
 

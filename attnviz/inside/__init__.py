@@ -29,6 +29,8 @@ from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, SubwordTokenizer
 from attnviz.inside.values import REFERENCES, Comparison, Parts, Step, Window, formula, softmax, symbols
 from attnviz.models import probabilities
+from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
+from attnviz.models.huggingface.opened import Scaled
 from attnviz.models.model import Trained
 from attnviz.networks import decode
 from attnviz.networks.classifier import SelfAttention
@@ -87,12 +89,14 @@ class AttentionInputs:
         return float(centre), gaussian[0, 0], seen[0, 0]
 
 
-def target_ids(model: Trained, trace: Trace) -> list[int]:
+def target_ids(model: Trained | EncoderDecoderModel, trace: Trace) -> list[int]:
     """The piece ids of a trace's target, <eos> included where the trace has it: of a target that was given, of what
     greedy decoding says, or of the pieces that the tokens (a beam's) show.
 
     ValueError if the vocabulary does not spell the target so: then the trace is of another model.
     """
+    if isinstance(model, EncoderDecoderModel):
+        return model.target_ids(trace)
     if trace.forced:
         given = model.tokenizer.encode(trace.translation)
         if _spelt(given.tokens, trace):
@@ -123,8 +127,12 @@ def _pieces(tokenizer: SubwordTokenizer, trace: Trace) -> list[int]:
 
 
 @torch.inference_mode()
-def attention_inputs(model: Trained, trace: Trace, step: int, layer: int, head: int) -> AttentionInputs:
+def attention_inputs(
+    model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: int, head: int
+) -> AttentionInputs:
     """Replay `trace` up to a step (0-based, checked by the caller)."""
+    if isinstance(model, EncoderDecoderModel):
+        return _foreign(model, trace, step, layer, head)
     source, asks = torch.tensor([model.read(trace.text).ids]), mechanisms.find(model.mechanism).asks
     if asks == "always":
         return _pooling(model.model, source)
@@ -163,6 +171,16 @@ def _cross(network: Transformer, source: Tensor, inputs: Tensor, layer: int, hea
     return AttentionInputs(attention, query, keys, values, last.logits[0], "layer")
 
 
+def _foreign(model: EncoderDecoderModel, trace: Trace, step: int, layer: int, head: int) -> AttentionInputs:
+    """The same for a model of the transformers library. ValueError, with the reason, where it stays closed."""
+    network = model.opened()
+    memory = network.encode(torch.tensor([model.read(trace.text).ids]))
+    readouts = network.readouts(memory, torch.tensor([[network.bos, *model.target_ids(trace)[:step]]]))
+    read = network.inputs[layer]
+    query, keys, values = read.query[0, head, -1], read.key[0, head], read.value[0, head]
+    return AttentionInputs(Scaled(read.scaling), query, keys, values, network.logits(readouts[0, -1]), "layer")
+
+
 def _pooling(network: SelfAttention, source: Tensor) -> AttentionInputs:
     """source (1, S) -> the one query of the attention that pools a sentence."""
     watched: SelfAttention = sharing(network)
@@ -181,7 +199,7 @@ def sharing(network: Any) -> Any:
 
 @torch.inference_mode()
 @checked
-def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0) -> Step:
+def step(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: int = -1, head: int = 0) -> Step:
     """What one head of cross-attention did when `model` produced target token `step` (0-based) of `trace`.
 
     layer, head : of a Transformer, 0-based, -1 is the last layer; recurrent translators and the classifier's pooling
@@ -213,15 +231,16 @@ def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0
         asks=inputs.asks,
         states=tuple(state.numpy() for state in inputs.states),
         parts=Parts(terms.numpy(), unit),
+        scaling=inputs.attention.scaling if isinstance(inputs.attention, Scaled) else None,
         alternatives=probabilities.alternatives(inputs.logits.unsqueeze(0), model.output)[0],
         **values,
     )
 
 
-def _check(model: Trained, trace: Trace, step: int, layer: int, head: int) -> int:
+def _check(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: int, head: int) -> int:
     """The number of the layer. ValueError as of `step`."""
-    if not isinstance(model, Trained) or not mechanisms.find(model.mechanism).asks:
-        raise ValueError(f"model must be of this project and have attention; no step of {model.name} can be opened")
+    if isinstance(model, Trained) and not mechanisms.find(model.mechanism).asks:
+        raise ValueError(f"model must have attention to a source; no step of {model.name} can be opened")
     if trace.level != "pieces":
         raise ValueError("trace must be at the level of pieces, as a model makes it; got one of words")
     if not 0 <= step < len(trace.target):
@@ -247,14 +266,14 @@ def _attended(inputs: AttentionInputs) -> dict:
 
 @checked
 @torch.inference_mode()
-def windows(model: Trained, trace: Trace) -> tuple[tuple[float, float], ...]:
+def windows(model: Trained | EncoderDecoderModel, trace: Trace) -> tuple[tuple[float, float], ...]:
     """(centre, reach) of each step: the predicted place p_t and D, Luong et al. 2015, eq. 9 and 10; () without windows.
 
     centre : a real number in source tokens, counted from 0. reach : source tokens to either side. The target is forced
     in one pass, so p_t is that of the trace to rounding.
     ValueError for a trace of words, or of another model.
     """
-    if not mechanisms.find(model.mechanism).local:
+    if not isinstance(model, Trained) or not mechanisms.find(model.mechanism).local:
         return ()
     if trace.level != "pieces":
         raise ValueError("trace must be at the level of pieces, as a model makes it; got one of words")

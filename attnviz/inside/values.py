@@ -4,6 +4,7 @@ have it.
 Letters: S source tokens, D width of query and keys, V width of values, N terms of a score.
 """
 
+import math
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -115,6 +116,7 @@ class Step:
     weights (S,), values (S, V), context (V,) = weights @ values.
     alternatives : the most probable next tokens, and labels of a classifier. window : of local attention, else None.
     before : the target token before it; () at the first step.
+    scaling : of a model of another library, what q . k is multiplied by to be a score; else None.
     """
 
     model: str
@@ -136,6 +138,7 @@ class Step:
     alternatives: tuple[Alternative, ...]
     window: Window | None = None
     before: tuple[Token, ...] = ()
+    scaling: float | None = None
 
     def __repr__(self) -> str:
         """One line: which step of which model, and the token that it looks at most."""
@@ -193,10 +196,21 @@ def softmax(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return shifted / shifted.sum(-1, keepdims=True)
 
 
+def _written(opened: Step) -> tuple[str, str, str]:
+    """The score as a sum in LaTeX, what its letters stand for, and the paper."""
+    if opened.scaling is None:
+        mechanism = mechanisms.find(opened.mechanism)
+        return mechanism.terms, mechanism.letters, mechanism.paper
+    root, plain = math.isclose(opened.scaling, len(opened.query) ** -0.5, rel_tol=1e-3), opened.scaling == 1
+    factor = r" / \sqrt{d}" if root else "" if plain else rf" \cdot {opened.scaling:.4g}"
+    letters = f"q is the query, k a key; {'d is the width of both; ' if root else ''}i counts dimensions"
+    return rf"\sum_i q_{{t,i}} \, k_{{j,i}}{factor}", letters, "Vaswani et al. 2017, eq. 1"
+
+
 @checked
 def symbols(opened: Step) -> str:
     """What each letter of `formula` stands for, a sentence."""
-    letters = mechanisms.find(opened.mechanism).letters
+    _, letters, _ = _written(opened)
     return (
         "e is the score and α the weight of source token j at step t, both counted from 1"
         f"{'; ' if letters else ''}{letters}. The brace has the part of every token’s score that the softmax "
@@ -221,7 +235,7 @@ def formula(opened: Step, key: int, reference: str = MEAN, temperature: float = 
     terms += rf" + \cdots \text{{ ({rest} more)}}" if rest else ""
     if opened.window:
         terms += rf" {compared.gaussian:+.3f} \text{{ (Gaussian)}}"
-    sums = [part for part in (mechanisms.find(opened.mechanism).terms, terms, f"{opened.scores[key]:.3f}") if part]
+    sums = [part for part in (_written(opened)[0], terms, f"{opened.scores[key]:.3f}") if part]
     score = rf"e_{{{place}}} = {' = '.join(sums)}"
     if not opened.mask[key]:
         return rf"{score} \qquad \alpha_{{{place}}} = 0 \text{{ (outside the window)}}"
@@ -233,4 +247,4 @@ def formula(opened: Step, key: int, reference: str = MEAN, temperature: float = 
 
 def paper(opened: Step) -> str:
     """Where the mechanism's formula is from."""
-    return mechanisms.find(opened.mechanism).paper
+    return _written(opened)[2]

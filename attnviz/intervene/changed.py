@@ -19,6 +19,7 @@ from attnviz.arguments import Checked, checked
 from attnviz.attention import Reweigh
 from attnviz.function_words import CONTENT, FUNCTION
 from attnviz.intervene.changes import Change, Hide, Identity, Place
+from attnviz.models.huggingface.opened import Opened, Rows
 from attnviz.networks import DecoderStep, Memory, Network, decode
 from attnviz.networks.decoder_only import DecoderOnly, Reading
 from attnviz.networks.transformer import Transformer
@@ -50,11 +51,15 @@ class Scope(Checked):
 
 def cross_layers(network: Network) -> int:
     """How many layers of cross-attention a translator's network has."""
+    if isinstance(network, Opened):
+        return network.cross_layers
     return len(network.decoder) if isinstance(network, Transformer) else int(hasattr(network, "attention"))
 
 
 def cross_heads(network: Network) -> int:
     """How many heads each of them has."""
+    if isinstance(network, Opened):
+        return network.cross_heads
     return network.decoder[0].cross.heads if isinstance(network, Transformer) else 1
 
 
@@ -76,6 +81,24 @@ def reweigh_layers(network: Network, change: Change, scope: Scope, step: int) ->
         _at(change, scope.head, Place(step, layer)) if scope.layer in (None, layer) else None
         for layer in range(cross_layers(network))
     )
+
+
+def rows_of(change: Change, scope: Scope, steps: Sequence[int] | None) -> Rows | None:
+    """The same for all steps of a pass of a network that is opened. steps : at which it applies; None for all."""
+    if isinstance(change, Identity):
+        return None
+
+    def rows(layer: int, first: int, weights: Tensor) -> Tensor:
+        if scope.layer not in (None, layer):
+            return weights
+        places = [Place(first + row, layer) for row in range(weights.shape[2])]
+        changed = [
+            _apply(change, scope.head, place, row, None) if steps is None or place.step in steps else row
+            for place, row in zip(places, weights.split(1, dim=2))
+        ]
+        return torch.cat(changed, dim=2)
+
+    return rows
 
 
 def _at(change: Change, head: int | None, place: Place) -> Reweigh:

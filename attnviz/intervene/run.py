@@ -30,9 +30,12 @@ from attnviz.intervene.changed import (
     check_scope,
     replaced,
     reweigh_layers,
+    rows_of,
     where_first_choice,
 )
 from attnviz.intervene.changes import Change, Identity, Place
+from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
+from attnviz.models.huggingface.opened import Opened
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer
@@ -43,6 +46,7 @@ from attnviz.networks.writing import Sampling
 from attnviz.trace import Trace
 
 _GREEDY = Sampling(0.0)
+Translating = Translator | EncoderDecoderModel  # the second where its family can be opened (`why_closed`)
 TOGETHER = 8  # steps whose changed logits are worked out at once
 
 
@@ -75,7 +79,7 @@ class Outcome:
 @torch.inference_mode()
 @checked
 def run(
-    model: Translator,
+    model: Translating,
     text: str,
     change: Change,
     scope: Scope = Scope(),
@@ -103,7 +107,7 @@ def run(
     return Outcome(change, scope, before, forced, free, total_variation_of(plain, changed), steps)
 
 
-def own_text(model: Translator, text: str) -> str:
+def own_text(model: Translating, text: str) -> str:
     """The model's greedy translation. TextError where it is empty."""
     trace = model.trace(text)
     if not trace.translation.strip():
@@ -111,7 +115,7 @@ def own_text(model: Translator, text: str) -> str:
     return trace.translation
 
 
-def _chosen(model: Translator, before: Trace, scope: Scope) -> list[int]:
+def _chosen(model: Translating, before: Trace, scope: Scope) -> list[int]:
     """The steps of the forced text at which attention is changed."""
     steps = list(range(len(before.target))) if scope.steps is None else list(scope.steps)
     if scope.words is None:
@@ -121,16 +125,20 @@ def _chosen(model: Translator, before: Trace, scope: Scope) -> list[int]:
 
 
 def forced_with_logits(
-    model: Translator, text: str, target: str, change: Change, scope: Scope, steps, on_step: OnStep
+    model: Translating, text: str, target: str, change: Change, scope: Scope, steps, on_step: OnStep
 ) -> tuple[Trace, torch.Tensor]:
     """The trace of a forced text, and the logits of its steps (T, V)."""
+    if isinstance(model, EncoderDecoderModel):
+        return _opened(model, change, scope, steps, on_step).traced(text, target)
     changed = Changed(model.model, change, scope, at_steps(steps), on_step)
     trace = _changed(model, changed).trace(text, target)
     return trace, torch.stack(changed.step_logits)
 
 
-def free_text(model: Translator, text: str, change: Change, scope: Scope, on_step: OnStep) -> Trace:
+def free_text(model: Translating, text: str, change: Change, scope: Scope, on_step: OnStep) -> Trace:
     """The trace of what the model writes by itself under the change."""
+    if isinstance(model, EncoderDecoderModel):
+        return _opened(model, change, scope, scope.steps, on_step).trace(text)
     if scope.words is None:
         chosen = at_steps(scope.steps)
     else:
@@ -143,12 +151,27 @@ def free_text(model: Translator, text: str, change: Change, scope: Scope, on_ste
 
 def _changed(model: Translator, network: Changed) -> Translator:
     """The translator, with its attention changed; its name says how."""
-    same = isinstance(network.change, Identity)
-    return replace(model, name=model.name if same else f"{model.name} ({network.change.title})", model=network)
+    return replace(model, name=_named(model, network.change), model=network)
 
 
-def target_language(model: Translator) -> str:
-    """The language that a model translates into."""
+def _opened(
+    model: EncoderDecoderModel, change: Change, scope: Scope, steps: Sequence[int] | None, on_step: OnStep
+) -> EncoderDecoderModel:
+    """The same of a model of the transformers library. ValueError where its family cannot be opened."""
+    network = model.opened()
+    check_scope(network, scope)
+    network.rows, network.on_step = rows_of(change, scope, steps), on_step
+    return replace(model, name=_named(model, change), model=network.network)
+
+
+def _named(model: Translating, change: Change) -> str:
+    return model.name if isinstance(change, Identity) else f"{model.name} ({change.title})"
+
+
+def target_language(model: Translating) -> str:
+    """The language that a model translates into. ValueError where it is not known."""
+    if isinstance(model, EncoderDecoderModel):
+        raise ValueError(f"words must be None for {model.name}: nothing says in which language its words are")
     return model.task.target
 
 
@@ -205,7 +228,8 @@ def effects_together(
     memory = network.encode(torch.tensor([list(source) for source in sources]))
     wide, state = widened(memory, rows), memory.state
     waiting: list[tuple[int, ReadoutStep, Tensor]] = []
-    tokens = pad([[BOS, *target[:-1]] for target in targets]).unbind(1)
+    first = network.bos if isinstance(network, Opened) else BOS
+    tokens = pad([[first, *target[:-1]] for target in targets]).unbind(1)
     for step, token in enumerate(tokens):
         plain = network.step_readout(memory, state, token)
         reweighs = reweigh_layers(network, change, scope, step)
@@ -296,7 +320,7 @@ class Rewritten:
 @checked
 @torch.inference_mode()
 def rewrite(
-    model: Translator,
+    model: Translating,
     text: str,
     word: Word,
     new: str = MASK,

@@ -1,11 +1,12 @@
 """The options of the page's controls, and what the page and the URL call them. No Streamlit here."""
 
 import functools
+from dataclasses import replace
 
 from attnviz import mechanisms
 from attnviz.data import MOST_PIECES, tasks
-from attnviz.mechanisms import MECHANISMS
-from attnviz.models.names import ModelName
+from attnviz.mechanisms import MECHANISMS, Mechanism
+from attnviz.models.names import ModelName, is_hugging_face, without_prefix
 from attnviz.training.seen import PRESETS
 from dashboard.choices import settings
 
@@ -60,9 +61,29 @@ SENTENCE_ORDERS = {"number": "as given", "largest": "largest first", "smallest":
 IN_ADDRESS = 2000  # characters of pasted sentences that an address can hold
 
 
+# What is told of an encoder–decoder of the transformers library that stands among the mechanisms, by its own name.
+_BESIDE = replace(
+    MECHANISMS["transformer"],
+    formula="",
+    paper="",
+    words="An encoder–decoder of the transformers library. It was trained on other data than the models beside it.",
+)
+_LONGEST = 40  # letters of its name on the page
+
+
+def facts(mechanism: str) -> Mechanism:
+    """What is known of a mechanism on the page, or of a model that stands among them."""
+    return replace(_BESIDE, title=title(mechanism)) if is_hugging_face(mechanism) else MECHANISMS[mechanism]
+
+
 def model(pair: str, mechanism: str, moment: int = -1) -> str:
-    """The name of a checkpoint, or of a moment of its training."""
-    return str(ModelName(pair, mechanism, moment))
+    """The name of a checkpoint, or of a moment of its training; of a model that stands among mechanisms, its own."""
+    return mechanism if is_hugging_face(mechanism) else str(ModelName(pair, mechanism, moment))
+
+
+def mechanism_of(model: str) -> str:
+    """The other way round."""
+    return model if is_hugging_face(model) else ModelName.parse(model).mechanism
 
 
 def trained_title(moment: int) -> str:
@@ -73,6 +94,9 @@ def trained_title(moment: int) -> str:
 def title(mechanism: str) -> str:
     """A mechanism's short name, unique on the page: `Bahdanau`, but `Luong general`, because there are several of
     Luong's."""
+    if is_hugging_face(mechanism):
+        place = without_prefix(mechanism)
+        return place if len(place) <= _LONGEST else f"…{place[1 - _LONGEST :]}"
     family, _, variant = MECHANISMS[mechanism].title.partition(" · ")
     alone = sum(other.title.partition(" · ")[0] == family for other in MECHANISMS.values()) == 1
     return family if alone else f"{family} {variant}"

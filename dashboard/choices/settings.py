@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from attnviz import mechanisms
 from attnviz.models import checkpoint_files
+from attnviz.models.names import HUGGING_FACE, HuggingFaceName, without_prefix
 
 PUBLIC, ALLOW = "ATTNVIZ_PUBLIC", "ATTNVIZ_ALLOW"
 FOLDERS, HUB, UPLOADS = "folders", "hub", "uploads"
@@ -30,6 +31,7 @@ class Setting(NamedTuple):
 FRAMES = "ATTNVIZ_FRAMES"
 SENTENCES, UPLOAD = "ATTNVIZ_SENTENCES", "ATTNVIZ_UPLOAD_MB"
 HOSTS, ANY, CHECKPOINTS = "ATTNVIZ_HOSTS", "*", checkpoint_files.SETTING
+BESIDE = "ATTNVIZ_BESIDE"
 CACHE, VISITOR, MEMORY = "ATTNVIZ_CACHE_MB", "ATTNVIZ_VISITOR_MB", "ATTNVIZ_MEMORY_MB"
 TRAIN, LESSONS = "ATTNVIZ_TRAIN", "ATTNVIZ_LESSONS"
 SETTINGS = {
@@ -107,12 +109,27 @@ def frames() -> list[str]:
     return origins
 
 
+def beside() -> dict[str, list[str]]:
+    """Pair -> the models of the transformers library that stand beside its own, as BESIDE names them: PAIR=PLACE,
+    several separated by commas. ValueError for what is no such entry."""
+    models: dict[str, list[str]] = {}
+    for entry in filter(None, (entry.strip() for entry in os.environ.get(BESIDE, "").split(","))):
+        pair, _, place = (part.strip() for part in entry.partition("="))
+        if not pair or not without_prefix(place):
+            raise ValueError(
+                f"{BESIDE} must list entries such as en-fr={HUGGING_FACE}FOLDER-OR-NAME; got {entry!r:.200}"
+            )
+        models.setdefault(pair, []).append(str(HuggingFaceName(without_prefix(place))))
+    return models
+
+
 def check() -> None:
     """Check all settings when the server starts. ValueError for an invalid one."""
     allowed()
     mechanisms.check()
     hosts()
     frames()
+    beside()
     for name in SETTINGS:
         value(name)
     for folder in filter(None, os.environ.get(CHECKPOINTS, "").split(os.pathsep)):

@@ -12,7 +12,7 @@ from pathlib import Path
 from attnviz import confidence, storage
 from attnviz.confidence.training_words import FILE
 from attnviz.models import checkpoint_files, checkpoint_values
-from attnviz.models.names import CARD, WEIGHTS, ModelName, moments_file
+from attnviz.models.names import CARD, WEIGHTS, ModelName, is_hugging_face, moments_file
 from attnviz.service import Request, ServiceError
 from attnviz.trace import Trace
 from dashboard.choices.options import LIMIT, OWN
@@ -25,6 +25,8 @@ from dashboard.shell.problems import Wanted
 @catalogue.once
 def judge(name: str) -> confidence.Judge | None:
     """None for a model without thresholds on its card, and where its files cannot be read."""
+    if is_hugging_face(name):
+        return None
     root = catalogue.root_of(name)
     pair = os.path.join(root, ModelName.parse(name).pair)
     try:
@@ -83,8 +85,8 @@ def _course(file: str, stamps: tuple) -> tuple[dict, ...]:
 
 
 def card_html(name: str) -> str:
-    """The card of a model (`card.show`), written once while its files do not change."""
-    return _card_html(name, caches.card_key(name))
+    """The card of a trained model (`card.show`), written once while its files do not change."""
+    return "" if is_hugging_face(name) else _card_html(name, caches.card_key(name))
 
 
 @functools.lru_cache(64)

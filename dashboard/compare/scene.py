@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from attnviz import alignment, gold, select, stats
 from attnviz import lazy_pandas as pd
 from attnviz.export import heading
-from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid
 from attnviz.trace import Token, Trace
 from dashboard.choices import pairs
@@ -19,6 +18,7 @@ from dashboard.choices.options import (
     KINDS,
     OWN,
     SHIFTS,
+    facts,
     head_title,
     model,
     place_title,
@@ -58,6 +58,7 @@ class CompareChoices:
     courses: tuple[str, ...] = ()  # mechanisms with such moments; the others are shown as they ship
     shift: int = 0  # with gold links: rows are read so many steps on
     guess: bool = False  # maps are hidden until where they look has been guessed
+    guest: str = ""  # a model of a person's own among the mechanisms, as it was typed
 
     def to_dict(self) -> dict:
         return asdict(self)
@@ -87,6 +88,7 @@ class CompareChoices:
         some |= {"trained": trained_title(self.moment)} if self.moment >= 0 else {}
         some |= {"shift": SHIFTS[self.shift]} if self.shift else {}
         some |= {"guess": "true"} if self.guess else {}
+        some |= {"guest": self.guest} if self.guest else {}
         return chosen | some | ({"gold": self.gold} if self.gold else {})
 
 
@@ -242,10 +244,11 @@ def _column(
     if not trace.maps:
         steps = tuple(token for token in shown.target if choices.special or not token.special)
         return Column(trace, shown, steps, None)
-    several = len(MECHANISMS[mechanism].kinds) > 1
+    several = len(facts(mechanism).kinds) > 1
     kind, layer, head = (choices.kind, choices.layer, choices.head) if several else ("cross", -1, None)
-    shift = choices.shift if linked and kind == "cross" and not choices.words else 0
-    grid = select.select(shown, kind, layer, head, special=choices.special, shift=shift)
+    shift = choices.shift if linked and kind == "cross" else 0
+    layer, head = side_by_side.fitting(trace, kind, layer, head)
+    grid = select.select(trace if shift else shown, kind, layer, head, choices.words, choices.special, shift)
     links = _links(trace, grid, linked, shift) if linked and kind == "cross" else None
     places = () if choices.words else windows(trace)[: len(grid.queries)]  # <eos> is last, and may be hidden
     return Column(trace, shown, grid.queries, grid, links, places)

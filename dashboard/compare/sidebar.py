@@ -3,9 +3,9 @@
 import streamlit as st
 
 from attnviz.figures.wording import listed
-from attnviz.mechanisms import MECHANISMS
+from attnviz.models.names import is_hugging_face
 from dashboard.choices import pairs
-from dashboard.choices.options import KINDS, OWN, SHIFTS, TYPED, model, title, trained_title
+from dashboard.choices.options import KINDS, OWN, SHIFTS, TYPED, facts, model, title, trained_title
 from dashboard.compare import caches, tour
 from dashboard.markup.text import escape
 from dashboard.session import catalogue, memory
@@ -18,20 +18,17 @@ def show() -> dict:
     """Everything but the sentence -> fields of CompareChoices."""
     tour.arrive()
     pair = _language_pair()
-    mechanisms = catalogue.offered()[pair]
-    chosen = widgets.mechanisms(mechanisms)
+    mechanisms, chosen, guest = widgets.models(pair, catalogue.offered()[pair])
     moments = _trained_for(pair, chosen)
     marked = _gold(pair)
     fields = (
-        {"pair": pair, "mechanisms": tuple(chosen)}
+        {"pair": pair, "mechanisms": tuple(chosen), "guest": guest}
         | moments
         | widgets.target(pair, mechanisms, _other_target)
         | marked
         | _reading(pair)
     )
-    fields |= _many_headed(
-        any(MECHANISMS[name].multi_head for name in chosen), next(iter(catalogue.many_headed_of(pair)), None)
-    )
+    fields |= _many_headed(pair, [model(pair, name) for name in chosen if facts(name).multi_head])
     fields |= {"tables": widgets.tables(), "present": _present(), "guess": _guess()}
     tour.button()
     return fields
@@ -87,7 +84,8 @@ def _language_pair() -> str:
 
 def _trained_for(pair: str, chosen: list[str]) -> dict:
     """How long the models have been trained, where moments of the training of some of them ship."""
-    courses = {name: rows for name in chosen if (rows := caches.course(model(pair, name)))}
+    trained = [name for name in chosen if not is_hugging_face(name)]
+    courses = {name: rows for name in trained if (rows := caches.course(model(pair, name)))}
     if not courses:
         return {}
     least = min(map(len, courses.values()))
@@ -124,7 +122,7 @@ def _gold(pair: str) -> dict:
         return {"gold": chosen, "links": True}
     links = st.toggle("Gold links over the maps", True, key="links", bind="query-params")
     shift = st.segmented_control(
-        "Rows of pieces",
+        "Rows are read",
         list(SHIFTS),
         default=0,
         required=True,
@@ -159,12 +157,13 @@ def _enter() -> None:
     """For another pair, keep the mechanisms that it has too, and the sentence if it is of the same language and no
     example."""
     pair = st.session_state["pair"]
-    facts, offered = pairs.task(pair), catalogue.offered()[pair]
-    st.session_state["show"] = [name for name in st.session_state["show"] if name in offered] or pairs.first(offered)
+    task, offered = pairs.task(pair), catalogue.offered()[pair]
+    stay = [name for name in st.session_state["show"] if name in offered or is_hugging_face(name)]
+    st.session_state["show"] = stay or pairs.first(offered)
     last = memory.last(st.session_state, "compare")
-    before = pairs.task(last.choices.pair) if last else facts
-    if before.source != facts.source or st.session_state["text"] in before.offered:
-        st.session_state["text"] = facts.first
+    before = pairs.task(last.choices.pair) if last else task
+    if before.source != task.source or st.session_state["text"] in before.offered:
+        st.session_state["text"] = task.first
     if st.session_state["target"] == TYPED:
         _own_translations()
     st.session_state["gold"] = ""
@@ -181,9 +180,11 @@ def _reading(pair: str) -> dict:
     return {"beam": beam, "listed": listed, "words": widgets.words(pairs.task(pair)), "special": widgets.special()}
 
 
-def _many_headed(shown: bool, model: str | None) -> dict:
-    """What is seen of the mechanism with several layers and heads. model : of the pair that has them."""
-    layers, heads = catalogue.layers_and_heads(model)
+def _many_headed(pair: str, shown: list[str]) -> dict:
+    """What is seen of the mechanism with several layers and heads. shown : the models that have them."""
+    own = catalogue.many_headed_of(pair)[:1]
+    layers, heads = widgets.layers_and_heads(shown or own)
+    last, _ = widgets.layers_and_heads([name for name in own if name in shown] or shown or own)
     kind = st.selectbox(
         "Transformer: which attention",
         list(KINDS),
@@ -192,5 +193,5 @@ def _many_headed(shown: bool, model: str | None) -> dict:
         bind="query-params",
         disabled=not shown,
     )
-    layer = widgets.layer(range(layers), layers - 1, disabled=not shown)
+    layer = widgets.layer(range(layers), last - 1, disabled=not shown)
     return {"kind": kind, "layer": layer, "head": widgets.head(heads, widgets.MEAN, disabled=not shown)}

@@ -19,6 +19,7 @@ from attnviz.figures.learning import over_time
 from attnviz.figures.maps import DASHED
 from attnviz.figures.theme import lines
 from attnviz.figures.wording import row_sentences
+from attnviz.models.names import is_hugging_face
 from attnviz.service import ServiceError
 from dashboard.browser.plot import Cell, bridge, named, plots, stepped
 from dashboard.choices.options import LIMIT, OWN, TYPED, model, title
@@ -67,12 +68,13 @@ def _sentence(fields: dict) -> None:
     answer = st.container()
     text = widgets.sentence(fields["pair"], sidebar.leave_gold)
     sidebar.rerun_if_gold_was_left()
-    trained = [model(fields["pair"], mechanism) for mechanism in fields["mechanisms"]]
+    trained = [model(fields["pair"], name) for name in fields["mechanisms"] if not is_hugging_face(name)]
     sentences = caches.one_by_one(trained, text) if fields["target"] != TYPED else ()
     choices = CompareChoices(widgets.one_sentence(text, sentences), sentences=sentences, **fields)
     models = [choices.model(mechanism) for mechanism in choices.mechanisms]
     traces = side_by_side.wanted_traces(choices, models, caches.ask, caches.trace)
-    others = _whole_wanted(choices, models), _kept_wanted(choices, models)
+    ours = [name for name in models if not is_hugging_face(name)]
+    others = _whole_wanted(choices, ours), _kept_wanted(choices, ours)
     wanted = itertools.chain(traces, confidence.wanted(choices, models), *others)
     compose = functools.partial(scene.compose, choices, caches.trace, caches.windows)
     with frame.composed("compare", compose, wanted) as current:

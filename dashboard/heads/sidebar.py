@@ -1,8 +1,5 @@
 """The sidebar of the page of heads: the model, the kind of attention, and how heads are shown."""
 
-import os.path
-import re
-
 import streamlit as st
 
 from attnviz.models.names import HuggingFaceName, is_hugging_face, without_prefix
@@ -14,9 +11,6 @@ from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, Source
 from dashboard.session import caches, catalogue, memory
 from dashboard.shell import widgets
 from dashboard.shell.problems import SceneError, Waiting, sentence
-
-_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
-_ALLOWED = "own_allowed"  # the name that may be looked up on the hub, in this session
 
 
 def show() -> dict:
@@ -73,30 +67,20 @@ def _source(model: str) -> tuple[Source | None, SceneError | None]:
 
 
 def _own() -> Source:
-    typed = st.text_input(
+    name = widgets.named_model(
+        "own",
         "Folder, or name on the Hugging Face hub",
-        key="own",
-        bind="query-params",
-        on_change=_allow_typed,
-        placeholder="./my-bert or openai-community/gpt2",
-        help="A model with its tokenizer, as save_pretrained() of the transformers library writes it: for example "
+        "./my-bert or openai-community/gpt2",
+        "A model with its tokenizer, as save_pretrained() of the transformers library writes it: for example "
         "BERT, GPT, T5, BART or Marian. Weights are read from safetensors files only. Code that comes with a model is "
         "never run.",
     )
-    name = without_prefix(typed.strip())
     if not name:
         raise Waiting("Type the folder of a model on the left, or its name on the Hugging Face hub.")
-    _check_allowed(name)
-    if not _is_folder(name) and st.session_state.get(_ALLOWED) != name:
-        st.button("Look it up on the Hugging Face hub", key="look_up", on_click=_allow, args=(name,))
-        raise Waiting(
-            f"{name[:80]} is not a folder on this machine. Click the button on the left to load it from the Hugging "
-            "Face hub. The hub then sees your IP address and this name."
-        )
-    source = sources.HuggingFaceSource(str(HuggingFaceName(name)))
+    source = sources.HuggingFaceSource(name)
     if source.reads_pairs:
         st.caption("Two sentences at once: type ||| between them.")
-    return _between(source) if source.codes and not any(HuggingFaceName(name).languages) else source
+    return _between(source) if source.codes and not any(HuggingFaceName(without_prefix(name)).languages) else source
 
 
 def _between(source: sources.HuggingFaceSource) -> Source:
@@ -105,30 +89,6 @@ def _between(source: sources.HuggingFaceSource) -> Source:
     read = st.selectbox("Language of the text", key="from_language", bind="query-params", **codes)
     produced = st.selectbox("Language to produce", key="to_language", bind="query-params", **codes)
     return sources.HuggingFaceSource(f"{source.name}#{read}:{produced}") if read or produced else source
-
-
-def _check_allowed(name: str) -> None:
-    """Raises SceneError for what this server does not open. It does not say which folders there are."""
-    here = settings.allowed()
-    if settings.FOLDERS not in here and (not _HUB_NAME.fullmatch(HuggingFaceName(name).place) or _is_folder(name)):
-        raise SceneError("This server opens models by their names on the Hugging Face hub, and no folders.")
-    if settings.HUB not in here and not _is_folder(name):
-        raise SceneError("This server opens models from folders only, not from the Hugging Face hub.")
-
-
-def _is_folder(name: str) -> bool:
-    r"""A folder of this machine: one like \\server\share would ask another."""
-    place = HuggingFaceName(name).place
-    return not settings.is_elsewhere(place) and os.path.isdir(os.path.expanduser(place))
-
-
-def _allow(name: str) -> None:
-    st.session_state[_ALLOWED] = name
-
-
-def _allow_typed() -> None:
-    """A name that was typed is looked up, as one that came with a link is not."""
-    _allow(without_prefix(st.session_state["own"].strip()))
 
 
 def _saved() -> Source:

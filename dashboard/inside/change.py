@@ -9,9 +9,9 @@ import streamlit as st
 from attnviz import function_words, intervene
 from attnviz.figures import labels
 from attnviz.intervene import Change, Given, Scope
-from attnviz.models.names import ModelName
 from dashboard.browser import script
 from dashboard.browser.plot import plots
+from dashboard.choices.options import mechanism_of
 from dashboard.inside import caches, downloads, effects
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import escape, markdown
@@ -222,7 +222,7 @@ def _by_hand(current: InsideScene) -> dict[str, Change]:
 def _change_by_hand(column: Column, current: InsideScene, step: int) -> Change | None:
     """The change of one model; None where the typed numbers cannot be used."""
     first = column is current.columns[0]
-    suffix = "" if first else f"-{ModelName.parse(column.model).mechanism}"
+    suffix = "" if first else f"-{mechanism_of(column.model)}"
     key, tokens = f"given{suffix}", column.trace.source
     own = column.grid(column.trace).weights[step].tolist()
     typed = st.session_state.get(key, st.query_params.get(key, ""))

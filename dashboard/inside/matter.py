@@ -13,7 +13,7 @@ from streamlit.errors import StreamlitAPIException
 from attnviz.data.tasks import SST2
 from attnviz.faithfulness.sentence import percentile
 from attnviz.models import checkpoint_files
-from attnviz.models.names import ModelName
+from attnviz.models.names import ModelName, is_hugging_face
 from dashboard.browser.plot import plots
 from dashboard.inside import caches, downloads, faithfulness
 from dashboard.inside.faithfulness import (
@@ -181,6 +181,8 @@ def measured(model: str) -> dict[str, dict]:
     """measure -> its row, of the study of this very model; {} when there is none: its weights may be newer."""
     results = session_caches.study("faithfulness")
     models = [entry.get("weights_sha256") for entry in results.get("models", ())]
+    if is_hugging_face(model):
+        return {}
     name = ModelName.parse(model)
     if session_caches.fingerprint(model) not in models:
         return {}

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from attnviz.export import heading
-from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid, select
 from attnviz.trace import Trace
-from dashboard.choices.options import OWN, head_title, model
+from dashboard.choices.options import OWN, facts, head_title, model
 from dashboard.shell import side_by_side
 from dashboard.shell.side_by_side import ModelColumn, SideBySide, Tracer, forced_text
 
@@ -93,7 +92,8 @@ def compose(choices: InsideChoices, tracer: Tracer) -> InsideScene:
 
 def _column(mechanism: str, choices: InsideChoices, target: str | None, tracer: Tracer) -> Column:
     trace = tracer(model(choices.pair, mechanism), choices.text, target, choices.beam)
-    layer, head = (choices.layer, choices.head) if MECHANISMS[mechanism].multi_head else (0, 0)
+    layer, head = (choices.layer, choices.head) if facts(mechanism).multi_head else (0, 0)
+    layer, head = side_by_side.fitting(trace, "cross", layer, head)
     if choices.beam > 1:
         target = trace.translation  # what is changed and tested is this text, which greedy decoding may not find
     return Column(trace, layer, head, target)

@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
-from dashboard.choices.options import OWN, model
+from dashboard.choices.options import OWN, facts, model
 from dashboard.inside.scene import InsideScene
 from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
@@ -22,21 +21,21 @@ def show() -> dict:
         bind="query-params",
         on_change=_enter,
     )
-    widgets.keep_those(offered[pair])
-    chosen = widgets.mechanisms(offered[pair])
-    fields = {"pair": pair, "mechanisms": tuple(chosen)} | widgets.target(pair, offered[pair])
+    listed, chosen, _ = widgets.models(pair, offered[pair])
+    fields = {"pair": pair, "mechanisms": tuple(chosen)} | widgets.target(pair, listed)
     fields |= {"beam": widgets.beam()}
-    if several := next((name for name in chosen if MECHANISMS[name].multi_head), None):
-        layers, heads = catalogue.layers_and_heads(model(pair, several))
-        fields |= {"layer": widgets.layer(range(layers), layers - 1), "head": widgets.head(heads, 0)}
+    if several := [model(pair, name) for name in chosen if facts(name).multi_head]:
+        layers, heads = widgets.layers_and_heads(several)
+        last, _ = widgets.layers_and_heads(several[:1])
+        fields |= {"layer": widgets.layer(range(layers), last - 1), "head": widgets.head(heads, 0)}
     return fields | {"tables": widgets.tables()}
 
 
 def _enter() -> None:
     """Another pair gets the same sentence, unless it reads another language or the sentence was an example."""
-    facts = pairs.task(st.session_state["pair"])
+    task = pairs.task(st.session_state["pair"])
     last: InsideScene | None = memory.last(st.session_state, "inside")
-    before = pairs.task(last.choices.pair) if last else facts
-    if before.source != facts.source or st.session_state.get("text") in before.offered:
-        st.session_state["text"] = facts.first
+    before = pairs.task(last.choices.pair) if last else task
+    if before.source != task.source or st.session_state.get("text") in before.offered:
+        st.session_state["text"] = task.first
     st.session_state.update(target=OWN, force="")

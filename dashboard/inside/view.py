@@ -3,6 +3,7 @@ module of its own."""
 
 import streamlit as st
 
+from attnviz.models.names import is_hugging_face
 from dashboard.choices.options import TYPED, model
 from dashboard.inside import change, downloads, matter, opened, replaced, scene
 from dashboard.inside.scene import Column, InsideChoices, InsideScene
@@ -17,7 +18,8 @@ def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices; a text that fails leaves the last good picture."""
     text = widgets.sentence(fields["pair"])
     models = [model(fields["pair"], mechanism) for mechanism in fields["mechanisms"]]
-    sentences = caches.one_by_one(models, text) if fields["target"] != TYPED else ()
+    ours = [name for name in models if not is_hugging_face(name)]
+    sentences = caches.one_by_one(ours, text) if fields["target"] != TYPED else ()
     choices = InsideChoices(text=widgets.one_sentence(text, sentences), **fields)
     wanted = side_by_side.wanted_traces(choices, models, caches.ask, caches.trace)
     with frame.composed("inside", lambda: scene.compose(choices, caches.trace), wanted) as current:

@@ -9,11 +9,14 @@ import streamlit as st
 
 from attnviz.gold import LinkedPair
 from attnviz.models.names import ModelName
+from attnviz.service import ServiceError
 from dashboard.choices import pairs
 from dashboard.many.given import Given, of_path
 from dashboard.many.running import Run
+from dashboard.many.scene import Corpus, ManyChoices
 from dashboard.session import caches as models
 
+SEARCHED = 100  # sentences of a model that are searched for a token: their weights are computed again
 _ALIVE: WeakValueDictionary[tuple, Run] = WeakValueDictionary()  # runs that somebody has
 
 
@@ -28,6 +31,30 @@ def run(names: Sequence[str], given: Given, forced: bool) -> Run:
 
     _ALIVE[key] = shared = models.keep(("run", *key), made, lambda run: run.bytes)
     return shared
+
+
+def token(names: Sequence[str], corpus: Corpus, text: str, choices: ManyChoices):
+    """`heads.search_all` of a token in the sentences that were measured and have it, at most SEARCHED of each model;
+    their texts, each with the target that was forced, if any; and how many are left out. None for the table where no
+    head meets the token. Raises ServiceError."""
+    from attnviz import heads
+
+    frame = corpus.frame[corpus.frame["error"].isna()]
+    has = [text.casefold() in f"{row.source}\n{row.translation}".casefold() for row in frame.itertuples()]
+    rows = frame[has].drop_duplicates(["model", "source", "translation"])
+    some = rows.groupby("model", sort=False).head(SEARCHED)
+    texts = [(row.source, row.translation if choices.forced else None) for row in some.itertuples()]
+    asked = [models.request(row.model, *pair, 1) for row, pair in zip(some.itertuples(), texts)]
+    requested = models.answers().ask(asked)
+    try:
+        traces = [future.result() for future in requested.futures]
+        return heads.search_all(traces, text, choices.kind), texts, len(rows) - len(some)
+    except ServiceError:
+        raise
+    except ValueError:
+        return None, texts, 0
+    finally:
+        requested.release()
 
 
 def named_file(typed: str, stamp: tuple, most: int) -> Given:

@@ -11,15 +11,17 @@ import streamlit as st
 from attnviz.across import SHARES, VALUES, by_size, correlation, differences, spread
 from attnviz.arguments import cut
 from attnviz.figures.many import distribution, scatter
+from attnviz.select import map_title
 from dashboard.browser.plot import named, plots
 from dashboard.choices import pairs
-from dashboard.choices.options import SENTENCE_ORDERS, sentence_numbers
-from dashboard.many import downloads
+from dashboard.choices.options import SENTENCE_ORDERS, mechanism_of, model, sentence_numbers, title
+from dashboard.many import caches, downloads
 from dashboard.many.scene import ManyScene, chosen, minus, references, uniform, unusual
 from dashboard.markup import tables
 from dashboard.markup.text import escape, in_language, sentence_link
 from dashboard.session import address
 from dashboard.session.caches import reference
+from dashboard.shell import turns
 from dashboard.shell.frame import slider_value
 
 _TEXTS = 600  # points, at most, whose sentences the browser gets with them
@@ -267,6 +269,64 @@ def sentences_panel(current: ManyScene, dark: bool) -> None:
     st.html(_outliers(current, lines[line], line, sort))
     first = _first(len(frame))
     st.html(_table(current, frame, f"{line} minus {other}" if compared else line, sort, first))
+
+
+@address.fragment
+def token_panel(current: ManyScene, dark: bool) -> None:
+    """A token in all sentences that have it: which heads give it most weight, and which give most where it asks."""
+    st.subheader("A token in all sentences", divider="gray")
+    text = st.text_input(
+        "Token of the sentences, or of the translations",
+        key="token",
+        bind="query-params",
+        placeholder="for example: dog",
+        help="A word as a whole, or a piece of one. All heads of this kind are searched, at every place of the token.",
+    )
+    frame = None
+    if text.strip():
+        names = [model(current.choices.pair, name) for name in current.choices.mechanisms]
+        with turns.long_turn(), st.spinner("Searching the sentences …"):
+            frame, texts, left = caches.token(names, current.corpus, text.strip(), current.choices)
+    if frame is None:
+        words = f"No head of this kind meets “{text.strip()[:80]}” in these sentences." if text.strip() else ""
+        st.html(f'<p class="small" role="status">{escape(words)}</p>')
+        downloads.drop("token")
+        return
+    note = f" {left:,} more are left out." if left else ""
+    st.html(
+        f'<p class="small" role="status">{len(texts):,} translations of sentences with these letters were searched.'
+        f"{note}</p>"
+    )
+    st.html(_token_table(current, frame, texts))
+    downloads.offer("token", None, frame.drop(columns="example").assign(token=text.strip()))
+
+
+_WAYS = {"gets": "gets most from", "gives": "gives most to"}
+
+
+def _token_table(current: ManyScene, frame: pd.DataFrame, texts: list[tuple[str, str | None]]) -> str:
+    task = pairs.task(current.choices.pair)
+    head = ("model", "head", "the token", "mean of its largest weight", "places", "most often", "sentence")
+    rows = []
+    for row in frame.head(_ROWS).to_dict("records"):
+        language = task.target if (row["way"] == "gets") == (row["kind"] != "encoder") else task.source
+        cells = (
+            map_title(row["layer"], row["head"]),
+            _WAYS[row["way"]],
+            tables.cell(row["weight"], ".3f"),
+            f"{row['places']:,}",
+            f"{in_language(row['other_token'], language)} ({row['share']:.0%})",
+            sentence_link(current.choices.pair, current.choices.mechanisms, *texts[row["example"]]),
+        )
+        name = f'<th scope="row">{escape(title(mechanism_of(row["model"])))}</th>'
+        rows.append(name + "".join(f"<td>{cell}</td>" for cell in cells))
+    caption = f"{min(len(frame), _ROWS)} of {len(frame):,} heads and ways, the largest weight first"
+    titles = "".join(f'<th scope="col">{name}</th>' for name in head)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        f'<div class="scroll" tabindex="0"><table class="numbers texts"><caption>{caption}</caption>'
+        f"<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
 
 
 def _first(count: int) -> int:

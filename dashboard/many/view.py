@@ -57,7 +57,8 @@ def _compose(choices: ManyChoices, given: Sequence[Given], runs: Sequence, probl
 
 def _draw(current: ManyScene, dark: bool) -> None:
     st.html(terms.line("entropy", "effective positions", "Gini coefficient", "expected position", "<eos>"))
-    for panel in (charts.distribution_panel, charts.points_panel, charts.sentences_panel, charts.differences_panel):
+    of_sentences = charts.sentences_panel, charts.token_panel
+    for panel in (charts.distribution_panel, charts.points_panel, *of_sentences, charts.differences_panel):
         panel(current, dark)
     downloads.show(current)
     st.html(terms.caveat())

@@ -7,16 +7,15 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlencode
 
-from attnviz.mechanisms import MECHANISMS
 from attnviz.reading import sentence
 from attnviz.select import Grid
 from attnviz.trace import Trace
 from attnviz.trace.visible import escaped, visible
 from dashboard.choices import pairs
-from dashboard.choices.options import KINDS, TYPED, head_title, place_title, target_title, title
+from dashboard.choices.options import KINDS, TYPED, facts, head_title, place_title, target_title, title
 
 # parameters that mean the same on the first page and on that of one step
-_SAME = ("pair", "text", "target", "force", "layer", "head", "beam", "tables")
+_SAME = ("pair", "text", "target", "force", "layer", "head", "beam", "tables", "guest")
 
 
 @functools.lru_cache(4096)  # a page says each of its tokens many times
@@ -164,12 +163,12 @@ def step_link(query: Mapping[str, str | list[str]], mechanisms: Sequence[str], s
 
     query : the parameters of the first page.
     """
-    attending = [title(name) for name in mechanisms if MECHANISMS[name].kinds]
+    attending = [title(name) for name in mechanisms if facts(name).kinds]
     if not attending:
         return "<p></p>"
     same = {key: value for key, value in query.items() if key in _SAME}
     is_cross = query.get("kind", KINDS["cross"]) == KINDS["cross"]
-    if is_cross and any(MECHANISMS[name].multi_head for name in mechanisms):
+    if is_cross and any(facts(name).multi_head for name in mechanisms):
         same.setdefault("head", head_title(None))  # the first page starts with the mean, the other with head 1
     else:
         same = {key: value for key, value in same.items() if key not in ("layer", "head")}

@@ -37,6 +37,7 @@ from dashboard.choices.options import (
     LIMIT,
     OWN,
     chapter_title,
+    facts,
     head_title,
     model_title,
     place_title,
@@ -323,10 +324,10 @@ def _along(session: Mapping, before: str, page: str) -> dict:
 
 def _models(session: Mapping, page: str) -> dict:
     """The mechanisms and the text that they write; pages about attention alone show those that attend."""
-    keys = ("show", "target", "force", *["beam"] * (page in ("", "inside")))
+    keys = ("show", "target", "force", *["beam", "guest"] * (page in ("", "inside")))
     along = {key: session[key] for key in keys if key in session}
     if page and "show" in along:
-        along["show"] = [name for name in along["show"] if MECHANISMS[name].kinds]
+        along["show"] = [name for name in along["show"] if facts(name).kinds]
         giver = along.get("target", OWN).removeprefix(FROM)
         if giver in MECHANISMS and not MECHANISMS[giver].kinds:
             along["target"] = OWN
@@ -336,7 +337,7 @@ def _models(session: Mapping, page: str) -> dict:
 def _opened_head(session: Mapping) -> dict:
     """The head or the mean of heads of the first page, which the page of one step opens, whatever is opened between."""
     shown = session.get("show", MECHANISMS)
-    if session.get("kind", "cross") != "cross" or not any(MECHANISMS[name].multi_head for name in shown):
+    if session.get("kind", "cross") != "cross" or not any(facts(name).multi_head for name in shown):
         return {}
     return {key: session[key] for key in ("layer", "head") if key in session}
 

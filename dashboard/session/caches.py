@@ -23,7 +23,7 @@ from attnviz.across import reference as references
 from attnviz.data import MOST_PIECES
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files, checkpoint_values, names, weights_header
-from attnviz.models.names import CARD, RUN, HuggingFaceName, ModelName
+from attnviz.models.names import CARD, RUN, HuggingFaceName, ModelName, is_hugging_face
 from attnviz.service import Request
 from dashboard.choices import settings
 from dashboard.choices.options import LIMIT
@@ -42,12 +42,13 @@ def model(name: str):
 
 def ask(names: Sequence[str], text: str, target: str | None = None, beam: int = 1) -> Requested:
     """Have a text traced by trained models, all at once; `trace` then has each. Raises ServiceError."""
-    return answers().ask([request(name, text, target, beam) for name in names])
+    return answers().ask([request(name, text, target, beam) for name in names if not is_hugging_face(name)])
 
 
 def trace(name: str, text: str, target: str | None = None, beam: int = 1):
-    """The trace of a text by a trained model, computed once. Raises ValueError."""
-    return answers().get(request(name, text, target, beam))
+    """The trace of a text by a model that translates, computed once. Raises ValueError."""
+    own = is_hugging_face(name)
+    return _own_trace(*key(name), text, target, beam) if own else answers().get(request(name, text, target, beam))
 
 
 def start_models() -> None:
@@ -64,9 +65,8 @@ def state_of(futures: Sequence[Future]) -> str:
 
 def windows(trace) -> tuple[tuple[float, float], ...]:
     """Where local attention predicts its place at each step of a trace (`inside.windows`); () of other mechanisms."""
-    if not MECHANISMS[trace.mechanism].local:
-        return ()
-    return _windows(*key(trace.model), trace.text, trace.translation, trace.forced, trace)
+    local = not is_hugging_face(trace.model) and MECHANISMS[trace.mechanism].local
+    return _windows(*key(trace.model), trace.text, trace.translation, trace.forced, trace) if local else ()
 
 
 def read(name: str, text: str, target: str | None = None):
@@ -165,8 +165,8 @@ def nearest(choices, shown, head):
 
 
 def fingerprint(name: str) -> str:
-    """SHA-256 of a trained model's weights."""
-    return _fingerprint(*key(name))
+    """SHA-256 of a trained model's weights; "" of other models."""
+    return "" if is_hugging_face(name) else _fingerprint(*key(name))
 
 
 def context_width(name: str) -> int:
@@ -315,10 +315,10 @@ def _own(name: str, root: str, stamp: tuple):
     return loading.load(name)
 
 
-def _own_trace(name: str, root: str, stamp: tuple, text: str, target: str | None = None):
+def _own_trace(name: str, root: str, stamp: tuple, text: str, target: str | None = None, beam: int = 1):
+    wanted = {"target": target} if target else {"beam": beam} if beam > 1 else {}
     with st.spinner("Reading the text …"):
-        value_key = (name, root, stamp, text, target)
-        return keep(value_key, lambda: _own(name, root, stamp).trace(text, *filter(None, [target])))
+        return keep((name, root, stamp, text, target, beam), lambda: _own(name, root, stamp).trace(text, **wanted))
 
 
 class _Kept(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files
-from attnviz.models.names import ModelName
+from attnviz.models.names import ModelName, is_hugging_face
 from dashboard.choices import pairs
 
 Value = TypeVar("Value")
@@ -50,6 +50,8 @@ def once(function: Callable[..., Value]) -> Callable[..., Value]:
 def root_of(name: str) -> Path:
     """The folder of checkpoints that has a model. Where the page offers other pairs alone, it is this project's own:
     the chapters of Learn need its models."""
+    if is_hugging_face(name):  # its files lie elsewhere
+        return checkpoint_files.ROOT
     root = checkpoint_files.root_of(name)
     if os.path.isdir(root / name) or not os.path.isdir(checkpoint_files.ROOT / name):
         return root

@@ -15,6 +15,8 @@ _MAY_BE_EMPTY = (
     "text",
     "force",
     "own",
+    "guest",
+    "token",
     "gold",
     "order",
     "color",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from attnviz.data.tasks import Task
-from attnviz.mechanisms import MECHANISMS, Mechanism
-from attnviz.models.names import ModelName
+from attnviz.mechanisms import Mechanism
+from attnviz.models.names import ModelName, is_hugging_face
 from attnviz.trace import Trace
 from dashboard.choices import pairs
-from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, model, title
+from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, facts, mechanism_of, model, title
 from dashboard.session.memory import Held, sizes
 from dashboard.shell.problems import SceneError, Wanted, check_text, sentence
 
@@ -21,7 +21,7 @@ Ask = Callable[[Sequence[str], str, str | None, int], Wanted]  # models, text, t
 
 @dataclass(frozen=True, eq=False)
 class ModelColumn:
-    """A trained model on the page. trace : as computed."""
+    """A model on the page. trace : as computed."""
 
     trace: Trace
 
@@ -36,16 +36,26 @@ class ModelColumn:
 
     @functools.cached_property
     def title(self) -> str:
-        return title(ModelName.parse(self.model).mechanism)
+        return title(mechanism_of(self.model))
 
     @functools.cached_property
     def mechanism(self) -> Mechanism:
-        return MECHANISMS[ModelName.parse(self.model).mechanism]
+        return facts(mechanism_of(self.model))
 
     @functools.cached_property
     def languages(self) -> Task:
-        """What its pair reads and writes."""
-        return ModelName.parse(self.model).task
+        """What its pair reads and writes; of a model of another library nothing is known."""
+        return pairs.ANY if is_hugging_face(self.model) else ModelName.parse(self.model).task
+
+
+def fitting(trace: Trace, kind: str, layer: int, head: int | None) -> tuple[int, int | None]:
+    """The layer and the head that a model has of those that were chosen for all: its last layer where it has fewer, the
+    mean of heads where it has no such head."""
+    maps = [attention for attention in trace.maps if attention.kind == kind]
+    if not maps or layer < 0:
+        return layer, head
+    own = min(maps, key=lambda attention: (abs(attention.layer - layer), -attention.layer))
+    return own.layer, head if head is None or head < len(own.weights) else None
 
 
 class Chosen(Protocol):

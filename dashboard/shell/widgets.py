@@ -1,13 +1,15 @@
 """The widgets that several pages share. Each is bound to the URL, so a link reopens the view."""
 
 import json
+import os.path
+import re
 from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from attnviz.data.tasks import Task
-from attnviz.models.names import ModelName
-from dashboard.choices import pairs
+from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
+from dashboard.choices import pairs, settings
 from dashboard.choices.options import (
     BEAMS,
     FROM,
@@ -25,13 +27,17 @@ from dashboard.choices.options import (
     title,
 )
 from dashboard.markup.text import escape, markdown
-from dashboard.session import catalogue
+from dashboard.session import caches, catalogue
+from dashboard.shell.problems import SceneError, Waiting
 
 MEAN = -1  # among the options of the head: a button group takes no None
 NO_EXAMPLES = (
     "This pair has no example sentences: no card of its models holds any. A training writes some of its validation "
     "sentences there when it ends."
 )
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+_ALLOWED = "own_allowed"  # the name that may be looked up on the hub, in this session
+_BESIDE = "guest"  # the control of a model that stands beside the mechanisms
 _OVER = "over_most"  # in the session when one mechanism too many was asked for
 
 
@@ -109,6 +115,114 @@ def counted(text: str, facts: Task = pairs.ANY) -> str:
     words, most = text.split(), _most(facts)
     count = sum(map(len, words)) if facts.unit == "letter" else len(words)
     return f"{count} {facts.unit}{'' if count == 1 else 's'} · {len(text)} of at most {most}"
+
+
+def models(pair: str, offered: list[str]) -> tuple[list[str], list[str], str]:
+    """The mechanisms on offer, with models that stand beside them; those chosen; and what was typed of a model.
+
+    The operator names such models (`settings.beside`), and a visitor one.
+    """
+    above = st.container()
+    typed = _beside()
+    named = [*settings.beside().get(pair, ()), *filter(None, [typed])]
+    listed = [*offered, *dict.fromkeys(named)]
+    keep_those(listed)
+    with above:
+        chosen = mechanisms(listed)
+    return listed, chosen, without_prefix(typed)
+
+
+def layers_and_heads(models: Sequence[str]) -> tuple[int, int]:
+    """The most layers and heads that one of these models has (as `catalogue.layers_and_heads`)."""
+    counts = [_cross_of(name) if is_hugging_face(name) else catalogue.layers_and_heads(name) for name in models]
+    layers, heads = zip(*(counts or [(1, 1)]))
+    return max(layers), max(heads)
+
+
+def _cross_of(name: str) -> tuple[int, int]:
+    try:
+        heads = caches.model(name).head_counts["cross"]
+    except (ValueError, KeyError):  # whoever traces a text says what is wrong
+        return 1, 1
+    return len(heads), max(heads)
+
+
+def _beside() -> str:
+    """A model of a visitor's own, which translates; "" without one, and the page says why it cannot stand there."""
+    if not {settings.FOLDERS, settings.HUB} & settings.allowed():
+        return ""
+    try:
+        name = named_model(
+            _BESIDE,
+            "A model of yours beside them",
+            "./opus-mt-en-fr or Helsinki-NLP/opus-mt-en-fr",
+            "An encoder–decoder of the transformers library, such as Marian, T5, BART or mBART: its folder, or its "
+            "name on the Hugging Face hub. For NLLB and others of many languages put #eng_Latn:fra_Latn behind it.",
+        )
+        if name and "cross" not in caches.model(name).head_kinds:
+            raise SceneError(f"{title(name)} reads a text and produces none. The page “Heads and layers” shows it.")
+    except (ValueError, OSError) as error:  # a model that cannot be shown; a folder that cannot be read
+        problem = error if isinstance(error, SceneError) else SceneError(f"{without_prefix(str(error))}.")
+        st.html(f'<p class="over" role="status">{escape(str(problem))}</p>')
+        return ""
+    return name
+
+
+def named_model(key: str, label: str, placeholder: str, words: str) -> str:
+    """The name of a model of the transformers library that a visitor types; "" for none. words : of its help.
+
+    A name on the hub is looked up when it is typed, or at a click. Raises Waiting before that, SceneError for what this
+    server does not open.
+    """
+    typed = st.text_input(
+        label,
+        key=key,
+        bind="query-params",
+        on_change=_take_typed,
+        args=(key,),
+        placeholder=placeholder,
+        help=words,
+    )
+    name = without_prefix(typed.strip())
+    if not name:
+        return ""
+    _check_allowed(name)
+    if not _is_folder(name) and st.session_state.get(_ALLOWED) != name:
+        st.button("Look it up on the Hugging Face hub", key="look_up", on_click=_allow, args=(name,))
+        raise Waiting(
+            f"{name[:80]} is not a folder on this machine. Click the button on the left to load it from the Hugging "
+            "Face hub. The hub then sees your IP address and this name."
+        )
+    return str(HuggingFaceName(name))
+
+
+def _check_allowed(name: str) -> None:
+    """Raises SceneError for what this server does not open. It does not say which folders there are."""
+    here = settings.allowed()
+    if settings.FOLDERS not in here and (not _HUB_NAME.fullmatch(HuggingFaceName(name).place) or _is_folder(name)):
+        raise SceneError("This server opens models by their names on the Hugging Face hub, and no folders.")
+    if settings.HUB not in here and not _is_folder(name):
+        raise SceneError("This server opens models from folders only, not from the Hugging Face hub.")
+
+
+def _is_folder(name: str) -> bool:
+    r"""A folder of this machine: one like \\server\share would ask another."""
+    place = HuggingFaceName(name).place
+    return not settings.is_elsewhere(place) and os.path.isdir(os.path.expanduser(place))
+
+
+def _allow(name: str) -> None:
+    st.session_state[_ALLOWED] = name
+
+
+def _take_typed(key: str) -> None:
+    """A name that was typed is looked up, as one that came with a link is not. One that is to stand beside the
+    mechanisms is chosen."""
+    name = without_prefix(st.session_state[key].strip())
+    _allow(name)
+    if key == _BESIDE and name:
+        others = [other for other in st.session_state.get("show", ()) if not is_hugging_face(other)]
+        st.session_state["show"] = [*others[: MOST - 1], str(HuggingFaceName(name))]
 
 
 def mechanisms(offered: list[str]) -> list[str]:

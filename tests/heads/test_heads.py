@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import attnviz
 from attnviz import heads, patterns, select, stats
 from attnviz.heads import Head
 from attnviz.trace import AttentionMap
@@ -181,3 +182,25 @@ def test_a_token_is_found_in_every_head(trace):
     assert set(heads.search(trace, trace.target[0].text)["kind"]) == {"cross", "decoder"}
     with pytest.raises(ValueError, match="^text must be a token of the trace; got 'cat'$"):
         heads.search(trace, "cat")
+
+
+def test_a_token_in_many_traces_counts_each_of_its_places():
+    """Two heads by hand: the mean of the largest weight over the places, the commonest other token, the best trace."""
+    weights = [
+        np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.5, 0.5], [0.5, 0.5]]]),
+        np.array([[[0.3, 0.7], [0.6, 0.4]], [[0.5, 0.5], [0.1, 0.9]]]),
+        np.array([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]]),
+    ]
+    texts = [(["dog", "runs"], ["le", "chien"]), (["dog", "sits"], ["un", "chien"]), (["cat", "sits"], ["le", "chat"])]
+    traces = [attnviz.from_arrays([w], *pair, name="m") for w, pair in zip(weights, texts)]
+    frame = heads.search_all(traces, "Dog")
+    assert frame["way"].eq("gets").all() and frame["head"].tolist() == [0, 1]
+    first, second = frame.to_dict("records")
+    assert (first["sentences"], first["places"]) == (2, 2) and first["weight"] == pytest.approx((0.9 + 0.6) / 2)
+    assert second["weight"] == pytest.approx(0.5) and (first["example"], second["example"]) == (0, 0)
+    assert first["share"] == 0.5 and second["other_token"] in ("le", "un")
+    said = heads.search_all(iter(traces), "chien").iloc[0]
+    assert (said["way"], said["head"], said["other_token"]) == ("gives", 1, "sits")
+    assert said["weight"] == pytest.approx((0.5 + 0.9) / 2) and said["example"] == 1
+    with pytest.raises(ValueError, match="^text must be a token of one of the traces; got 'horse'"):
+        heads.search_all(traces, "horse")

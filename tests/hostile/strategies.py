@@ -181,7 +181,7 @@ def parameters() -> list[str]:
             if {"bind", None} & given.keys() and isinstance(given.get("key"), ast.Constant):  # None: `**`, with it
                 keys.add(given["key"].value)
     others = {f"{prefix}{name}" for prefix in ("", "other_") for name in ("from", "lines", "path")}  # many/sources.py
-    return sorted(keys | others)
+    return sorted(keys | others | {"own", "guest"})  # shell/widgets.py
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """Heads, special tokens, grids and differences, by hand and as properties."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -146,5 +147,30 @@ def test_rows_are_read_from_another_step():
     plain = select.select(trace, head=1, special=False, shift=-1)
     assert np.isnan(plain.weights[0]).all() and plain.removed[0] == 1
     np.testing.assert_allclose(np.nansum(plain.weights, 1)[1:], 1, atol=1e-6)
-    with pytest.raises(ValueError, match="^shift must be 0 but for cross-attention between pieces; got 1$"):
-        select.select(trace, words=True, shift=1)
+    for other, kind in ((select.words(trace), "cross"), (trace, "encoder")):
+        with pytest.raises(ValueError, match="^shift must be 0 but for cross-attention of a trace of pieces; got 1$"):
+            select.select(other, kind, shift=1)
+
+
+@pytest.mark.parametrize("shift", [1, -1])
+@pytest.mark.parametrize("special", [True, False])
+def test_words_are_read_through_the_rows_of_their_pieces(shift, special):
+    """A word is the mean of its pieces' rows, each read from another step; a piece without a row does not count."""
+    trace = synthetic.trace("The black dog", "Le chien noir", heads=2, pieces=True)
+    own = trace.map().weights[1].astype(float)
+    grid = select.select(trace, head=1, words=True, special=special, shift=shift)
+
+    def groups(tokens):
+        of_word = itertools.groupby(range(len(tokens)), lambda place: (tokens[place].word, tokens[place].special))
+        return [list(part) for _, part in of_word]
+
+    rows = []
+    for pieces in groups(trace.target):
+        read = [own[piece + shift] for piece in pieces if 0 <= piece + shift < len(own)]
+        row = np.mean(read, axis=0) if read else np.full(own.shape[1], np.nan)
+        rows.append([row[keys].sum() for keys in groups(trace.source)])
+    wanted = np.array(rows)
+    if not special:
+        wanted = wanted[:-1, :-1] / wanted[:-1, :-1].sum(-1, keepdims=True)
+    np.testing.assert_allclose(grid.weights, wanted, atol=1e-6)
+    assert max(len(part) for part in groups(trace.target)) > 1

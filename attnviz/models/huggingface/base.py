@@ -92,10 +92,11 @@ class HuggingFaceModel(batches.OneByOne, ABC):
 
     @property
     def why_closed(self) -> str:
-        """Why functions that open or change a step take only models of this project."""
+        """Why functions that open or change a step do not take it, in a sentence; "" when they do."""
         return (
-            f"{self.name} is of the family {self.mechanism}, whose steps the transformers library computes as a whole, "
-            "so they cannot be opened or changed here; its maps can be shown, and heads switched off (attnviz.ablation)"
+            f"{self.name} is of the family {self.mechanism}, which has no attention from a text that it produces to "
+            "its source; steps of its self-attention cannot be opened or changed here, but its maps can be shown, and "
+            "heads switched off (attnviz.ablation)"
         )
 
     @abstractmethod

@@ -1,21 +1,25 @@
 """A model of the transformers library with an encoder and a decoder, such as T5, BART or Marian. It produces a text."""
 
+import contextlib
+import functools
 from dataclasses import replace
-from functools import partial
 from typing import Self
 
 import torch
+from torch import Tensor
 
 from attnviz.data.tokenizer import Tokens
 from attnviz.models import probabilities
 from attnviz.models.huggingface import tokenization
 from attnviz.models.huggingface.base import HuggingFaceModel
 from attnviz.models.huggingface.errors import LIBRARY_ERRORS, one_line
+from attnviz.models.huggingface.opened import Opened
 from attnviz.models.model import TextError
 from attnviz.models.names import HUGGING_FACE, HuggingFaceName, without_prefix
 from attnviz.trace import Token, Trace
 
 PRODUCED = 200  # tokens that a model may produce
+_BEAMS = 1, 5  # with which the page and the commands let a model produce a text
 
 
 class EncoderDecoderModel(HuggingFaceModel):
@@ -27,6 +31,10 @@ class EncoderDecoderModel(HuggingFaceModel):
         The model generates as its own settings say, except that the length is limited and nothing is sampled.
         Raises TextError for an empty or too long text, ValueError for a beam out of range.
         """
+        return self.traced(text, target, beam)[0]
+
+    def traced(self, text: str, target: str | None = None, beam: int = 1) -> tuple[Trace, Tensor]:
+        """`trace`, and the logits (T, V) of its steps."""
         self.check_beam(beam)
         source = self.read(text)
         if target is None:
@@ -36,10 +44,8 @@ class EncoderDecoderModel(HuggingFaceModel):
             wanted = self.read(target, target=True)
             ids, translation, tokens = list(wanted.ids), target, wanted.tokens
         output = self.run(source.ids, decoder_input_ids=torch.tensor([[self.start, *ids[:-1]]]))
-        token_probabilities = probabilities.of_sentence(
-            output.logits[0], ids, partial(tokenization.name, self.tokenizer)
-        )
-        return Trace(
+        token_probabilities = probabilities.of_sentence(output.logits[0], ids, self.output)
+        trace = Trace(
             model=self.name,
             mechanism=self.mechanism,
             text=text,
@@ -52,8 +58,56 @@ class EncoderDecoderModel(HuggingFaceModel):
             maps=self.maps(output),
             notes=self.notes,
             complete=target is not None or len(ids) < self.most_steps,
-            start=Token(tokenization.name(self.tokenizer, self.start), 0, 0, special=True),
+            start=Token(self.output(self.start), 0, 0, special=True),
         )
+        return trace, output.logits[0]
+
+    def output(self, number: int) -> str:
+        """The piece that a number stands for."""
+        return tokenization.name(self.tokenizer, number)
+
+    def target_ids(self, trace: Trace) -> list[int]:
+        """The piece ids of a trace's target. ValueError where the model neither reads nor produces it so."""
+        texts = [token.text for token in trace.target]
+        for beam in () if trace.forced else _BEAMS:
+            ids = self._generated(self.read(trace.text).ids, beam)
+            if [token.text for token in tokenization.spell(self.tokenizer, ids)[1]] == texts:
+                return ids
+        with contextlib.suppress(TextError):
+            wanted = self.read(trace.translation, target=True)
+            if [token.text for token in wanted.tokens] == texts:
+                return list(wanted.ids)
+        raise ValueError(f"trace must be of {self.name}; it divides {trace.translation!r:.80} otherwise")
+
+    @functools.cached_property
+    def why_closed(self) -> str:  # type: ignore[override]
+        """Why its steps cannot be opened or changed, in a sentence; "" when they can."""
+        try:
+            self._opened().check(self._logits)
+        except LIBRARY_ERRORS:
+            reason = "its network is built in a way that attnviz does not know"
+        except ValueError as error:
+            reason = str(error)
+        else:
+            return ""
+        return (
+            f"{self.name} is of the family {self.mechanism}: {reason}, so its steps cannot be opened or changed here; "
+            "its maps can be shown"
+        )
+
+    def opened(self) -> Opened:
+        """Its network, for those who change what it attends to. ValueError, with the reason, where it stays closed."""
+        if self.why_closed:
+            raise ValueError(self.why_closed)
+        return self._opened()
+
+    def _opened(self) -> Opened:
+        heads = self.head_counts["cross"]
+        return Opened(self.model, self.start, len(heads), min(heads))
+
+    def _logits(self, source: Tensor, target: Tensor) -> Tensor:
+        """source (B, S), target (B, T) from the first token on -> logits (B, T, V)."""
+        return self.model(**self.inputs(source), decoder_input_ids=target).logits
 
     @property
     def start(self) -> int:
@@ -127,6 +181,5 @@ class EncoderDecoderModel(HuggingFaceModel):
         if target is None:
             return sum(self.trace(text).log_probs)
         source, wanted = torch.tensor([self.read(text).ids]), self.read(target, target=True).ids
-        given = self.inputs(source) | {"decoder_input_ids": torch.tensor([[self.start, *wanted[:-1]]])}
-        logits = self.model(**given).logits[0]
+        logits = self._logits(source, torch.tensor([[self.start, *wanted[:-1]]]))[0]
         return probabilities.total(logits, wanted)

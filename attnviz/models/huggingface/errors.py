@@ -21,6 +21,21 @@ class FileError(ValueError):
     """A file of a model that is refused; the message names it and says why."""
 
 
+def why_no_weights(layer: Any) -> str:
+    """Why what a model returns for a layer is no row of weights for each token, in words; "" where it may be."""
+    if not hasattr(layer, "ndim"):
+        return (
+            "each layer returns several arrays, of blocks of tokens and of global ones, and not one row of weights for "
+            "each token"
+        )
+    if layer.ndim != 4:
+        return (
+            f"it attends within blocks, and the library returns arrays of {layer.ndim} axes, {tuple(layer.shape)}, "
+            "whose rows are not those of the tokens"
+        )
+    return "the library returns its scores before the softmax, not its weights" if (layer < 0).any() else ""
+
+
 def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
     """What `reader` returns; all its errors become a ModelError. name : of the model. what : the thing that is read, in
     words."""

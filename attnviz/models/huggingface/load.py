@@ -18,7 +18,7 @@ from torch import nn
 from attnviz.models.huggingface import folder_rules
 from attnviz.models.huggingface.base import MOST_TOKENS, HuggingFaceModel, Place
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
-from attnviz.models.huggingface.errors import ModelError, naming, read
+from attnviz.models.huggingface.errors import ModelError, naming, read, why_no_weights
 from attnviz.models.huggingface.single_stack import SingleStackModel
 from attnviz.models.huggingface.tokenization import SAFE, load_tokenizer
 from attnviz.models.huggingface.writing import WritingModel
@@ -386,11 +386,12 @@ def _without_weights(numbers: set[int], types: list[str]) -> tuple[str, ...]:
 
 def _maps(model: HuggingFaceModel, output: Any) -> tuple[AttentionMap, ...]:
     """The attention over the few tokens. ModelError unless it is one (heads, TOKENS, TOKENS) array a layer."""
+    entries = [weights for kind in model.fields for _, weights in model.attending(kind, output)]
+    if reason := next(filter(None, map(why_no_weights, entries)), ""):
+        raise ModelError(f"{model.name} cannot be shown: {reason}")
     try:
         maps = model.maps(output)
     except ValueError as error:
         raise ModelError(f"{model.name} cannot be shown: {error}") from None
-    except (AttributeError, IndexError, KeyError, TypeError):  # a layer that is no tensor
-        raise ModelError(f"{model.name} cannot be shown: its attention is not one array for each layer") from None
     _check_lengths(model.name, "attentions", [m.keys.shape for m in maps])
     return maps

@@ -5,7 +5,6 @@ The loop is ours, with the model's own cache of keys and values, so the weights 
 with. n tokens, V of the vocabulary.
 """
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -20,6 +19,7 @@ from attnviz.arguments import shown
 from attnviz.models import probabilities
 from attnviz.models.huggingface import folder_rules, tokenization
 from attnviz.models.huggingface.errors import LIBRARY_ERRORS, FileError, one_line
+from attnviz.models.huggingface.opened import cache_name
 from attnviz.models.huggingface.single_stack import SingleStackModel
 from attnviz.models.model import TextError
 from attnviz.models.names import HuggingFaceName, without_prefix
@@ -275,8 +275,7 @@ class WritingModel(SingleStackModel):
 
     @property
     def _cache(self) -> str:
-        """What this version of the library calls the keys and values of the tokens before."""
-        return "cache" if "cache" in inspect.signature(self.model.forward).parameters else "past_key_values"
+        return cache_name(self.model)
 
     def _trace_of(self, text: str, source, ids: list[int], logits: Tensor, layers: list) -> Trace:
         count = len(source.ids)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import synthetic
 
-from attnviz import alignment, figures, gold
+from attnviz import alignment, figures, gold, select
 from attnviz.export.bundle import figure_name
 from attnviz.figures import theme
 from attnviz.mechanisms import MECHANISMS
@@ -205,7 +205,10 @@ def test_rows_are_read_a_step_later_or_earlier_with_their_error_rate(monkeypatch
         links = alignment.argmax(alignment.on_words(column.trace, LINKED, shift)[0, 0])
         assert column.links.error == alignment.count(links, LINKED).error_rate and column.links.shift == shift
     words = settings(mechanisms=BOTH, target=TYPED, forced=LINKED.target, shift=shift, words=True)
-    assert compose(words, tracer).columns[0].links.shift == 0
+    for pieces, column in zip(compose(given, tracer).columns, compose(words, tracer).columns):
+        assert (column.links.shift, column.links.error) == (shift, pieces.links.error)
+        wanted = select.select(column.trace, words=True, shift=shift).weights
+        assert np.array_equal(column.grid.weights, wanted, equal_nan=True)
 
 
 @pytest.mark.parametrize(

@@ -279,3 +279,16 @@ def test_the_alignment_error_is_that_of_linked_sentences_that_are_forced():
     assert frame["alignment_error"].between(0, 1).all() and frame["coverage"].between(0, 1).all()
     frame = run(**{"from": "Sentences of this project"}).session_state["shown panels of many"].frames["sentences"]
     assert frame["alignment_error"].isna().all() and frame["order_swaps"].ge(0).all()
+
+
+def test_a_token_is_searched_in_all_sentences_that_have_it():
+    app = run(show=["Bahdanau", "Luong general"], token="dog")
+    rows = re.findall(r"<tr><td>(.*?)</tr>", page(app).partition("heads and ways")[2])
+    having = {line.split("\t")[0] for line in LINES.splitlines() if "dog" in line.split("\t")[0]}
+    assert f"{2 * len(having)} translations of sentences with these letters were searched." in page(app) and having
+    assert len(rows) == 2 and all("gets most from" in row and '<a href="./?' in row for row in rows)
+    frame = app.session_state["shown panels of many"].frames["token"]
+    assert frame["sentences"].tolist() == [len(having)] * 2 and frame["weight"].is_monotonic_decreasing
+    assert "No head of this kind meets “zebra”" in page(run(token="zebra")) and not run().session_state[
+        "shown panels of many"
+    ].frames.get("token")

@@ -51,11 +51,12 @@ that also read images, text alone is read.
 
 - maps: the kinds of attention, and which layers (all, or their numbers)
 - off: heads can be switched off. forced: a given text can be forced. log-prob: the log-probability of a text
-- words: pieces can be joined to words. writes: writes on after a text
+- words: pieces can be joined to words. writes: writes on after a text. steps: its steps can be opened, changed and
+  tested, which wants a text that is produced from a source
 - notes: what a trace says of it. hidden: windows or chunks; shared: heads that share keys; sink: a column for the rest
 
-| family | class | maps | off | forced | log-prob | words | writes | notes |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| family | class | maps | off | forced | log-prob | words | writes | steps | notes |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -70,6 +71,7 @@ class Row(NamedTuple):
     log_prob: str = "–"
     words: str = "–"
     writes: str = "–"
+    steps: str = "–"
     notes: str = ""
 
     def line(self) -> str:
@@ -117,7 +119,7 @@ def told(reason: str) -> str:
     """Why a family is not shown. Where the small numbers do not fit together, nothing is known of it."""
     if "cannot be read" in reason and re.search(r"size|shape|split|match", reason):
         return "not tried: a model this small does not run"
-    return f"refused: {reason[:110]}"
+    return f"refused: {reason[:110].strip()}"
 
 
 def _tried(family: str, name: str, model) -> Row:
@@ -139,8 +141,17 @@ def _tried(family: str, name: str, model) -> Row:
         _works(lambda: model.log_prob(TEXT, *([TARGET] if "cross" in kinds else []))),
         _works(lambda: select.words(trace)),
         _works(lambda: model.write(TEXT, 3, 0)) if hasattr(model, "write") else "–",
+        _works(lambda: _opened(model)),
         _notes(trace),
     )
+
+
+def _opened(model) -> None:
+    from attnviz import faithfulness, inside, intervene
+
+    inside.step(model, model.trace(TEXT, TARGET), 1)
+    intervene.run(model, TEXT, intervene.Uniform(), target=TARGET)
+    faithfulness.variation(faithfulness.subject(model, TEXT, TARGET), 2)
 
 
 def _works(ask) -> str:

@@ -60,9 +60,15 @@ def strategy():
 
 def check(place: Workplace, case) -> None:
     import attnviz
+    from attnviz import faithfulness, inside, intervene
 
     family, file, content, text, languages = case
     place.put_back(family)
     (place.folder / family / file).write_text(json.dumps(content), encoding="utf-8")
     with sentence():
-        attnviz.load(f"hf:{place.folder / family}{languages}").trace(text)
+        model = attnviz.load(f"hf:{place.folder / family}{languages}")
+        trace = model.trace(text)
+        if trace.target:  # its steps are opened, changed and tested
+            intervene.run(model, text, intervene.Uniform())
+            inside.step(model, trace, len(trace.target) - 1)
+            faithfulness.leave_one_out(faithfulness.subject(model, text))

@@ -20,6 +20,8 @@ FREE = {
     "given",
     "instead",
     "question",
+    "guest",
+    "token",
 }  # any text is right there
 FREE |= {f"{prefix}{name}" for prefix in ("", "other_") for name in ("lines", "path")}
 SCRIPT = """import streamlit as st

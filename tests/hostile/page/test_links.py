@@ -54,6 +54,19 @@ def test_a_link_looks_nothing_up_without_a_click(asked, name):
     assert asked == [name.removeprefix("hf:")] and not app.exception
 
 
+@pytest.mark.parametrize("page", ["compare", "inside"])
+def test_nor_for_a_model_that_would_stand_beside_ours(asked, page):
+    app = AppTest.from_string(MANY.replace('"many"', f'"{page}"'), default_timeout=60)
+    app.query_params["guest"], app.query_params["text"] = "some/model", "a dog"
+    app.run()
+    assert not app.exception and not app.error and asked == []
+    assert any("load it from the Hugging Face hub" in html.proto.body for html in app.get("html"))
+    app.button(key="look_up").click().run()
+    assert asked == ["some/model"] and not app.exception and not app.error
+    app.text_input(key="guest").set_value("hf:other/model").run()
+    assert asked == ["some/model", "other/model"]
+
+
 def test_another_name_is_another_click(asked):
     app = heads_app.run(model=HF, own="some/model", text="a dog")
     app.button(key="look_up").click().run()

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from attnviz import faithfulness, inside, intervene, select
+from attnviz import select
 from attnviz.__main__ import main
 from attnviz.trace import Trace
 
@@ -72,17 +72,3 @@ def test_alignments_and_scores_of_a_model_that_translates(folder, load, capsys, 
         given = given if command == "align" else ("--source", source, "--reference", target)
         status, _, err = run(capsys, command, "--model", f"hf:{folder('bert')}", *given)
         assert status == 2 and ("no attention from a target to a source" in err or "produces no translation" in err)
-
-
-def test_steps_of_another_librarys_model_are_closed_with_a_reason(load):
-    model = load("bart")
-    trace = model.trace(TEXT, TARGET)
-    for ask in (
-        lambda: inside.step(model, trace, 0),
-        lambda: intervene.run(model, TEXT, intervene.Uniform()),
-        lambda: faithfulness.subject(model, TEXT),
-    ):
-        with pytest.raises(
-            ValueError, match="^model must be a model of this project: hf:.* is of the family bart, whose"
-        ):
-            ask()

@@ -1,9 +1,12 @@
 """Two texts at once, and models of many languages: against the tokenizer and the model of the library."""
 
+import json
+
 import any_family
 import families
 import numpy as np
 import pytest
+import sentencepiece
 import torch
 import transformers
 from tokenizers import processors
@@ -78,7 +81,7 @@ def test_a_second_text_on_the_command_line(bert, tmp_path):
     assert attnviz.load_trace(tmp_path / "a.json") == bert.trace(f"{FIRST} ||| {SECOND}")
 
 
-CODES = {"nllb": ("eng_Latn", "fra_Latn"), "mbart": ("en_XX", "fr_XX")}
+CODES = {"nllb": ("eng_Latn", "fra_Latn"), "mbart": ("en_XX", "fr_XX"), "m2m_100": ("en", "fr")}
 
 
 def tokenizer_of(family: str, folder):
@@ -88,6 +91,21 @@ def tokenizer_of(family: str, folder):
     if family == "nllb":
         vocabulary = {piece: number for number, piece in enumerate([*special, *pieces, "▁"])}
         made = transformers.NllbTokenizer(vocab=vocabulary, merges=[], extra_special_tokens=list(CODES[family]))
+    elif family == "m2m_100":  # it has no fast tokenizer: the library reads a model of sentencepiece
+        file, listing = folder / "sentencepiece.bpe.model", folder / "vocab.json"
+        with file.open("wb") as writer:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(families.WORDS.split() * 9 + [*families.LETTERS]),
+                model_writer=writer,
+                vocab_size=80,
+                hard_vocab_limit=False,
+                minloglevel=2,
+            )
+        known = sentencepiece.SentencePieceProcessor(model_file=str(file))
+        learnt = [known.id_to_piece(number) for number in range(known.vocab_size())]
+        vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys([*special, *learnt]))}
+        listing.write_text(json.dumps(vocabulary), encoding="utf-8")
+        made = transformers.M2M100Tokenizer(str(listing), str(file))
     else:
         made = transformers.MBartTokenizer(vocab=[(piece, -1.0) for piece in [*special, *pieces, "▁"]])
     made.save_pretrained(folder / family)

@@ -94,7 +94,26 @@ SMALL = {
                 encoder_ffn_dim=16,
                 decoder_ffn_dim=16,
             ),
-            "cannot be shown: its attention is not one array for each layer",
+            "cannot be shown: each layer returns several arrays, of blocks of tokens and of global ones",
+        ),
+        (
+            "LongT5ForConditionalGeneration",
+            dict(vocab_size=400, d_model=16, d_kv=4, d_ff=16, num_layers=1, num_heads=4, decoder_start_token_id=0),
+            "cannot be shown: it attends within blocks, and the library returns arrays of 5 axes, (1, 1, 4, 128, 384)",
+        ),
+        (
+            "ProphetNetForConditionalGeneration",
+            dict(
+                vocab_size=400,
+                hidden_size=16,
+                num_encoder_layers=1,
+                num_decoder_layers=1,
+                num_encoder_attention_heads=2,
+                num_decoder_attention_heads=2,
+                encoder_ffn_dim=16,
+                decoder_ffn_dim=16,
+            ),
+            "cannot be shown: the library returns its scores before the softmax, not its weights",
         ),
     ],
 )
