@@ -247,6 +247,8 @@ def _subject(model, source: Sequence[int], produced: tuple[int, ...], trace: Tra
     """TextError where the model says nothing; ValueError where it does not attend."""
     if not trace.translation.strip():
         raise TextError(f"{model.name} produces no text here, so there is nothing to explain; give it a target")
+    if len(source) < 2:
+        raise TextError(f"{model.name} reads the text as one token, and none can be left out; type a longer text")
     cross = [attention.weights for attention in trace.maps if attention.kind == "cross"]
     if not cross:
         raise ValueError(f"model must have attention; {model.name} has none to test")

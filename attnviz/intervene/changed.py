@@ -7,7 +7,7 @@ network itself never changes, also when a change raises.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,8 +17,10 @@ from torch.nn import functional as F
 
 from attnviz.arguments import Checked, checked
 from attnviz.attention import Reweigh
+from attnviz.data.tokenizer import BOS
 from attnviz.function_words import CONTENT, FUNCTION
 from attnviz.intervene.changes import Change, Hide, Identity, Place
+from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.opened import Opened, Rows
 from attnviz.networks import DecoderStep, Memory, Network, decode
 from attnviz.networks.decoder_only import DecoderOnly, Reading
@@ -81,6 +83,26 @@ def reweigh_layers(network: Network, change: Change, scope: Scope, step: int) ->
         _at(change, scope.head, Place(step, layer)) if scope.layer in (None, layer) else None
         for layer in range(cross_layers(network))
     )
+
+
+def first_id(network: Network) -> int:
+    """The id that the decoder reads first."""
+    return network.bos if isinstance(network, Opened) else BOS
+
+
+def changed_name(name: str, change: Change) -> str:
+    """The name of a model under a change."""
+    return name if isinstance(change, Identity) else f"{name} ({change.title})"
+
+
+def opened_under(
+    model: EncoderDecoderModel, change: Change, scope: Scope, steps: Sequence[int] | None, on_step: OnStep
+) -> EncoderDecoderModel:
+    """A model of the transformers library, with its attention changed. ValueError where its family stays closed."""
+    network = model.opened()
+    check_scope(network, scope)
+    network.rows, network.on_step = rows_of(change, scope, steps), on_step
+    return replace(model, name=changed_name(model.name, change), model=network.network)
 
 
 def rows_of(change: Change, scope: Scope, steps: Sequence[int] | None) -> Rows | None:

@@ -27,15 +27,16 @@ from attnviz.intervene.changed import (
     Scope,
     Word,
     at_steps,
+    changed_name,
     check_scope,
+    first_id,
+    opened_under,
     replaced,
     reweigh_layers,
-    rows_of,
     where_first_choice,
 )
 from attnviz.intervene.changes import Change, Identity, Place
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
-from attnviz.models.huggingface.opened import Opened
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer
@@ -129,7 +130,7 @@ def forced_with_logits(
 ) -> tuple[Trace, torch.Tensor]:
     """The trace of a forced text, and the logits of its steps (T, V)."""
     if isinstance(model, EncoderDecoderModel):
-        return _opened(model, change, scope, steps, on_step).traced(text, target)
+        return opened_under(model, change, scope, steps, on_step).traced(text, target)
     changed = Changed(model.model, change, scope, at_steps(steps), on_step)
     trace = _changed(model, changed).trace(text, target)
     return trace, torch.stack(changed.step_logits)
@@ -138,7 +139,7 @@ def forced_with_logits(
 def free_text(model: Translating, text: str, change: Change, scope: Scope, on_step: OnStep) -> Trace:
     """The trace of what the model writes by itself under the change."""
     if isinstance(model, EncoderDecoderModel):
-        return _opened(model, change, scope, scope.steps, on_step).trace(text)
+        return opened_under(model, change, scope, scope.steps, on_step).trace(text)
     if scope.words is None:
         chosen = at_steps(scope.steps)
     else:
@@ -151,28 +152,14 @@ def free_text(model: Translating, text: str, change: Change, scope: Scope, on_st
 
 def _changed(model: Translator, network: Changed) -> Translator:
     """The translator, with its attention changed; its name says how."""
-    return replace(model, name=_named(model, network.change), model=network)
-
-
-def _opened(
-    model: EncoderDecoderModel, change: Change, scope: Scope, steps: Sequence[int] | None, on_step: OnStep
-) -> EncoderDecoderModel:
-    """The same of a model of the transformers library. ValueError where its family cannot be opened."""
-    network = model.opened()
-    check_scope(network, scope)
-    network.rows, network.on_step = rows_of(change, scope, steps), on_step
-    return replace(model, name=_named(model, change), model=network.network)
-
-
-def _named(model: Translating, change: Change) -> str:
-    return model.name if isinstance(change, Identity) else f"{model.name} ({change.title})"
+    return replace(model, name=changed_name(model.name, network.change), model=network)
 
 
 def target_language(model: Translating) -> str:
     """The language that a model translates into. ValueError where it is not known."""
-    if isinstance(model, EncoderDecoderModel):
-        raise ValueError(f"words must be None for {model.name}: nothing says in which language its words are")
-    return model.task.target
+    if isinstance(model, Translator):
+        return model.task.target
+    raise ValueError(f"words must be None for {model.name}: nothing says in which language its words are")
 
 
 def total_variation_of(plain: Tensor, changed: Tensor) -> np.ndarray:
@@ -228,8 +215,7 @@ def effects_together(
     memory = network.encode(torch.tensor([list(source) for source in sources]))
     wide, state = widened(memory, rows), memory.state
     waiting: list[tuple[int, ReadoutStep, Tensor]] = []
-    first = network.bos if isinstance(network, Opened) else BOS
-    tokens = pad([[first, *target[:-1]] for target in targets]).unbind(1)
+    tokens = pad([[first_id(network), *target[:-1]] for target in targets]).unbind(1)
     for step, token in enumerate(tokens):
         plain = network.step_readout(memory, state, token)
         reweighs = reweigh_layers(network, change, scope, step)

@@ -217,8 +217,7 @@ def models(folder: Path) -> Iterator[Case]:
         "Pegasus-X: blocks and global tokens": of_family("pegasus_x"),
         "ProphetNet: scores": of_family("prophetnet"),
     }
-    for held, run in listed.items():
-        yield Case(held, "load(name).trace(text)", run)
+    yield from (Case(held, "load(name).trace(text)", run) for held, run in listed.items())
 
 
 def result(case: Case) -> str:

@@ -192,6 +192,19 @@ def test_every_family_that_stays_closed_says_why(models, load):
         inside.step(bart, other, 0)
 
 
+def test_a_text_of_one_token_has_none_to_leave_out(load, monkeypatch):
+    model = load("t5")
+    read = type(model).read
+
+    def without_end(self, text, target=False, most=None):
+        tokens = read(self, text, target, most)
+        return tokens if target else dataclasses.replace(tokens, ids=tokens.ids[:1], tokens=tokens.tokens[:1])
+
+    monkeypatch.setattr(type(model), "read", without_end)
+    with pytest.raises(ValueError, match="reads the text as one token, and none can be left out; type a longer text$"):
+        faithfulness.subject(model, "dog", TARGET)
+
+
 def test_own_weights_given_back_change_nothing(load):
     model = load("marian")
     row = tuple(model.trace(TEXT, TARGET).map("cross", 0).weights[0, 2].tolist())
