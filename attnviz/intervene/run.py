@@ -275,8 +275,7 @@ def widened(tree, rows: int):
 
 @checked
 def total_variation(plain: Tensor, changed: Tensor) -> Tensor:
-    """Logits (..., V) and (B, ..., V) -> (B, ...): half the sum of absolute differences of the two
-    distributions, 0 to 1."""
+    """Logits (..., V) and (B, ..., V) -> (B, ...): half the sum of the differences of both distributions, 0 to 1."""
     return changed.softmax(-1).sub_(plain.softmax(-1)).abs_().sum(-1) / 2
 
 
