@@ -27,7 +27,6 @@ OF_MEAN = (
     "The mean of heads has weights, but no query, scores and context: each head has its own. Choose a head on the left "
     "to open them."
 )
-START = "<b>&lt;bos&gt;</b>, the sign of the start"
 _DIMENSIONS = 10  # of a table
 # what asks (as `inside.Step.asks`) -> what happens, in order; the box with True is the question
 _ORDERS: dict[str, tuple[tuple[str, str, bool], ...]] = {
@@ -136,7 +135,7 @@ def steps_in_order(asks: str) -> str:
 def _before(shown: Opened) -> str:
     """The token before that of the step, which the decoder reads; HTML."""
     if not shown.step.step:
-        return START
+        return f"<b>{escape(shown.column.trace.start.text)}</b>, the sign of the start"
     token = labels.shown(shown.column.trace.target)[shown.step.step - 1]
     return f"{in_language(token, shown.column.languages.target, 'b')}, the token before"
 

@@ -44,6 +44,7 @@ def _draw(current: InsideScene, dark: bool) -> None:
 
 def _named(column: Column) -> str:
     """The model, its card, and what it writes."""
-    return named_card(column.mechanism.title, card.show(caches.card(column.model))) + output(
+    shown = "" if is_hugging_face(column.model) else card.show(caches.card(column.model))
+    return named_card(column.mechanism.title, shown) + output(
         column.trace, column.languages.target, column.languages.piece, column.title
     )

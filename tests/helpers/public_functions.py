@@ -87,6 +87,8 @@ def of_traces(model) -> dict:
         heads.most_like: [table, "previous", 2],
         heads.distances: [trace, [head, head]],
         heads.nearest: [trace, head],
+        heads.search: [trace, trace.source[0].text, "encoder"],
+        heads.search_all: [[trace], trace.source[0].text, "encoder"],
         heads.jensen_shannon: [weights, weights],
         bundle.trace_json: [trace],
         bundle.frame_csv: [table],

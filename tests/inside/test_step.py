@@ -160,7 +160,7 @@ def test_refusals(models):
     )
     assert refusal(model, trace, 0, head=2) == "head must be from 0 to 1; got 2"
     assert refusal(models["fixed-context"], models["fixed-context"].trace(TEXT), 0) == (
-        "model must be of this project and have attention; no step of en-fr/fixed-context can be opened"
+        "model must have attention to a source; no step of en-fr/fixed-context can be opened"
     )
     assert refusal(models["bahdanau"], models["luong-dot"].trace(TEXT, TARGET), 1).startswith(
         "trace must be one that en-fr/bahdanau made as it is now: at step 1 its weights differ by up to 0."

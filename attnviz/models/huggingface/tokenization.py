@@ -125,8 +125,8 @@ def language_codes(tokenizer) -> tuple[str, ...]:
     named = getattr(tokenizer, "lang_code_to_id", None) or [
         token for token in tokenizer.all_special_tokens if re.fullmatch(r"[a-z]{2,3}_[A-Z]\w+", token)
     ]
-    vocabulary = tokenizer.get_vocab()
-    return tuple(sorted(code for code in named if _language_token(tokenizer, code) in vocabulary))
+    numbers = {code: tokenizer.convert_tokens_to_ids(_language_token(tokenizer, code)) for code in named}
+    return tuple(sorted(code for code, number in numbers.items() if number not in (None, tokenizer.unk_token_id)))
 
 
 def _language_token(tokenizer, code: str) -> str:

@@ -283,7 +283,9 @@ def test_the_alignment_error_is_that_of_linked_sentences_that_are_forced():
 
 def test_a_token_is_searched_in_all_sentences_that_have_it():
     app = run(show=["Bahdanau", "Luong general"], token="dog")
-    rows = re.findall(r"<tr><td>(.*?)</tr>", page(app).partition("heads and ways")[2].partition("</table>")[0])
+    rows = re.findall(
+        r'<tr><th scope="row">(.*?)</tr>', page(app).partition("heads and ways")[2].partition("</table>")[0]
+    )
     having = {line.split("\t")[0] for line in LINES.splitlines() if "dog" in line.split("\t")[0]}
     assert f"{2 * len(having)} translations of sentences with these letters were searched." in page(app) and having
     assert len(rows) == 2 and all("gets most from" in row and '<a href="./?' in row for row in rows)

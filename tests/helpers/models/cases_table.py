@@ -184,7 +184,7 @@ def models(folder: Path) -> Iterator[Case]:
 
     def model(family, name, made=families.byte_pairs, text=TEXT, target=None, **changes):
         def run():
-            place = folder / f"{family}{len(changes)}"
+            place = folder / f"{family}{len(changes) or ''}"
             if not place.is_dir():
                 any_family.write(place, name, made(), **changes)
             loaded = attnviz.load(f"hf:{place}")
@@ -222,11 +222,13 @@ def models(folder: Path) -> Iterator[Case]:
 
 def result(case: Case) -> str:
     """What comes of a case, in a line."""
+    from attnviz.arguments import cut
+
     try:
         trace = case.run()
     except ValueError as error:
         words = re.sub(r"(hf:)?/tmp/\S*?/([\w.-]+)(?=[\s:,]|$)", r"\2", " ".join(str(error).split()))
-        return f"refused: {words[:MOST]}".replace("|", "/").strip()
+        return f"refused: {cut(words, MOST)}".replace("|", "\\|")
     shapes: dict[str, list] = {}
     for m in trace.maps:
         shapes.setdefault(m.kind, []).append(m)
@@ -239,7 +241,7 @@ def result(case: Case) -> str:
     extra += ["hidden keys"] * any(m.mask is not None for m in trace.maps)
     extra += ["heads that share keys"] * any(m.shared > 1 for m in trace.maps)
     notes = f" Notes: {' '.join(trace.notes)}" if trace.notes else ""
-    return f"shown: {'; '.join([*parts, *extra])}.{notes}"[: 2 * MOST].replace("|", "/")
+    return cut(f"shown: {'; '.join([*parts, *extra])}.{notes}", 2 * MOST).replace("|", "\\|")
 
 
 def table(title: str, cases) -> str:

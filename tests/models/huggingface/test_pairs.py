@@ -101,11 +101,12 @@ def tokenizer_of(family: str, folder):
                 hard_vocab_limit=False,
                 minloglevel=2,
             )
-        known = sentencepiece.SentencePieceProcessor(model_file=str(file))
-        learnt = [known.id_to_piece(number) for number in range(known.vocab_size())]
+        reader = sentencepiece.SentencePieceProcessor(model_file=str(file))
+        learnt = [reader.id_to_piece(number) for number in range(reader.vocab_size())]
         vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys([*special, *learnt]))}
         listing.write_text(json.dumps(vocabulary), encoding="utf-8")
-        made = transformers.M2M100Tokenizer(str(listing), str(file))
+        languages = [f"__{code}__" for code in CODES[family]]  # as the files of its authors have them
+        made = transformers.M2M100Tokenizer(str(listing), str(file), additional_special_tokens=languages)
     else:
         made = transformers.MBartTokenizer(vocab=[(piece, -1.0) for piece in [*special, *pieces, "▁"]])
     made.save_pretrained(folder / family)
