@@ -18,9 +18,10 @@ import torch
 
 from attnviz import function_words, intervene
 from attnviz.arguments import checked
-from attnviz.faithfulness.subject import Foreign, Labelled, Subject
+from attnviz.faithfulness.subject import Subject
 from attnviz.function_words import OTHER
 from attnviz.intervene import Change, Permuted, Stacked, Uniform
+from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer
 from attnviz.trace import Trace
 
@@ -100,7 +101,7 @@ def _frame(subject: Subject, changes: Sequence[Change], choices: np.ndarray, var
 
 def _kinds(subject: Subject) -> list[str]:
     trace = subject.trace
-    language = "" if isinstance(subject, Foreign | Labelled) else subject.model.task.target
+    language = subject.model.task.target if isinstance(subject.model, Translator) else ""
     if language not in function_words.languages():
         return [OTHER] * len(trace.target)
     return function_words.kinds(trace.translation, trace.target, language)

@@ -134,7 +134,11 @@ class Translated(Subject):
     """A translation."""
 
     model: Translator
-    first = BOS  # id of the token that the decoder reads first
+
+    @property
+    def first(self) -> int:
+        """Id of the token that the decoder reads first."""
+        return BOS
 
     @staticmethod
     def produced(model: Translator, sources: Sequence[Sequence[int]], traces: Sequence[Trace]) -> list[tuple[int, ...]]:
@@ -165,6 +169,8 @@ class Translated(Subject):
 
 class Foreign(Translated):
     """What an encoder–decoder of the transformers library produces."""
+
+    model: Any  # an EncoderDecoderModel
 
     @functools.cached_property
     def network(self):

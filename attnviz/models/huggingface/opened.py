@@ -144,7 +144,7 @@ class Opened:
                 raise ValueError(reason)
 
     @property
-    def embedding(self) -> nn.Module:
+    def embedding(self) -> nn.Embedding:
         """From ids of the source to the rows that `encode_vectors` takes."""
         encoder = self.network.get_encoder()
         return (encoder if hasattr(encoder, "get_input_embeddings") else self.network).get_input_embeddings()
