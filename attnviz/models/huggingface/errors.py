@@ -33,7 +33,8 @@ def why_no_weights(layer: Any) -> str:
             f"it attends within blocks, and the library returns arrays of {layer.ndim} axes, {tuple(layer.shape)}, "
             "whose rows are not those of the tokens"
         )
-    return "the library returns its scores before the softmax, not its weights" if (layer < 0).any() else ""
+    below = "the library returns numbers below 0, such as scores before the softmax, and no weights"
+    return below if (layer < 0).any() else ""
 
 
 def read(name: str, what: str, reader: Callable[[], Any]) -> Any:

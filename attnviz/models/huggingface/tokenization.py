@@ -95,6 +95,9 @@ def encode(tokenizer, text: str, target: bool = False, pair: bool = False) -> To
 
     ValueError when a slow tokenizer has changed more than the spaces, so that its pieces cannot be located.
     """
+    own = getattr(tokenizer, "untried", tokenizer)
+    if target and getattr(own, "tgt_lang", "") is None:  # M2M-100 reads no target without a language
+        own.tgt_lang = own.src_lang
     first, divided, second = text.partition(PAIR) if pair else (text, "", "")
     given: dict[str, Any] = {"text_target" if target else "text": first}
     given |= {"text_pair": second, "return_token_type_ids": True} if divided else {}
@@ -142,7 +145,7 @@ def for_languages(tokenizer, source: str, target: str) -> tuple[Any, int | None,
         if code not in codes:
             had = f"it has {arguments.listed(codes[:200])}" if codes else "it reads one language, or says none"
             raise ValueError(f"its tokenizer has no language {code!r:.40}{arguments.guess(code, codes)}; {had}")
-    own = copy.deepcopy(getattr(tokenizer, "untried", tokenizer))
+    own = _copied(getattr(tokenizer, "untried", tokenizer))
     own.src_lang = source or own.src_lang
     number, first = None, True
     if target:
@@ -151,6 +154,16 @@ def for_languages(tokenizer, source: str, target: str) -> tuple[Any, int | None,
         number, first = own.convert_tokens_to_ids(_language_token(own, target)), bool(own.prefix_tokens)
         own.set_src_lang_special_tokens(own.src_lang)
     return (tokenizer.again(own) if hasattr(tokenizer, "again") else own), number, first
+
+
+def _copied(tokenizer):
+    """A copy whose languages may be set. A slow tokenizer would read its files for a copy, which are no longer there;
+    setting a language replaces its attributes and changes none of them."""
+    if tokenizer.is_fast:
+        return copy.deepcopy(tokenizer)
+    own = object.__new__(type(tokenizer))
+    vars(own).update(vars(tokenizer))
+    return own
 
 
 def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:

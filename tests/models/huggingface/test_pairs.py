@@ -10,6 +10,7 @@ import sentencepiece
 import torch
 import transformers
 from tokenizers import processors
+from transformers.models.m2m_100 import tokenization_m2m_100 as m2m
 
 import attnviz
 from attnviz import select
@@ -105,7 +106,7 @@ def tokenizer_of(family: str, folder):
         learnt = [reader.id_to_piece(number) for number in range(reader.vocab_size())]
         vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys([*special, *learnt]))}
         listing.write_text(json.dumps(vocabulary), encoding="utf-8")
-        languages = [f"__{code}__" for code in CODES[family]]  # as the files of its authors have them
+        languages = [f"__{code}__" for code in m2m.FAIRSEQ_LANGUAGE_CODES["m2m100"]]  # as its authors' files have them
         made = transformers.M2M100Tokenizer(str(listing), str(file), additional_special_tokens=languages)
     else:
         made = transformers.MBartTokenizer(vocab=[(piece, -1.0) for piece in [*special, *pieces, "▁"]])
