@@ -29,10 +29,9 @@ def why_no_weights(layer: Any) -> str:
             "each token"
         )
     if layer.ndim != 4:
-        return (
-            f"it attends within blocks, and the library returns arrays of {layer.ndim} axes, {tuple(layer.shape)}, "
-            "whose rows are not those of the tokens"
-        )
+        blocks = "it attends within blocks, and " if layer.ndim == 5 else ""
+        words = f"{blocks}the library returns arrays of {layer.ndim} axes, {tuple(layer.shape)}, whose rows are not"
+        return f"{words} those of the tokens"
     below = "the library returns numbers below 0, such as scores before the softmax, and no weights"
     return below if (layer < 0).any() else ""
 
