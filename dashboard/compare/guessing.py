@@ -20,10 +20,9 @@ from attnviz.export import bundle, heading
 from attnviz.figures import labels
 from attnviz.figures.theme import lines as line_styles
 from attnviz.guess import Overlap
-from attnviz.mechanisms import MECHANISMS
 from dashboard.browser.plot import Cell, named, plots
 from dashboard.choices import pairs
-from dashboard.choices.options import FROM, OWN
+from dashboard.choices.options import FROM, OWN, facts
 from dashboard.compare import pictures
 from dashboard.compare.scene import Column, CompareScene, alike
 from dashboard.markup import tables
@@ -55,7 +54,7 @@ def prepared(fields: dict) -> dict:
     of one text."""
     if not fields["guess"]:
         return fields
-    attending = [name for name in fields["mechanisms"] if MECHANISMS[name].kinds]
+    attending = [name for name in fields["mechanisms"] if facts(name).kinds]
     one_text = fields["target"] == OWN and attending
     fields = fields | {"words": pairs.task(fields["pair"]).piece == "piece", "kind": "cross"}
     return fields | ({"target": FROM + attending[0]} if one_text else {})
