@@ -1,7 +1,7 @@
 """A trained translation model with its tokenizer and card: text in, Trace out."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -177,7 +177,8 @@ class Translator(Trained):
         """What traces keep of the probabilities of each sentence of a batch."""
         project = self.model.logits if unrolled.logits is None else _as_it_is
         spell = self.tokenizer.choice if alternatives else None
-        with OneDNN() if unrolled.logits is None else nullcontext():
+        mode: AbstractContextManager = OneDNN() if unrolled.logits is None else nullcontext()
+        with mode:
             return probabilities.of_batch(unrolled.rows(), unrolled.tokens, steps, project, spell)
 
     def _measured(

@@ -76,11 +76,12 @@ class Joined:
     when one of them has changed, and each time where torch does not say whether it has."""
 
     def __init__(self):
-        self._joined, self._of = (torch.empty(0), torch.empty(0)), ()
+        self._joined = torch.empty(0), torch.empty(0)
+        self._of: tuple = ()
 
     def of(self, *maps: nn.Linear) -> tuple[Tensor, Tensor]:
         """Their weights (sum of outputs, D) and biases."""
-        parts = [[module.weight for module in maps], [module.bias for module in maps]]
+        parts: list[list[Tensor]] = [[module.weight for module in maps], [module.bias for module in maps]]
         told = not any(part.is_inference() for kind in parts for part in kind)
         version = tuple((part.data_ptr(), part._version) for kind in parts for part in kind) if told else ()
         if version != self._of or not told:
