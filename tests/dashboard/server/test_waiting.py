@@ -133,6 +133,8 @@ def test_a_change_is_stopped_while_it_is_decoded(server, gate, page, asked, left
     gate.unlink()
     page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+jumps.&{asked}", timeout=WAIT)
     expect(page.get_by_text(done, exact=True)).to_be_visible(timeout=WAIT)
+    # What goes on is not held by the next test, which would wait for it.
+    expect(page.get_by_test_id("stStatusWidgetRunningIcon")).to_have_count(0, timeout=WAIT)
 
 
 def test_tests_are_stopped_while_they_run(server, gate, page):
