@@ -10,12 +10,13 @@ from corpora_files import same_files, write_lines
 
 from attnviz import corpus
 
-ray = pytest.importorskip("ray")
 SHARD = 4
 
 
 @pytest.mark.xdist_group("ray")
 def test_a_node_that_is_killed_loses_nothing_and_repeats_nothing(root, cluster, tmp_path, monkeypatch):
+    import ray  # takes a second, which a test process without a cluster need not spend
+
     monkeypatch.delenv("RAY_USAGE_STATS_ENABLED")  # as a person has it
     lines = write_lines(tmp_path / "in.txt", [english for english, _ in tiny.sentences(48, 1)])
     settings = corpus.CorpusConfig(("en-fr/bahdanau",), str(lines), beam=8, root=str(root), shard=SHARD)
@@ -41,6 +42,7 @@ def test_a_node_that_is_killed_loses_nothing_and_repeats_nothing(root, cluster, 
 @pytest.mark.parametrize("form", ["127.0.0.1:{}", "ray://127.0.0.1:{}"])
 def test_an_address_at_which_nothing_listens_is_refused_at_once(form):
     """Ray itself would ask for more than a minute."""
+    pytest.importorskip("ray")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))  # and does not listen
         address = form.format(free.getsockname()[1])
