@@ -20,7 +20,7 @@ def load(name: str, root: str | Path | None = None, threads: int | None = None) 
     transformers library.
 
     threads : that torch computes with in this process from now on; None: 1 for a checkpoint (see `models.machine`), as
-    it is for `hf:`. Raises checkpoints.CheckpointError, huggingface.errors.ModelError.
+    it is for `hf:`. Raises checkpoints.CheckpointError, huggingface.ModelError.
     """
     if not isinstance(name, str):
         raise checkpoints.CheckpointError(

@@ -1,1 +1,80 @@
-"""Models for the transformers library, from a folder or from the Hugging Face hub."""
+"""Models for the transformers library, from a folder or from the Hugging Face hub; here their errors, in one sentence
+each."""
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from attnviz.arguments import cut
+from attnviz.data import tokenizer_rules
+from attnviz.data.tokenizer_rules import TokenizerError
+
+# What the library raises where the settings of a tokenizer or a model are not what it expects, ValueError apart.
+LIBRARY_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, RuntimeError)
+
+
+class ModelError(ValueError):
+    """A model that cannot be shown; the message says why and, where there is a way, what to do."""
+
+
+class FileError(ValueError):
+    """A file of a model that is refused; the message names it and says why."""
+
+
+def why_no_weights(layer: Any) -> str:
+    """Why what a model returns for a layer is no row of weights for each token, in words; "" where it may be."""
+    if not hasattr(layer, "ndim"):
+        return (
+            "each layer returns several arrays, of blocks of tokens and of global ones, and not one row of weights for "
+            "each token"
+        )
+    if layer.ndim != 4:
+        blocks = "it attends within blocks, and " if layer.ndim == 5 else ""
+        words = f"{blocks}the library returns arrays of {layer.ndim} axes, {tuple(layer.shape)}, whose rows are not"
+        return f"{words} those of the tokens"
+    below = "the library returns numbers below 0, such as scores before the softmax, and no weights"
+    return below if (layer < 0).any() else ""
+
+
+def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
+    """What `reader` returns; all its errors become a ModelError. name : of the model. what : the thing that is read, in
+    words."""
+    try:
+        with tokenizer_rules.contained():
+            return reader()
+    except Exception as error:  # the files are a stranger's, and four libraries read them: any class of error may come
+        if "trust_remote_code" in str(error):
+            raise ModelError(
+                f"{name}: it needs its own code, which is never run here; only models that are part of the "
+                "transformers library can be shown"
+            ) from None
+        if "ignore_mismatched_sizes" in str(error):
+            raise ModelError(
+                f"{name}: its config.json and its weights disagree on the sizes of the model; they do not belong "
+                "together"
+            ) from None
+        if unknown := re.search(r"model type `([^`]+)`", str(error)):
+            raise ModelError(
+                f"{name}: this version of the transformers library has no models of type {unknown[1]:.80}; a newer "
+                "one may"
+            ) from None
+        raise ModelError(f"{name}: {what} cannot be read: {one_line(error)}") from None
+
+
+@contextlib.contextmanager
+def naming(name: str) -> Iterator[None]:
+    """In this block, errors in the files of a model become a ModelError with the name of the model."""
+    try:
+        yield
+    except FileError as error:
+        raise ModelError(f"{name}: {error}") from None
+    except TokenizerError as error:
+        raise ModelError(f"{name}: its tokenizer cannot be read: {error}") from None
+
+
+def one_line(error: Exception) -> str:
+    """An error in one line of at most 200 characters."""
+    text = f"{error} is missing in it" if isinstance(error, KeyError) else str(error)
+    text = " ".join(text.split()).rstrip(".") or type(error).__name__
+    return cut(text, 200)

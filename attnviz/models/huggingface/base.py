@@ -20,8 +20,7 @@ from torch import Tensor, nn
 from attnviz.data.tokenizer import Tokens
 from attnviz.data.tokenizer_rules import TokenizerError, contained
 from attnviz.models import batches
-from attnviz.models.huggingface import tokenization
-from attnviz.models.huggingface.errors import LIBRARY_ERRORS, one_line
+from attnviz.models.huggingface import LIBRARY_ERRORS, one_line, tokenization
 from attnviz.models.model import TextError, check_text
 from attnviz.models.translator import check_beam
 from attnviz.networks import projections

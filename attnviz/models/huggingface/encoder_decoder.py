@@ -10,9 +10,8 @@ from torch import Tensor
 
 from attnviz.data.tokenizer import Tokens
 from attnviz.models import probabilities
-from attnviz.models.huggingface import tokenization
+from attnviz.models.huggingface import LIBRARY_ERRORS, one_line, tokenization
 from attnviz.models.huggingface.base import HuggingFaceModel
-from attnviz.models.huggingface.errors import LIBRARY_ERRORS, one_line
 from attnviz.models.huggingface.opened import Opened
 from attnviz.models.model import TextError
 from attnviz.models.names import HUGGING_FACE, HuggingFaceName, without_prefix

@@ -24,7 +24,7 @@ from attnviz import storage
 from attnviz.arguments import shown
 from attnviz.data import tokenizer_rules
 from attnviz.models import weights_header
-from attnviz.models.huggingface.errors import FileError, ModelError, one_line, read
+from attnviz.models.huggingface import FileError, ModelError, one_line, read
 from attnviz.models.names import HUGGING_FACE
 from attnviz.storage import folders
 

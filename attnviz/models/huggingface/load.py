@@ -15,10 +15,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnviz.models.huggingface import folder_rules
+from attnviz.models.huggingface import ModelError, folder_rules, naming, read, why_no_weights
 from attnviz.models.huggingface.base import MOST_TOKENS, HuggingFaceModel, Place
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
-from attnviz.models.huggingface.errors import ModelError, naming, read, why_no_weights
 from attnviz.models.huggingface.single_stack import SingleStackModel
 from attnviz.models.huggingface.tokenization import SAFE, load_tokenizer
 from attnviz.models.huggingface.writing import WritingModel

@@ -19,8 +19,7 @@ from attnviz import arguments
 from attnviz.data import tokenizer_rules
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import Tokens
-from attnviz.models.huggingface import folder_rules
-from attnviz.models.huggingface.errors import ModelError, read
+from attnviz.models.huggingface import ModelError, folder_rules, read
 from attnviz.models.huggingface.tokenizer_trial import Trial, Tried
 from attnviz.storage import folders
 from attnviz.trace import Token, visible

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from attnviz import storage
 from attnviz.arguments import shown
 from attnviz.models import probabilities
-from attnviz.models.huggingface import folder_rules, tokenization
-from attnviz.models.huggingface.errors import LIBRARY_ERRORS, FileError, one_line
+from attnviz.models.huggingface import LIBRARY_ERRORS, FileError, folder_rules, one_line, tokenization
 from attnviz.models.huggingface.opened import cache_name
 from attnviz.models.huggingface.single_stack import SingleStackModel
 from attnviz.models.model import TextError
