@@ -37,7 +37,7 @@ CHAPTER_TITLES = {  # of the page Learn, in order
     "teacher-forcing": "Training and using a model",
     "roles": "Query, key and value in three models",
     "rows-columns": "Rows, columns and symmetry",
-    "self-attention": "A sentence looks at itself",
+    "looks-at-itself": "A sentence looks at itself",
     "appears": "How alignment appears",
 }
 # Of the page Many sentences: where the sentences come from, their numbers, and their order.
@@ -63,7 +63,7 @@ IN_ADDRESS = 2000  # characters of pasted sentences that an address can hold
 
 # What is told of an encoder–decoder of the transformers library that stands among the mechanisms, by its own name.
 _BESIDE = replace(
-    MECHANISMS["transformer"],
+    next(shipped for shipped in MECHANISMS.values() if {"cross", "decoder"} <= set(shipped.kinds)),
     formula="",
     paper="",
     words="An encoder–decoder of the transformers library. It was trained on other data than the models beside it.",

@@ -142,7 +142,7 @@ QUESTIONS = (
         "Why do heads look at the first token?",
         "For the same reason as at &lt;eos&gt;: it is always there, and in a causal model it is the only token that "
         "every row can see. Weight that is put there does little. It is called an attention sink.",
-        "self-attention",
+        "looks-at-itself",
         "bos sink beginning start first gpt llama vertical stripe",
     ),
     Question(

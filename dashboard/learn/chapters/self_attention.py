@@ -186,7 +186,7 @@ ROWS = Chapter(
     draw_rows,
 )
 ITSELF = Chapter(
-    "self-attention",
+    "looks-at-itself",
     (
         "In <b>self-attention</b> queries, keys and values come from the same text. Each token makes a query, and "
         "reads the other tokens of its own sentence. What it has read is added to its vector, layer by layer.",

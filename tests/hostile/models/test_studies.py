@@ -11,7 +11,7 @@ from attnviz.models import checkpoint_values
 PAGE = """import streamlit as st
 from dashboard.pages import PAGES
 
-next(page for page in PAGES if page.folder == "learn").show(dict(chapter="bottleneck", tables=True))
+next(page for page in PAGES if page.folder == "learn").show(dict(chapter="bottleneck", lesson="", tables=True))
 """
 ROW = {"mechanism": "bahdanau", "words": 8.6, "high": 10, "bleu_lc": 48.4, "joined": False}
 WRONG = [
