@@ -3,7 +3,7 @@
 import contextlib
 import io
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -56,19 +56,15 @@ def check(
     if formula not in (None, *formulas.NAMES):
         raise ValueError(f"formula must be one of {', '.join(formulas.NAMES)}; got {formula!r:.80}")
     made, trained = built(module, settings), ""
-    state = torch.get_rng_state()
-    try:
+    with _same_afterwards(), torch.no_grad(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         torch.manual_seed(0)
-        with torch.no_grad(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")  # of the module's code, once a call; what it prints, too
-            subject = recognise(made.target, name or made.title)
-            lines = tuple(_line(test, subject, mask) for test in _TESTS)
-            with looked_at(made.target, subject.title):
-                recognised = formulas.recognised(subject)
-            if in_trained:
-                trained = _in_trained(made, subject, recognised, formula)
-    finally:
-        torch.set_rng_state(state)
+        warnings.simplefilter("ignore")  # of the module's code, once a call; what it prints, too
+        subject = recognise(made.target, name or made.title)
+        lines = tuple(_line(test, subject, mask) for test in _TESTS)
+        with looked_at(made.target, subject.title):
+            recognised = formulas.recognised(subject)
+        if in_trained:
+            trained = _in_trained(made, subject, recognised, formula)
     lines += (formulas.scaling(recognised, subject.title),)
     if formula:
         lines += (formulas.line(recognised, formula),)
@@ -90,12 +86,25 @@ def in_trained(
     """
     from attnviz.own import trained  # which imports the models, and they the mechanisms, of which a person's is one
 
-    with torch.no_grad():
+    with _same_afterwards(), torch.no_grad():
         made = built(module, settings)
         subject = recognise(made.target, made.title)
         with looked_at(made.target, subject.title):
             recognised = formulas.recognised(subject)
         return trained.placed(made, subject, recognised, formula, texts)
+
+
+@contextlib.contextmanager
+def _same_afterwards() -> Iterator[None]:
+    """torch's random numbers, and its number of threads. Meanwhile there is one: matrices this small take ten times as
+    long with two, where both cores have other work."""
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)
+        torch.set_num_threads(threads)
 
 
 def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted: str | None) -> str:

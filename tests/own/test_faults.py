@@ -375,3 +375,20 @@ def test_a_check_leaves_the_module_and_the_random_numbers_as_they_were():
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
     assert all(parameter.grad is None for parameter in module.parameters())
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_check_computes_with_one_thread_and_leaves_their_number():
+    counts = set()
+
+    class Counting(Right):
+        def scores(self, query, keys):
+            counts.add(torch.get_num_threads())
+            return super().scores(query, keys)
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        own.check(Counting())
+        assert (counts, torch.get_num_threads()) == ({1}, 2)
+    finally:
+        torch.set_num_threads(threads)
