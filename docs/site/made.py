@@ -138,8 +138,7 @@ def formula(self, node) -> None:
 def as_fields(app, what, name, thing, options, lines: list[str]) -> None:
     """A docstring of this project as reStructuredText.
 
-    `name : what it is` becomes a field, `Raises …` a paragraph of its own, and what is marked nowhere else stays as it
-    is written.
+    `name : what it is` becomes a field, and `Raises …` a paragraph of its own. All other lines stay as they are.
     """
     paragraphs = re.split(r"\n\s*\n", textwrap.dedent("\n".join(lines)).strip("\n"))
     lines[:] = [line for text in paragraphs for line in [*_paragraph(text), ""]]
