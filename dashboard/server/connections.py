@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 
 from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
@@ -253,17 +253,25 @@ class SentTogether:
         asyncio.get_running_loop().call_later(TOGETHER, self._take)
 
     def _take(self) -> None:
-        """Messages of a run that was given up are dropped, as Streamlit does."""
+        """Each in a turn of its own, so that one that cannot be handled is reported and takes no other with it."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
-        has_messages = False
+        loop = asyncio.get_running_loop()
         for sender, event, message, told in waiting:
-            if event is not ScriptRunnerEvent.ENQUEUE_FORWARD_MSG:
-                self._handle(self._session, sender, event, message, **told)
-            elif sender is self._session._scriptrunner:
-                self._session._browser_queue.enqueue(message)
-                has_messages = True
-        if has_messages and self._session._message_enqueued_callback:
+            loop.call_soon(partial(self._deliver, sender, event, message, **told))
+        if any(event is ScriptRunnerEvent.ENQUEUE_FORWARD_MSG for _, event, _, _ in waiting):
+            loop.call_soon(self._tell)
+
+    def _deliver(self, sender: ScriptRunner, event: ScriptRunnerEvent, message, **told) -> None:
+        """Messages of a run that was given up are dropped, as Streamlit does."""
+        if event is not ScriptRunnerEvent.ENQUEUE_FORWARD_MSG:
+            self._handle(self._session, sender, event, message, **told)
+        elif sender is self._session._scriptrunner:
+            self._session._browser_queue.enqueue(message)
+
+    def _tell(self) -> None:
+        """Say that there are messages."""
+        if self._session._message_enqueued_callback:
             self._session._message_enqueued_callback()
 
 

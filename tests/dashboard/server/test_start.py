@@ -178,28 +178,33 @@ class Session:
 
 
 def test_the_messages_of_a_run_leave_together_and_before_its_end(monkeypatch):
-    """Of a run that was given up none leaves, as in Streamlit."""
+    """Of a run that was given up none leaves, as in Streamlit. An end that cannot be handled takes no message with it,
+    and is reported."""
+
+    def handle(session, sender, event, *_, **told):
+        session.enqueue((event, told))
+        raise RuntimeError("no end")
+
     monkeypatch.setattr(AppSession, "_on_scriptrunner_event", None)
-    monkeypatch.setattr(
-        AppSession,
-        "_handle_scriptrunner_event_on_event_loop",
-        lambda session, sender, event, *_, **told: session.enqueue((event, told)),
-    )
+    monkeypatch.setattr(AppSession, "_handle_scriptrunner_event_on_event_loop", handle)
     connections.gather()
     message, end = ScriptRunnerEvent.ENQUEUE_FORWARD_MSG, ScriptRunnerEvent.FRAGMENT_STOPPED_WITH_SUCCESS
 
     async def work():
-        told = []
+        told, reported = [], []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(str(context["exception"])))
         session = Session(told)
         for sender, number in (("this run", 1), ("this run", 2), ("a run before", 3), ("this run", 4)):
             AppSession._on_scriptrunner_event(session, sender, event=message, forward_msg=number)
         AppSession._on_scriptrunner_event(session, "this run", event=end, run_descriptor="run")
         AppSession._on_scriptrunner_event(session, "this run", event=message, forward_msg=5)
-        while told[-2:] != [5, "wake"]:
-            await asyncio.sleep(connections.TOGETHER)
-        return told
+        async with asyncio.timeout(10):
+            while told[-2:] != [5, "wake"]:
+                await asyncio.sleep(connections.TOGETHER)
+        return told, reported
 
-    assert in_a_loop(work()) == [1, 2, 4, (end, {"run_descriptor": "run"}), 5, "wake"]
+    told = [1, 2, 4, (end, {"run_descriptor": "run"}), 5, "wake"]
+    assert in_a_loop(work()) == (told, ["no end"])
 
 
 def test_the_theme_of_the_configuration_is_worked_out_once_and_is_streamlits(monkeypatch):
