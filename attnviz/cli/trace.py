@@ -12,7 +12,7 @@ from attnviz import storage
 from attnviz.cli import arguments
 
 HELP = "translate or classify one text and show what the model attended to"
-FORMATS = ("svg", "pdf", "png")  # attnviz.export.printed.FORMATS; that package imports matplotlib
+FORMATS = ("svg", "pdf", "png", "tex")  # attnviz.export.printed.FORMATS; that package imports matplotlib
 SIZES = ("column", "page", "slide")  # its SIZES
 DRAWN = ("map", "bars", "statistics", "difference", "heads", "lines", "distances")
 
@@ -149,7 +149,7 @@ def _say_written(path: str) -> None:
 
 def _add_picture_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("pictures for slides and papers")
-    group.add_argument("--picture", metavar="FILE", help="write a picture to FILE.svg, FILE.pdf or FILE.png")
+    group.add_argument("--picture", metavar="FILE", help="write a picture to FILE.svg, .pdf, .png or .tex")
     group.add_argument("--draw", choices=DRAWN, help=f"what it shows: {', '.join(DRAWN)} (default map)")
     group.add_argument("--step", type=arguments.count, metavar="N", help="step of the bars, from 1 (default 1)")
     group.add_argument(

@@ -92,6 +92,11 @@ class Chart(go.Figure):
         super().__init__(*args, **kwargs)
         self._description, self._dark, self._name = description, dark, name
 
+    def __reduce__(self):
+        """Pickled and copied with its arrays; Plotly's own way makes text of them that only a browser reads."""
+        data = self._parts["data"] if "_parts" in self.__dict__ else [trace.to_plotly_json() for trace in self.data]
+        return _restored, (data, self.plain_layout, self.description, self.dark, self.name)
+
     @property
     def description(self) -> str:
         return self._description
@@ -147,14 +152,11 @@ class Chart(go.Figure):
         else:
             print(repr(self))
 
-    def __reduce__(self):
-        """A copy keeps all three."""
-        _, (content,) = super().__reduce__()
-        return _copied, (content, self.description, self.dark, self.name)
 
-
-def _copied(content: dict, description: str, dark: bool, name: str) -> Chart:
-    return Chart(content, description=description, dark=dark, name=name)
+def _restored(data: list[dict], layout: dict, description: str, dark: bool, name: str) -> Chart:
+    chart = Chart.of_parts(data, layout, description, dark)
+    chart.name = name
+    return chart
 
 
 def _without_none(parts: dict) -> dict:

@@ -26,7 +26,7 @@ from dashboard.session.memory import Cursor
 from dashboard.shell import downloads
 
 SIZES = {"slide": "slide 16:9", "column": "column, 8.5 cm", "page": "page, 17 cm"}  # of attnviz.export.printed
-FORMATS = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
+FORMATS = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png", "tex": "text/x-tex"}
 FITTING = (
     "A picture keeps to its sheet. What does not fit is set in smaller type, then long lines are cut (the file's "
     "description has them whole) and every second, third … token is named. In a PDF the rows of a map go on over "
@@ -172,7 +172,7 @@ def _pictures(current: CompareScene, cursor: Cursor) -> None:
 @address.fragment
 def _offer(current: CompareScene, cursor: Cursor) -> None:
     """A picture is drawn when it is downloaded; what did not fit on it then stands below its button."""
-    st.caption("With title, sentence, translation, mechanism and model. PDF and SVG keep text as text.")
+    st.caption("With title, sentence, translation, mechanism and model. PDF, SVG and TeX keep text as text.")
     st.caption(FITTING)
     size = st.segmented_control(
         "Size", list(SIZES), default="page", format_func=SIZES.get, required=True, key="print_size"

@@ -66,7 +66,7 @@ def test_trace_picture(cli, tmp_path):
     assert cli(*arguments, "x.gif") == (
         2,
         "",
-        "python -m attnviz trace: --picture must end in .svg, .pdf, .png; got x.gif\n",
+        "python -m attnviz trace: --picture must end in .svg, .pdf, .png, .tex; got x.gif\n",
     )
 
 

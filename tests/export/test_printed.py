@@ -148,7 +148,7 @@ def test_hidden_cells_are_hatched_and_blank_rows_empty():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (dict(fmt="gif"), "format must be one of svg, pdf, png; got 'gif'"),
+        (dict(fmt="gif"), "format must be one of svg, pdf, png, tex; got 'gif'"),
         (dict(size="poster"), "size must be one of column, page, slide; got 'poster'"),
         (dict(font=99), "font must be 4 to 40 points; got 99"),
         (dict(step=9), "step must be a row of the map, 0 to 4; got 9"),
@@ -212,3 +212,49 @@ def test_texts_of_common_letters_share_the_part_of_a_font_that_a_pdf_holds():
     document = pypdfium2.PdfDocument(picture(trace, select.select(trace)))
     assert letters._made_part.cache_info().misses > made[0]
     assert {"Ωμέγα", "ñ", "dog"} <= set(document[0].get_textpage().get_text_range().split())
+
+
+def test_tex_has_every_text_and_nothing_of_it_is_a_command():
+    """What LaTeX obeys stands with a backslash, and is read back here."""
+    trace = synthetic.trace(r"a_b {x} 100% #1 \\input ~ ^ | -- <b>", "Le $x$ & ∅ ␣ `'")
+    sheet = printed.of_map(trace, select.select(trace), printed.Style("page"))
+    tex = sheet.save("tex").decode()
+    lines = tex.splitlines()
+    assert lines[0] == f"% {sheet.title}" and r"\usepackage{pgf}" in lines[1]
+    assert tex.count(r"\begin{pgfscope}") == tex.count(r"\end{pgfscope}") > GRID.weights.size
+    written = {_read(line) for line in lines if line.startswith(r"\pgftext")}
+    assert written >= {token for token in texts(sheet.save("svg")) if token}
+    titled = printed.of_map(TRACE, GRID, printed.Style("page", title=r"\def\x")).save("tex").decode()
+    assert r"\textbackslash{}def\textbackslash{}x" in titled
+
+
+def _read(line: str) -> str:
+    """The text of a line of TeX. AssertionError where LaTeX would find a command in it."""
+    text = re.fullmatch(r".*\\def%\{\\%\}(.*)\}\}%", line)[1]
+    names = {"backslash": "\\", "asciitilde": "~", "asciicircum": "^", "less": "<", "greater": ">", "bar": "|"}
+    for name, letter in (names | {"visiblespace": "␣"}).items():
+        text = text.replace(rf"\text{name}{{}}", f"\x01{ord(letter)};")
+    text = text.replace(r"$\emptyset$", "∅").replace(r"\ensuremath{-}", "−").replace("~", "\u00a0")
+    text = re.sub(r"\{([-`'])\}", r"\1", re.sub(r"\\([{}$&#_%])", lambda match: f"\x01{ord(match[1])};", text))
+    assert not re.search(r"[\\{}$&#_%^~<>|]", text), line
+    return re.sub("\x01([0-9]+);", lambda match: chr(int(match[1])), text).strip()
+
+
+def test_many_pictures_are_saved_by_several_processes(tmp_path):
+    figure = figures.heatmap(GRID)
+    wanted = {tmp_path / "a.pdf": figure, tmp_path / "deep" / "b.svg": [figure, figure], tmp_path / "c.tex": figure}
+    places = printed.many(wanted, PAPER, lines={tmp_path / "a.pdf": ["A title"]}, processes=2)
+    assert places == list(wanted)
+    alone = printed.of_figure(figure, ["A title"], PAPER).save("pdf"), printed.of_figure(figure, (), PAPER).save("tex")
+    assert alone == (places[0].read_bytes(), places[2].read_bytes())
+    assert places[1].read_bytes() == printed.of_figures([figure] * 2, (), PAPER).save("svg")
+    with pytest.raises(ValueError, match=r"a file must end in \.svg, \.pdf, \.png, \.tex; got 'e\.gif'"):
+        printed.many({tmp_path / "d.pdf": figure, tmp_path / "e.gif": figure})
+    assert not (tmp_path / "d.pdf").exists()
+
+
+def test_an_image_is_no_tex():
+    sheet = printed.of_figure(figures.heatmap(GRID), (), PAPER)
+    sheet.figure.figimage(np.zeros((4, 4)))
+    with pytest.raises(ValueError, match="this picture is an image, which tex cannot hold: save it as pdf or png"):
+        sheet.save("tex")

@@ -1,9 +1,9 @@
-"""Pictures for slides and papers, as SVG, PDF or PNG: drawn by matplotlib, so no browser is needed.
+"""Pictures for slides and papers, as SVG, PDF, PNG or TeX: drawn by matplotlib, so no browser is needed.
 
     >>> printed.of_map(trace, select.select(trace), printed.Style("column")).save("pdf")
 
-`of_figure` prints any figure of `attnviz.figures`, `of_figures` several beside each other; the others make the figure
-of a trace and the lines above it.
+`of_figure` prints any figure of `attnviz.figures`, `of_figures` several beside each other, and `many` those of an
+appendix, a process a core; the others make the figure of a trace and the lines above it.
 
 Each has its title, the sentence and the translation above it. In SVG and PDF shapes are shapes and text is text.
 Colours of maps climb evenly in lightness, lines differ in dash and marker, and negative differences carry a dash, so a
@@ -20,14 +20,19 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from attnviz import figures
+from attnviz import figures, storage
 from attnviz.export import heading
 from attnviz.export.printed import letters
 from attnviz.export.printed.axes import line
@@ -43,6 +48,7 @@ __all__ = [
     "SIZES",
     "Sheet",
     "Style",
+    "many",
     "of_difference",
     "of_figure",
     "of_figures",
@@ -114,6 +120,49 @@ def side_by_side(
         for letter, name in zip("abcdefghijklmnopqrstuvwxyz", names or [""] * len(figures))
     ]
     return of_figures(figures, lines, style, lettered)
+
+
+def many(
+    pictures: Mapping[str | Path, Chart | Sequence[Chart]],
+    style: Style = Style(),
+    *,
+    lines: Mapping[str | Path, Sequence[str]] | None = None,
+    processes: int | None = None,
+) -> list[Path]:
+    """Save all pictures of an appendix: figures, or several beside each other, by the file that each goes to.
+
+    lines : above the pictures, by file, as of `of_figure`. processes : one a core unless given. A program that uses
+        more than one has its own code under `if __name__ == "__main__":`, as multiprocessing asks for.
+
+    Returns the files. ValueError for an ending that is none of FORMATS, before any is written, and for a picture that
+    cannot be drawn. RuntimeError when a process died.
+    """
+    above = lines or {}
+    jobs = [
+        (Path(place), [picture] if isinstance(picture, Chart) else list(picture), list(above.get(place, ())), style)
+        for place, picture in pictures.items()
+    ]
+    for place, *_ in jobs:
+        if place.suffix.lower().removeprefix(".") not in FORMATS:
+            raise ValueError(f"a file must end in .{', .'.join(FORMATS)}; got {place.name!r:.80}")
+    count = min(processes or os.cpu_count() or 1, len(jobs))
+    if count < 2:
+        return [_saved(*job) for job in jobs]
+    try:
+        with ProcessPoolExecutor(count, get_context("spawn")) as pool:
+            return list(pool.map(_saved, *zip(*jobs), chunksize=max(1, len(jobs) // (8 * count))))
+    except BrokenProcessPool:
+        raise RuntimeError(
+            'a process died: memory ran out, or the program has no `if __name__ == "__main__":` above its own code '
+            "(processes=1 needs none)"
+        ) from None
+
+
+def _saved(place: Path, charts: list[Chart], lines: list[str], style: Style) -> Path:
+    sheet = of_figure(charts[0], lines, style) if len(charts) == 1 else of_figures(charts, lines, style)
+    content = sheet.save(place.suffix.lower().removeprefix("."))
+    storage.replace(place, lambda temporary: temporary.write_bytes(content))
+    return place
 
 
 def of_map(

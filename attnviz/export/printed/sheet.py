@@ -16,7 +16,9 @@ from typing import NamedTuple
 
 import matplotlib
 from matplotlib import font_manager
+from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_pdf import PdfPages
+from matplotlib.backends.backend_pgf import RendererPgf
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -26,7 +28,7 @@ from attnviz.export.printed.letters import clean, cut, embedding, families, warn
 from attnviz.figures.theme import Theme, palette
 from attnviz.trace.visible import escaped
 
-FORMATS = ("svg", "pdf", "png")
+FORMATS = ("svg", "pdf", "png", "tex")
 LEADING = 1.4  # from line to line, in sizes of the type
 _SMALLER = 0.92  # of the type, in one try
 _LONGEST = 2000  # letters of a line on any sheet
@@ -34,6 +36,20 @@ _BEFORE, _AFTER = 0.3, 0.1  # lines above the first and below the last
 NARROW = 12  # cm
 INCH, POINT = 2.54, 72  # cm and points in an inch
 _DPI = 300  # of a PNG
+_TEX = {letter: f"\\{letter}" for letter in "{}$&#_%"} | {  # what LaTeX would obey, or draw as another letter
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "-": "{-}",  # two are no dash
+    "`": "{`}",
+    "'": "{'}",
+    "∅": r"$\emptyset$",
+    "␣": r"\textvisiblespace{}",
+    "\u00a0": "~",
+}
 _lock = threading.RLock()  # matplotlib's settings are those of the process
 
 
@@ -153,7 +169,11 @@ class Sheet:
         return self.save("png")
 
     def save(self, fmt: str) -> bytes:
-        """The picture as svg, pdf or png; the same picture gives the same bytes. ValueError for another format."""
+        """The picture as svg, pdf, png or tex; the same picture gives the same bytes.
+
+        tex : for `\\input` in a document that has `\\usepackage{pgf}`, whose fonts set its texts. ValueError for
+        another format, and for a picture with an image as tex.
+        """
         if fmt not in FORMATS:
             raise ValueError(f"format must be one of {', '.join(FORMATS)}; got {shown(fmt)}")
         buffer = io.BytesIO()
@@ -166,6 +186,8 @@ class Sheet:
             elif fmt == "png":
                 about = {"Title": self.title, "Description": self.description}
                 self.figure.savefig(buffer, format=fmt, dpi=_DPI, metadata=about)
+            elif fmt == "tex":
+                buffer.write(_tex(self.figure, self.title).encode())
             else:
                 self.figure.savefig(buffer, format=fmt, dpi=POINT, metadata={"Date": None})
         return self._described(buffer.getvalue()) if fmt == "svg" else buffer.getvalue()
@@ -182,6 +204,29 @@ class Sheet:
         return svg[:start] + about + svg[start:]
 
 
+class _Tex(RendererPgf):
+    """Shapes and texts as commands of PGF. Texts are measured in the fonts of the sheet, so no LaTeX is needed here."""
+
+    def get_text_width_height_descent(self, s, prop, ismath):
+        return RendererBase.get_text_width_height_descent(self, s, prop, ismath)
+
+    def draw_text(self, gc, x, y, s, prop, angle, ismath=False, mtext=None):
+        super().draw_text(gc, x, y, "".join(_TEX.get(letter, letter) for letter in s), prop, angle, ismath, mtext)
+
+    def draw_image(self, gc, x, y, im, transform=None):
+        raise ValueError("this picture is an image, which tex cannot hold: save it as pdf or png")
+
+
+def _tex(figure: Figure, title: str) -> str:
+    written = io.StringIO()
+    figure.draw(_Tex(figure, written))
+    wide, high = figure.get_size_inches()
+    about = f"% {title}\n% In the preamble: \\usepackage{{pgf}}. Letters that pdfLaTeX lacks need LuaLaTeX or XeLaTeX."
+    size = rf"\pgfpathrectangle{{\pgfpointorigin}}{{\pgfqpoint{{{wide:f}in}}{{{high:f}in}}}}"
+    begin = rf"\begingroup\makeatletter\begin{{pgfpicture}}{size}\pgfusepath{{use as bounding box}}%"
+    return f"{about}\n{begin}\n{written.getvalue()}\\end{{pgfpicture}}\\makeatother\\endgroup%\n"
+
+
 @contextmanager
 def settings(style: Style, families: tuple[str, ...]) -> Iterator[None]:
     """Matplotlib's settings for a sheet; one thread at a time. A letter without a font has had its warning."""
@@ -191,6 +236,7 @@ def settings(style: Style, families: tuple[str, ...]) -> Iterator[None]:
         "svg.fonttype": "none",  # text, not outlines
         "pdf.fonttype": 42,
         "svg.hashsalt": "attnviz",  # the same picture gives the same bytes
+        "pgf.rcfonts": False,  # LaTeX chooses the fonts
         "hatch.linewidth": 0.5,
         "text.hinting": "none",  # a letter in PNG is as wide as in SVG and PDF, also where it is 5 pixels high
     }
