@@ -37,10 +37,10 @@ def available(root: str | Path | None = None) -> list[str]:
 def load(name: str, root: str | Path | None = None, threads: int | None = None) -> "Model":
     """The trained model `name` (see `available`): a Translator, or a Classifier, which gives a sentence a label.
 
-    threads : that torch computes with in this process from now on; None: 1 for a trained model, whose matrices are so
-    small that more take longer, and as it is for a Hugging Face model.
-    `hf:FOLDER` or `hf:NAME` is a Hugging Face model in a folder or on the hub (see `models.huggingface.load`).
-    Raises ValueError when there is no such model, or its files are damaged.
+    threads : that torch computes with in this process from now on; None: 1 for a trained model (its matrices are too
+    small to gain from more); unchanged for a Hugging Face model. `hf:FOLDER` or `hf:NAME` is a Hugging Face model in a
+    folder or on the hub (see `models.huggingface.load`). Raises ValueError when there is no such model, or its files
+    are damaged.
     """
     import warnings
 
@@ -57,8 +57,8 @@ def view(*traces: "Trace", **chosen) -> "View":
     """A widget of one trace or several beside each other, for the end of a cell of a notebook.
 
     chosen : `step`, `layer`, `head`, `words`, `special` and `theme` of `attnviz.export.widget.View`.
-    ImportError without anywidget. ValueError without a trace, for one without attention, and for a value of the wrong
-    type; traitlets.TraitError for a step, layer or head that is not there.
+    ImportError without anywidget. ValueError for no trace, a trace without attention, or a value of the wrong type;
+    traitlets.TraitError for a step, layer or head out of range.
     """
     try:
         from attnviz.export import widget

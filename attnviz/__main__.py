@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _show_what_a_terminal_would_obey() -> None:
-    """On a terminal, control characters of texts and names are escapes. A file or a pipe gets what there is."""
+    """On a terminal, print control characters of texts and names as escapes. Files and pipes get them unchanged."""
     if sys.stdout is not None and sys.stdout.isatty():
         from attnviz.trace.visible import escaped
 
@@ -62,8 +62,7 @@ def _flush() -> None:
 
 
 def _give_up_output() -> None:
-    """Throw away output that cannot be written (full disk, closed pipe): Python would fail on it again when it
-    exits."""
+    """Discard output that cannot be written (full disk, closed pipe); Python would fail on it again at exit."""
     try:
         _flush()
     except OSError:
@@ -80,7 +79,7 @@ def _how_to_resume(args: Namespace) -> str:
 
 
 def _message(error: Exception) -> str:
-    """An error in words. An error of the operating system begins with the file."""
+    """The message of an error. That of an operating-system error begins with the file name."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, OSError) and error.errno in _WRITING:

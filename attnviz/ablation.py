@@ -109,7 +109,7 @@ class Effect:
 
     @property
     def change(self) -> float | None:
-        """Log-probability without the heads minus with them. Negative: the model needs them. None if there is none."""
+        """Log-probability without the heads minus with them. Negative: the model needs them. None if not measured."""
         return self.log_probs and self.log_probs[1] - self.log_probs[0]
 
 
@@ -151,9 +151,9 @@ def importance(
 ) -> Iterator[Importance]:
     """Switch off each head in turn and measure the log-probability of one output (Michel et al. 2019, sec. 3.2).
 
-    An iterator, which may be stopped at any head. target : the output. None is what the model produces by itself, or,
-    for a model that only reads, its predictions of the text. only : these heads instead of all. Errors are those of
-    `log_prob` and `effect`, raised at the first head.
+    An iterator, which may be stopped at any head. target : the output. None: what the model produces by itself, or the
+    predictions of a model that only reads. only : these heads instead of all. Errors are those of `log_prob` and
+    `effect`, raised at the first head.
     """
     chosen = heads(model) if only is None else list(only)
     target = _output(model.trace(text)) if target is None else target
@@ -163,7 +163,7 @@ def importance(
 
 
 def _output(trace: Trace) -> str | None:
-    """What a model produced by itself; None for a model that only reads, or writes on after the text."""
+    """The text that a model produced by itself; None for a model that only reads or that continues the text."""
     kind = mechanisms.ALL.get(trace.mechanism)
     if kind and kind.writes:
         return None

@@ -33,7 +33,7 @@ _LISTS = (Sequence, Collection, Iterable, list, tuple)
 
 
 def checked(function: Callable) -> Callable:
-    """The function, which raises ValueError for an argument that is not of the type that its annotation says."""
+    """Wrap a function so that it raises ValueError for an argument whose type does not match its annotation."""
     signature, hints = inspect.signature(function), functools.cache(lambda: typing.get_type_hints(function))
     parameters = signature.parameters.values()
     names = tuple(signature.parameters)
@@ -59,7 +59,8 @@ def checked(function: Callable) -> Callable:
 
 
 class Checked:
-    """The base of a dataclass whose fields are checked as arguments are. Its `__post_init__` is to be called."""
+    """Base of a dataclass whose fields are checked like arguments. A subclass with `__post_init__` must call this
+    one."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -79,7 +80,7 @@ def check(name: str, value: Any, hint: Any) -> None:
 
 
 def path(name: str, value: Any) -> Path:
-    """A path from what a caller gives as one. ValueError for what no file can be called."""
+    """A path from a caller's argument. ValueError for an invalid file name."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(text, str) or "\0" in text or not _fits(text):
         raise ValueError(f"{name} must be the path of a file or a folder; got {shown(value)}")
@@ -96,12 +97,12 @@ def shown(value: Any) -> str:
 
 
 def cut(text: str, most: int = SHOWN) -> str:
-    """A text of at most so many characters; a longer one ends in an ellipsis."""
+    """The text cut to this number of characters; a cut text ends in an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def brief(value: Any) -> str:
-    """The `repr` of a data class or named tuple with arrays: in one line, each field short, of an array its shape."""
+    """The `repr` of a data class or named tuple with arrays: one line, fields shortened, arrays as their shapes."""
     names = value._fields if hasattr(value, "_fields") else [field.name for field in fields(value) if field.repr]
     parts = (f"{name}={_brief(getattr(value, name))}" for name in names)
     return f"{type(value).__name__}({', '.join(parts)})"
@@ -127,9 +128,9 @@ def check_columns(frame: Any, columns: Sequence[str], name: str) -> None:
 
 
 def guess(name: object, names: Iterable[str] | Mapping[str, str]) -> str:
-    """`; did you mean X` where `name` is nearly one of the names, else nothing. Capitals count as small letters.
+    """`; did you mean X` if `name` is close to one of the names, else "". Case is ignored.
 
-    names : or what is meant by each name.
+    names : a sequence, or a mapping from each name to the text that is suggested.
     """
     if not isinstance(name, str):  # a file may hold anything in the place of a name
         return ""
@@ -170,7 +171,7 @@ def _is(value: Any, hint: Any) -> bool:
 
 @functools.cache
 def _is_enough(kind: type) -> bool:
-    """Does the type of a value settle that it is right? It does not where `_is_of` checks more than the type."""
+    """Is it enough to check the type of the value? Not where `_is_of` checks more than the type."""
     return not issubclass(kind, int | tuple) and kind.__name__ != "ndarray"
 
 

@@ -102,8 +102,8 @@ class Attention(nn.Module):
 
     `prepare` does the work that depends only on the keys, so that a decoder does it once a sentence, not once a step.
 
-    name : of the score. unit : what a term belongs to. widths : of the queries and keys that it was built for; None
-    where nothing is learnt, so that any width does.
+    name : of the score. unit : what a term belongs to. widths : of the queries and keys that it was built for; None if
+    nothing is learnt, so that any width is valid.
     """
 
     name = ""
@@ -125,17 +125,17 @@ class Attention(nn.Module):
     def terms(self, query: Tensor, prepared: Tensor) -> Tensor:
         """query (B, T, D), prepared keys -> terms (B, T, S, N), whose sum over N is the score.
 
-        A subclass says which terms; without it the score is its one term.
+        Subclasses override it; by default the score is the only term.
         """
         return self.score(query, prepared).unsqueeze(-1)
 
     def window(self, query: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor] | None:
         """query (B, T, D), number of keys -> centre (B, T), log Gaussian and window (B, T, S) of local attention; None
-        of any other."""
+        for other attention."""
         return None
 
     def read(self, query: Tensor, prepared: Tensor, values: Tensor, mask: Mask = None, reweigh: Reweigh = None):
-        """The same as `forward`, for keys that `prepare` has already been applied to. reweigh : as in `attend`."""
+        """The same as `forward`, for keys already processed by `prepare`. reweigh : as in `attend`."""
         return attend(self.score(query, prepared), values, mask, self.dropout if self.training else 0.0, reweigh)
 
     def forward(self, query: Tensor, keys: Tensor, values: Tensor, mask: Mask = None) -> tuple[Tensor, Tensor]:
@@ -322,7 +322,7 @@ class MultiHead(nn.Module):
         return products(query * query.shape[-1] ** -0.5, keys)
 
     def window(self, query: Tensor, size: int) -> None:
-        """As of `Attention`."""
+        """As in `Attention`."""
 
     def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """memory (B, S, D) -> keys and values, both (B, H, S, d)."""
@@ -343,8 +343,8 @@ class MultiHead(nn.Module):
 def rotated(x: Tensor, first: int = 0) -> Tensor:
     """x (..., T, d), at positions first, first + 1, ... -> the same, each pair of numbers turned by an angle.
 
-    Number i and number i + d/2 are a pair, turned by position * 10000^(-2i/d). So q . k depends on how far apart their
-    positions are, and not on where they are. Su et al. 2021, eq. 15 and 34.
+    Number i and number i + d/2 are a pair, turned by position * 10000^(-2i/d). So q . k depends only on the difference
+    of the two positions. Su et al. 2021, eq. 15 and 34.
     """
     half = x.shape[-1] // 2
     speed = 10_000 ** (-torch.arange(half, device=x.device) / half)  # radians a position

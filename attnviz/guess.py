@@ -1,6 +1,7 @@
-"""A guess at where a step looks, beside the rows of models: how much they have in common, in numbers and in words.
+"""A guess at where a step looks, compared with the rows of models, in numbers and in words. A guess assigns points to
+the keys of a map.
 
-A guess deals out points over the keys of a map. Divided by their sum they are shares, and sum to 1 as a row does.
+Divided by their sum, they are shares that sum to 1 like a row.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ class Overlap:
     """A guess beside a row of K keys; each number is from 0 to 1.
 
     covered : the weight of the row on the keys that were guessed. overlap : sum_k min(guess_k, weight_k), which is 1
-    minus the total variation distance; 1 for a guess that is the row. even : the overlap of a guess that deals out
-    the same to every key that the step can see: who guesses well is above it.
+    minus the total variation distance; 1 for a guess equal to the row. even : the overlap of a guess that gives every
+    visible key the same share; a good guess is above it.
     """
 
     covered: float
@@ -31,7 +32,7 @@ class Overlap:
 
 
 def shares(points: Sequence[float] | np.ndarray) -> np.ndarray:
-    """(K,) points of a guess, none negative -> (K,) shares that sum to 1. ValueError where no point is dealt out."""
+    """(K,) points of a guess, none negative -> (K,) shares that sum to 1. ValueError if all points are 0."""
     dealt = np.asarray(points, dtype=float)
     if dealt.ndim != 1 or not np.isfinite(dealt).all() or (dealt < 0).any():
         raise ValueError("points must be one finite number per key, 0 or more")
@@ -43,7 +44,7 @@ def shares(points: Sequence[float] | np.ndarray) -> np.ndarray:
 def compare(grid: Grid, step: int, points: Sequence[float] | np.ndarray) -> Overlap:
     """A guess beside row `step` (from 0) of a map. points : (K,), one number per key.
 
-    ValueError for points of another number of keys, for a row that the map does not have, and for a blank one.
+    ValueError if the number of points is not that of the keys, or the row does not exist or is blank.
     """
     if not 0 <= step < len(grid.queries):
         raise ValueError(f"step must be one of 0 to {len(grid.queries) - 1}; got {step}")
@@ -68,7 +69,7 @@ def mean(overlaps: Sequence[Overlap]) -> Overlap:
 def sentence(overlaps: Mapping[str, Overlap], unit: str = "word") -> str:
     """A guess beside the rows of models, in plain words. overlaps : title of a model -> what `compare` returned.
 
-    unit : what a key of these texts is called, one noun.
+    unit : the noun for a key of these texts.
     """
     if not overlaps:
         raise ValueError("overlaps must hold at least one model")

@@ -139,7 +139,8 @@ def weights_of(trace: Trace, head: Head) -> np.ndarray:
 
 @checked
 def search(trace: Trace, text: str, kind: str | None = None) -> pd.DataFrame:
-    """Where a token stands out: the heads that give it most weight, from where, and what they read where it asks.
+    """The heads in which a token stands out: those that give it most weight as a key, and where they look when it is
+    the query.
 
     text : a token, whole or without capitals; all its places are searched. kind : only heads of this kind.
 
@@ -161,13 +162,13 @@ def search(trace: Trace, text: str, kind: str | None = None) -> pd.DataFrame:
 
 @checked
 def search_all(traces: Iterable[Trace], text: str, kind: str | None = None) -> pd.DataFrame:
-    """`search` in many traces: which heads give a token most weight, or give most, all in all. A word is searched as a
-    whole; in a trace that has no such word, as a piece.
+    """`search` in many traces: the heads that on average give a token most weight, or that look most at one key from
+    it. A word is searched as a whole; in a trace that has no such word, as a piece.
 
     One row for each model, head and way, the largest weight first: model, kind, layer, head, way, sentences and places
-    that have the token, weight (the mean over its places), other_token (the one that is there most often), share (of
-    the places with it), and example: the number of the trace with the largest weight, from 0 in the order given.
-    ValueError where no trace has the token.
+    that have the token, weight (the mean over its places), other_token (the most frequent one), share (of the places
+    with it), and example: the number of the trace with the largest weight, from 0 in the order given. ValueError where
+    no trace has the token.
     """
     parts = []
     for number, trace in enumerate(traces):
@@ -225,12 +226,12 @@ class Disagreement:
 
     @property
     def mean_distance(self) -> float:
-        """Over the steps that both maps have; NaN if there are none."""
+        """The mean distance over the steps that both maps have; NaN if there are none."""
         return _mean_of_steps(self.distances)
 
     @property
     def share_same(self) -> float:
-        """The share of steps with the same argmax, 0 to 1; NaN if there are none."""
+        """The share (0 to 1) of steps that look most at the same key; NaN if there are no steps."""
         return _mean_of_steps(self.same_argmax)
 
     @property
@@ -241,7 +242,7 @@ class Disagreement:
 
 @checked
 def disagreement(a: Grid, b: Grid) -> Disagreement:
-    """The disagreement of two maps. ValueError unless queries and keys are the same (see `select.difference`)."""
+    """The disagreement of two maps. ValueError unless they have the same queries and keys (see `select.difference`)."""
     select.difference(a, b)
     in_both = np.isfinite(a.weights).all(1) & np.isfinite(b.weights).all(1)
     first, second = (np.where(in_both[:, None], grid.weights, 1 / grid.weights.shape[1]) for grid in (a, b))

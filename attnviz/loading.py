@@ -47,7 +47,7 @@ def load_checkpoint(name: str, root: Path | None = None, threads: int | None = N
 
 
 def _moment(name: str) -> ModelName | None:
-    """The name, where it is that of a moment of a model."""
+    """The parsed name if it names a moment of a model, else None."""
     with suppress(ValueError):
         named = ModelName.parse(name)
         return named if named.moment >= 0 and not {".", ".."} & {named.pair, named.mechanism} else None
@@ -65,7 +65,8 @@ def _at_moment(name: ModelName, root: Path) -> Trained:
 
 
 def load_translator(name: str, root: Path | None = None) -> Translator:
-    """`load_checkpoint` of a model that translates. Raises checkpoints.CheckpointError, for another model too."""
+    """`load_checkpoint` of a model that translates. Raises checkpoints.CheckpointError, also for a model that does not
+    translate."""
     model = load_checkpoint(name, root)
     if not isinstance(model, Translator):
         raise checkpoints.CheckpointError(f"{name} must be a model that translates")

@@ -1,5 +1,5 @@
-"""Statistics across sentences: one sentence's values, outliers, how a number is spread, how two go together, and
-differences of two means with bootstrap intervals (Efron & Tibshirani 1993, chapter 13: the percentile interval).
+"""Statistics across sentences: the values of a sentence, outliers, distributions, correlations, and differences of two
+means with bootstrap intervals (Efron & Tibshirani 1993, chapter 13: the percentile interval).
 
 A sentence's value is the mean of a statistic over the steps and heads of one kind of attention. A frame has one row per
 sentence and one column per number; NaN is left out. Letters: N sentences.
@@ -40,7 +40,7 @@ LOOKS = ("order_swaps", "coverage")
 
 @checked
 def sentence(columns: Mapping, kind: str = "cross") -> dict[str, float]:
-    """The mean of each of VALUES over all steps and heads of a kind; NaN where there is none.
+    """The mean of each of VALUES over all steps and heads of a kind; NaN where there are no values.
 
     columns : `kind` and VALUES, one entry per step of a head, as `stats.steps` and `TraceStatistics.columns` have them.
     """
@@ -68,7 +68,7 @@ def sharpness(trace: Trace, kind: str = "cross") -> float | None:
 
 @checked
 def outliers(values: pd.Series, limit: float = 3.5) -> pd.Series:
-    """Robust z-scores of those beyond `limit`, the farthest first; empty where most values are equal.
+    """Robust z-scores of the values beyond `limit`, the farthest first; empty where most values are equal.
 
     0.6745 (x - median) / MAD, with MAD the median absolute deviation, and 3.5: Iglewicz & Hoaglin 1993.
     """
@@ -83,7 +83,7 @@ def outliers(values: pd.Series, limit: float = 3.5) -> pd.Series:
 
 @checked
 def share_above(value: float, quantiles: np.ndarray) -> float:
-    """The share of values, 0 to 1, that are above `value`, from their quantiles at equal steps from 0 to 1."""
+    """The share of values (0 to 1) above `value`, interpolated from quantiles at equal steps from 0 to 1."""
     return float(1 - np.interp(value, quantiles, np.linspace(0, 1, len(quantiles))))
 
 
@@ -91,10 +91,10 @@ def share_above(value: float, quantiles: np.ndarray) -> float:
 def looks(columns: Mapping, source: Sequence[Token]) -> dict[str, float]:
     """LOOKS of one sentence, each the mean over the heads of its cross-attention; NaN without any.
 
-    order_swaps : of the steps that look most at a token of the source, how many look further to the front than such a
-        step before them. 0 for a translation in the order of the source.
+    order_swaps : the number of steps whose most attended source token lies before that of the previous such step. 0 for
+        a translation in the order of the source.
     coverage : the share of the source's tokens at which at least one step looks most, 0 to 1.
-    Special tokens such as <eos> are no tokens of the source here.
+    Special tokens such as <eos> do not count as source tokens.
     columns : `kind`, `layer`, `head`, `step` and `argmax`, one entry per step of a head, as in
         `TraceStatistics.columns`.
     """
@@ -115,7 +115,7 @@ def looks(columns: Mapping, source: Sequence[Token]) -> dict[str, float]:
 
 @checked
 def alignment_error(trace: Trace, pair: LinkedPair) -> float:
-    """The alignment error rate of one sentence against links set by hand (Och & Ney 2003), 0 to 1; of several heads,
+    """The alignment error rate of one sentence against links set by hand (Och & Ney 2003), 0 to 1; with several heads,
     that of their mean. NaN without cross-attention. ValueError unless the trace is of the pair's texts."""
     weights = alignment.on_words(trace, pair)
     if not weights:
@@ -141,9 +141,9 @@ def spread(values: pd.Series) -> dict[str, float]:
 
 
 def by_size(x: pd.Series, y: pd.Series) -> pd.DataFrame:
-    """The mean of y where x is small to large, in at most PARTS parts of about as many sentences.
+    """The mean of y in at most PARTS intervals of x that hold about equally many sentences.
 
-    Columns low, high : of x in a part. mean : of y. sentences : how many.
+    Columns low, high : the ends of an interval of x. mean : of y. sentences : their number.
     """
     both = pd.DataFrame({"x": x, "y": y}).dropna()
     if both.empty:
@@ -156,7 +156,7 @@ def by_size(x: pd.Series, y: pd.Series) -> pd.DataFrame:
 
 
 def correlation(x: pd.Series, y: pd.Series) -> float:
-    """Pearson's r; NaN where one of the two does not vary."""
+    """Pearson's r; NaN where x or y is constant."""
     both = pd.DataFrame({"x": x, "y": y}).dropna()
     if len(both) < 2 or both["x"].nunique() < 2 or both["y"].nunique() < 2:
         return float("nan")
@@ -186,7 +186,7 @@ def differences(a: pd.DataFrame, b: pd.DataFrame, names: list[str], paired: bool
 
 
 def uniform(statistic: str, tokens: np.ndarray) -> np.ndarray:
-    """The statistic of uniform attention over so many visible tokens, of which one is special; NaN where it depends on
+    """The statistic of uniform attention over this number of visible tokens, one of them special; NaN if it depends on
     more."""
     tokens = np.asarray(tokens, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -216,15 +216,16 @@ class Difference:
 
     @property
     def clear(self) -> bool:
-        """Does the interval leave out 0?"""
+        """Does the interval exclude 0?"""
         return self.low > 0 or self.high < 0
 
 
 @checked
 def paired_bootstrap(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> Difference:
-    """Mean of a - b over pairs, a (N,) and b (N,); pairs with a NaN are left out. Sentences are drawn, as pairs.
+    """Mean of a - b over pairs, a (N,) and b (N,); pairs with a NaN are left out. Resamples sentences as pairs, as
+    Koehn 2004 does for translation scores.
 
-    Koehn 2004 does so for scores of translations. ValueError for arrays of other lengths, or without a whole pair.
+    ValueError for unequal lengths, or without a complete pair.
     """
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if a.shape != b.shape or a.ndim != 1:
@@ -238,7 +239,7 @@ def paired_bootstrap(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int
 
 @checked
 def bootstrap(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> Difference:
-    """Mean of a minus mean of b, of two samples that have no pairs; NaN is left out. ValueError for an empty one."""
+    """Mean of a minus mean of b, of two unpaired samples; NaN is left out. ValueError if a sample is empty."""
     samples = []
     for name, values in (("a", a), ("b", b)):
         values = np.asarray(values, dtype=float)

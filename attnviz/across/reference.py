@@ -1,7 +1,7 @@
-"""A model's statistics on its test set, to compare one sentence with; and those of two baselines.
+"""A model's statistics on its test set, for comparison with one sentence; and those of two baselines.
 
-*untrained*: the same network with random weights. *shuffled*: the trained model, which reads the words of the sentence
-in random order. Both are forced to write the trained model's translation, so that the steps are the same.
+*untrained*: the same network with random weights. *shuffled*: the trained model on the words of the sentence in random
+order. Both are forced to write the trained model's translation, so that the steps are the same.
 """
 
 from collections.abc import Mapping
@@ -48,13 +48,13 @@ class Reference:
         return f"Reference({self.test}: {self.sentences:,} sentences)"
 
     def share_less_sharp(self, normalised_entropy: float, kind: str = "cross") -> float | None:
-        """The share of the test sentences, 0 to 1, with a larger normalised entropy; None where it was not measured."""
+        """The share of test sentences (0 to 1) with a larger normalised entropy; None if entropy was not measured."""
         quantiles = self.quantiles.get(kind, {}).get("normalised_entropy")
         return None if quantiles is None else share_above(normalised_entropy, quantiles)
 
     def level(self, model: str, statistic: str, tokens: np.ndarray, kind: str = "cross") -> np.ndarray | None:
-        """The mean of a statistic over test sentences of so many source tokens; between two lengths on the line
-        between theirs. None where it was not measured."""
+        """The mean of a statistic over test sentences with this number of source tokens, linearly interpolated between
+        measured lengths. None if not measured."""
         values = self.levels.get(model, {}).get(kind, {}).get(statistic)
         return None if values is None else np.interp(tokens, self.lengths, values)
 
@@ -65,7 +65,7 @@ def read(path: Path) -> Reference:
 
 
 def from_dict(content) -> Reference:
-    """What `to_dict` gave -> the reference. Raises ValueError for anything else."""
+    """The result of `to_dict` -> the reference. Raises ValueError for anything else."""
     if not isinstance(content, dict):
         raise ValueError(f"a reference must be a JSON object; got {type(content).__name__}")
     words: dict[str, Any] = {name: content.get(name) for name in ("test", "weights_sha256")}
@@ -118,7 +118,7 @@ def _object(content) -> dict:
 
 
 def _numbers(values, count: int | None) -> np.ndarray:
-    """A list of finite numbers, as many as `count` unless that is None."""
+    """A list of finite numbers; `count` of them unless `count` is None."""
     right = isinstance(values, list) and values and all(type(value) in (int, float) for value in values)
     if not right or (count is not None and len(values) != count):
         raise ValueError(f"a reference must hold lists of {count or 'at least one'} numbers; got {shown(values)}")

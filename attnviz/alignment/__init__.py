@@ -68,11 +68,11 @@ def between_words(
     query_words: Sequence[Span],
     key_words: Sequence[Span],
 ) -> np.ndarray:
-    """Weights (H, Q, K) between tokens -> (H, T, S) between words, which are the (start, end) of each in its text.
+    """Weights (H, Q, K) between tokens -> (H, T, S) between words. A word is its (start, end) in its text.
 
     Weights are summed over the tokens of a key word and averaged over those of a query word; the weight on a token that
-    lies in several key words is divided among them by characters. Weight on no word, such as that on special tokens, is
-    left out, and each row is divided by its remaining sum: NaN if nothing remains, or the word has no token.
+    lies in several key words is divided among them by characters. Weight outside all words, such as that on special
+    tokens, is left out, and each row is divided by its remaining sum: NaN if nothing remains, or the word has no token.
     """
     shares = _covered(keys, key_words)  # (K, S)
     shares = shares / np.maximum(shares.sum(1, keepdims=True), 1)
@@ -255,13 +255,13 @@ def best_head(
 def report(translator, pairs: Sequence[LinkedPair], rule: Callable = argmax, shift: int = 0) -> dict | None:
     """The alignment section of a card, by forced decoding of the pairs' targets. None without pairs or attention.
 
-    translator : any object with `trace(source, target) -> Trace`. One that also has `traces`, as models have, is asked
-    for all pairs at once, which takes a fraction of the time.
+    translator : any object with `trace(source, target) -> Trace`. If it also has `traces`, as models do, all pairs are
+    traced in one call, which is much faster.
 
     pairs, sure, possible    the numbers of pairs, sure links and possible links
     heads, means             the rates of every head, and of the mean of heads by layer and over all layers
     best_head                the rates of the best head (see `best_head`), and which heads were chosen
-    shifted                  the same with rows shifted by each step that `shift` is not: -1, 0, 1 (see `on_words`)
+    shifted                  the same for the other row shifts among -1, 0, 1 (see `on_words`)
     diagonal                 the rates of the diagonal, which needs no model
     """
     if not callable(getattr(translator, "trace", None)) or hasattr(translator, "shape"):  # matrices have a trace, too
@@ -293,7 +293,7 @@ def report(translator, pairs: Sequence[LinkedPair], rule: Callable = argmax, shi
 
 
 def _forced(translator, pairs: Sequence[LinkedPair]) -> list[Trace]:
-    """The trace of each pair. Raises ValueError with the first pair that cannot be read."""
+    """The trace of each pair. Raises ValueError naming the first pair that cannot be read."""
     traces = []
     for pair, result in zip(pairs, results(translator, pairs), strict=True):
         if isinstance(result, ValueError):
@@ -333,7 +333,7 @@ def _total(counts: Iterable[Counts]) -> Counts:
 
 @dataclass(frozen=True)
 class Covered:
-    """A content word of the source, and the most that a row gives it, 0 to 1: the sum over its pieces."""
+    """A content word of the source, and the largest weight (0 to 1) that a row gives it, summed over its pieces."""
 
     text: str
     weight: float
@@ -341,8 +341,8 @@ class Covered:
 
 @checked
 def coverage(trace: Trace, language: str = "en") -> tuple[Covered, ...]:
-    """Of each content word of the source: cross-attention of the last layer, mean of its heads, the largest over the
-    rows of tokens that are not special. () for a trace without cross-attention or without such rows.
+    """For each content word of the source: the largest weight that a row of a non-special token gives it, in the last
+    layer's cross-attention averaged over heads. () for a trace without cross-attention or without such rows.
 
     language : of the source; ValueError for one without a list of function words.
     """

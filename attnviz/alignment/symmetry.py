@@ -1,4 +1,4 @@
-"""Links between words of two directions, source to target and target to source, made into one alignment.
+"""Combine the word alignments of two directions, source to target and target to source, into one.
 
 Matrices of links are bool, (T, S): T target words, S source words. Intersection and union: Och & Ney 2003, section 3.3.
 The others begin at the intersection and grow: Koehn et al. 2005, "Edinburgh System Description", section 2.
@@ -22,7 +22,7 @@ _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1,
 def symmetrise(forward: np.ndarray, backward: np.ndarray, method: str = GROW) -> np.ndarray:
     """Links (T, S) of two alignments (T, S). `backward` comes from the other direction and is already turned to (T, S).
 
-    method : one of METHODS. ValueError for another, or for matrices that are not of one shape (T, S).
+    method : one of METHODS. ValueError for an unknown method, or for matrices of unequal shapes.
     """
     forward, backward = np.asarray(forward, bool), np.asarray(backward, bool)
     if forward.ndim != 2 or forward.shape != backward.shape:
@@ -33,7 +33,8 @@ def symmetrise(forward: np.ndarray, backward: np.ndarray, method: str = GROW) ->
 
 
 def _grow_diag(forward: np.ndarray, backward: np.ndarray) -> np.ndarray:
-    """The intersection, and what of the union lies beside a link, also diagonally, while one of its words has none."""
+    """The intersection, extended by cells of the union that touch a link, also diagonally, and have an unlinked
+    word."""
     links, union = forward & backward, forward | backward
     grown = True
     while grown:
@@ -45,7 +46,7 @@ def _grow_diag(forward: np.ndarray, backward: np.ndarray) -> np.ndarray:
 
 
 def _beside(links: np.ndarray) -> Iterator[tuple[int, int]]:
-    """The cells (target, source) around each link, source by source; links that are made meanwhile count too."""
+    """The cells (target, source) around each link, source by source; includes links added during the iteration."""
     targets, sources = links.shape
     for source in range(sources):
         for target in range(targets):
@@ -57,12 +58,12 @@ def _beside(links: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _free(links: np.ndarray, target: int, source: int, how: Callable) -> bool:
-    """Has any of the two words no link, or have all of them none?"""
+    """Is any of the two words unlinked, or are all of them?"""
     return how((not links[target].any(), not links[:, source].any()))
 
 
 def _grow_diag_final(how: Callable) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Then the links of either direction of which any, or all, of the two words has none."""
+    """Add the links of either direction for which any, or all, of the two words are unlinked."""
 
     def grow(forward: np.ndarray, backward: np.ndarray) -> np.ndarray:
         links = _grow_diag(forward, backward)
@@ -86,7 +87,7 @@ METHODS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class Aligned:
-    """A sentence pair: weights between words, links and how sure each is, all (T, S). probability : 0 to 1."""
+    """A sentence pair: weights between words, links and their probabilities (0 to 1), all (T, S)."""
 
     links: np.ndarray
     probability: np.ndarray
@@ -100,7 +101,7 @@ class Aligned:
 
     @property
     def turned(self) -> "Aligned":
-        """The same with (S, T)."""
+        """The same, transposed to (S, T)."""
         return Aligned(self.links.T, self.probability.T)
 
 
@@ -112,10 +113,10 @@ def aligned(
     shift: int = 0,
     head: alignment.HeadOrMean = (None, None),
 ) -> Iterator[Aligned | ValueError]:
-    """The links of each pair by its attention, with the target forced; or why it has none.
+    """The links of each pair from its attention, with the target forced; or the error that prevented it.
 
     head : layer and head from 0; None for the mean over heads, or over layers too. The probability of a link is its
-    weight. ValueError at a model without attention, or without that head.
+    weight. ValueError for a model without attention, or without that head.
     """
     for pair, trace in zip(pairs, alignment.results(translator, pairs), strict=True):
         if isinstance(trace, ValueError):
@@ -148,7 +149,7 @@ def both(
 
 
 def joined(forward: Aligned | ValueError, backward: Aligned | ValueError, method: str = GROW) -> Aligned | ValueError:
-    """One alignment of two: links by `symmetrise`, probabilities the mean of both. The error where one is an error."""
+    """Two alignments as one: links by `symmetrise`, probabilities averaged. If either is an error, that error."""
     if isinstance(forward, ValueError):
         return forward
     if isinstance(backward, ValueError):
@@ -170,7 +171,7 @@ def report(
 
     pairs, sure, possible    the numbers of pairs, sure links and possible links
     directions               forward, backward and each method: error_rate, precision, recall, links
-    Raises ValueError with the first pair that one of the models cannot read.
+    Raises ValueError naming the first pair that one of the models cannot read.
     """
     totals: dict[str, alignment.Counts] = {}
     for pair, sides in zip(pairs, both(translator, reverse, pairs, rule, shift, head), strict=True):

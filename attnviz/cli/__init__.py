@@ -61,7 +61,7 @@ RESUMABLE = ("train", "study")  # stopped at any time, the same command continue
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser whose errors are one line, without the usage. words : of the command line."""
+    """An argparse parser whose errors are one line, without the usage. words : those of the command line."""
 
     words: Sequence[str] = ()
 
@@ -113,9 +113,10 @@ def parser(words: Sequence[str] = ()) -> Parser:
 
 
 def one_line(message: str, words: Sequence[str] = ()) -> str:
-    """A message without line breaks, in which the words of the command line have at most QUOTED characters each.
+    """A message without line breaks.
 
-    A word that names something that exists stays whole: the reader has to find it."""
+    Words of the command line are cut to LONGEST_WORD characters. Paths that exist stay whole, so that the reader can
+    find them."""
     from attnviz.trace.visible import escaped  # here: an error is rare, and the imports take their time
 
     for word in sorted(words, key=len, reverse=True):

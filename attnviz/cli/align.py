@@ -154,7 +154,7 @@ def _pairs(args: Namespace, model) -> Sequence:
 
 
 def _export(args: Namespace, model, reverse, pairs: Sequence, rule: Callable) -> None:
-    """A line for each pair; an empty one, and a word on standard error, for a pair that a model cannot read."""
+    """One line per pair. If a model cannot read a pair, its line is empty and a message goes to standard error."""
     from attnviz.alignment import symmetry
 
     if reverse:

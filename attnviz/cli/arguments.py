@@ -62,7 +62,8 @@ def threads(text: str) -> int:
 
 
 def given_root(args: Namespace) -> Path | None:
-    """The folder of --root; None without it. ValueError when it, or one of ATTNVIZ_CHECKPOINTS, is no folder."""
+    """The folder of --root; None if not given. ValueError if it, or an entry of ATTNVIZ_CHECKPOINTS, is not a
+    folder."""
     folders = ((args.root, "--root"),) if args.root else ((root, checkpoint_files.SETTING) for root in default_roots())
     for folder, option in folders:
         if not os.path.isdir(folder):
@@ -76,12 +77,12 @@ def default_roots() -> tuple[Path, ...]:
 
 
 def root_folder(args: Namespace) -> Path:
-    """The folder to write to: that of --root, or the first of those that are read. Raises as `given_root`."""
+    """The folder to write to: --root, or the first folder of checkpoints. Raises as `given_root`."""
     return given_root(args) or checkpoint_files.roots()[0]
 
 
 def root_of(args: Namespace, name: str) -> Path:
-    """The folder of checkpoints that has the model `name`. Raises as `given_root`."""
+    """The folder of checkpoints that contains the model `name`. Raises as `given_root`."""
     return checkpoint_files.root_of(name, given_root(args))
 
 
@@ -166,8 +167,8 @@ def open_model(args: Namespace, name: str | None = None, huggingface: bool = Fal
 
 @contextlib.contextmanager
 def with_standard_input(args: Namespace) -> Iterator[None]:
-    """Where an argument says `-`, the rest of the block reads a copy of standard input, which errors name so.
-    ValueError where two do."""
+    """In the block, an argument `-` is replaced by a copy of standard input; errors call it standard input. ValueError
+    if two arguments are `-`."""
     names = [name for name in _FILES if getattr(args, name, None) == "-"]
     if not names:
         yield
@@ -189,7 +190,7 @@ def with_standard_input(args: Namespace) -> Iterator[None]:
 
 
 def standard_input():
-    """Standard input, in bytes. ValueError where there is none."""
+    """The bytes of standard input. ValueError if it is closed."""
     if sys.stdin is None:
         raise ValueError("- is standard input, and it is closed")
     return sys.stdin.buffer

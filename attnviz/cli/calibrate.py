@@ -1,4 +1,4 @@
-"""`python -m attnviz calibrate`: write on models' cards from which risk on a translation is called unusual."""
+"""`python -m attnviz calibrate`: write to models' cards the risk above which a translation is called unusual."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path

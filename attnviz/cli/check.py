@@ -82,8 +82,8 @@ def run(args: Namespace) -> int:
 
 
 def alone(place: str, how: dict, as_json: bool = False) -> dict:
-    """Test one module and print its report -> its result. ValueError where it cannot be tested. how : as of `apart`.
-    as_json : nothing is printed, and the result says why it could not be tested."""
+    """Test one module and print its report -> its result. ValueError where it cannot be tested. how : as in `apart`.
+    as_json : print nothing; the result then holds the reason why it could not be tested."""
     result, report = apart(place, how | {"in_trained": True})
     if not as_json:
         if "error" in result:
@@ -93,12 +93,12 @@ def alone(place: str, how: dict, as_json: bool = False) -> dict:
 
 
 def apart(place: str, how: dict, seconds: float | None = None, quiet: bool = False) -> tuple[dict, str]:
-    """The result of a module as JSON has it, and its report. It is tested in a process of its own: what a file does
-    there - another folder, a changed torch, an endless loop, the end of the program - is done to no other, and what
-    ends the program has not passed.
+    """The result of a module as JSON has it, and its report. It is tested in a process of its own, so that no file can
+    affect another by changing the folder or torch, looping without end, or ending the program. A file that ends the
+    program fails.
 
-    how : arguments of `own.check`. seconds : for how long at most; None: without an end. quiet : what the file prints
-    goes nowhere, in place of standard error.
+    how : arguments of `own.check`. seconds : the time limit; None for no limit. quiet : discard what the file prints;
+    otherwise it goes to standard error.
     """
     context: Any = multiprocessing.get_context(_START)
     if _START == "forkserver":
@@ -125,14 +125,15 @@ def _not_tested(place: str, reason: str) -> tuple[dict, str]:
 
 
 def _ended(status: int) -> str:
-    """Why a process has given no result. status : as of `Process.exitcode`; below 0, the signal that ended it."""
+    """Why a process returned no result. status : its `Process.exitcode`; if negative, minus the signal that ended
+    it."""
     if status >= 0:
         return f"it ended the program, with status {status}"
     return f"the system ended its process ({signal.strsignal(-status)})"
 
 
 def _answer(pipe: "Connection", place: str, how: dict, quiet: bool) -> None:
-    """In the process of one module: send its result, and its report. As of `apart`."""
+    """Runs in the process of one module: send its result and its report. Arguments as in `apart`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command, whose end is the end of this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
     output = os.open(os.devnull, os.O_WRONLY) if quiet else 2
@@ -187,7 +188,7 @@ def _table(results: list[dict]) -> bytes:
 
 
 def _places(pattern: str) -> list[str]:
-    """`hand-ins/*.py:Attention` -> a place for every file. ValueError when no file fits."""
+    """`hand-ins/*.py:Attention` -> FILE.py:NAME for every file. ValueError if no file matches."""
     path, colon, name = pattern.partition(".py:")
     if not glob.has_magic(pattern) or Path(path + ".py" if colon else pattern).is_file():
         return [pattern]

@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Compute, with a bar of progress on standard error, and say what was skipped -> 1 when that is all, else 0."""
+    """Compute, with a progress bar on standard error, and report skipped sentences -> 1 if all were skipped, else 0."""
     from tqdm import tqdm
 
     from attnviz import corpus
@@ -86,5 +86,5 @@ def _counted(count: int, unit: str) -> str:
 
 
 def how_to_resume(args: Namespace) -> str:
-    """What to say after Ctrl-C: nothing where nothing has begun."""
+    """The message after Ctrl-C; "" if nothing was begun."""
     return "; the same command with --resume continues" if (Path(args.out) / "manifest.json").is_file() else ""

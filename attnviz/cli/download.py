@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Fetch the corpora into the data folder, or the weights to where the models are read from."""
+    """Fetch the corpora into the data folder, or the weights into the folder of checkpoints."""
     if args.models:
         _fetch_models()
         return

@@ -33,7 +33,7 @@ def run(args: Namespace) -> None:
 
 
 def _row(description: dict) -> tuple[str, ...]:
-    """A row of the table. A card may lack any entry. What a terminal would obey in the name of a folder is shown."""
+    """A row of the table. A card may lack any entry. Control characters in folder names are printed as escapes."""
     from attnviz.figures.labels import plain
     from attnviz.models import checkpoint_files
 

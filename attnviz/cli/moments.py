@@ -1,4 +1,4 @@
-"""`python -m attnviz moments`: pack some of the moments that a run kept, to ship them with the model."""
+"""`python -m attnviz moments`: pack some of the saved moments of a training run, to ship them with the model."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -32,8 +32,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Measure the loss of every kept moment, pack some, and print how near the packed ones are; then measure the packed
-    ones, for the page."""
+    """Measure the loss of every saved moment, pack some, and print how close the packed losses are; then measure the
+    packed moments for the page."""
     from attnviz.cli.tables import table
     from attnviz.data import corpora, tasks
     from attnviz.models import checkpoints

@@ -55,7 +55,7 @@ def run(args: Namespace) -> None:
 
 
 def file() -> Path | None:
-    """The script of the page, for `streamlit run`: in the installed package, or beside it in the project's folder."""
+    """The path of the page's script, for `streamlit run`: inside the installed package, or in the project's folder."""
     package = Path(attnviz.__file__).resolve().parent
     scripts = [folder / "dashboard" / "app.py" for folder in (package / "page", package.parent)]
     return next(filter(Path.is_file, scripts), None)
@@ -74,7 +74,7 @@ def _host(text: str) -> str:
 
 
 def _free(host: str) -> int:
-    """The first free port. ValueError where none is free."""
+    """The first free port. ValueError if no port is free."""
     ports = range(FIRST_PORT, FIRST_PORT + TRIED)
     port = next((port for port in ports if not _is_taken(host, port)), None)
     if port is None:
@@ -99,7 +99,7 @@ def _is_taken(host: str, port: int) -> bool:
 
 
 def _open_to_others(host: str) -> None:
-    """Say who can use the page now, and have it answer for `host`."""
+    """Print who can now reach the page, and make the server accept `host`."""
     if host not in EVERYWHERE:
         os.environ[HOSTS] = ",".join(filter(None, [os.environ.get(HOSTS), host]))
     lines = [f"Warning: everybody who reaches {host} can use this page, without a password."]

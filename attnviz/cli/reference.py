@@ -1,4 +1,4 @@
-"""`python -m attnviz reference`: the statistics of each model on its test set, for one sentence to be placed among."""
+"""`python -m attnviz reference`: the statistics of each model on its test set, with which one sentence is compared."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -24,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Measure model by model, and say where each is written."""
+    """Measure one model after the other, and print where its file is written."""
     names = _names(args)
 
     from attnviz.data import corpora
@@ -52,7 +52,7 @@ def run(args: Namespace) -> None:
 
 
 def _names(args: Namespace) -> list[str]:
-    """The models that are asked for: those that translate and attend. ValueError when there is none."""
+    """The requested models that translate and have attention. ValueError if there are none."""
     from attnviz.mechanisms import MECHANISMS
     from attnviz.models import checkpoint_files
     from attnviz.models.names import ModelName

@@ -11,7 +11,7 @@ from attnviz.trace.visible import shown
 
 
 def table(rows: Sequence[tuple[str, ...]], sides: str) -> str:
-    """Aligned columns, `<` left or `>` right, by the width that each text takes in a terminal."""
+    """Aligned columns, `<` left or `>` right, by the width of each text in a terminal."""
     widths = [max(map(width, column)) for column in zip(*rows)]
     lines = []
     for row in rows:
@@ -84,7 +84,8 @@ def _self_attention(trace: Trace) -> str:
 
 
 def _which(trace: Trace, kind: str = "cross") -> str:
-    """Which map of that kind the table is of: the last layer, counted from 0 as in JSON, and the mean of its heads."""
+    """The map shown in the table, in words: the last layer of that kind, counted from 0 as in JSON, and the mean of its
+    heads."""
     layer, heads = trace.map(kind).layer, len(trace.map(kind).weights)
     place = "the only one" if sum(m.kind == kind for m in trace.maps) == 1 else "the last"
     mean = f"mean of {heads} heads" if heads > 1 else "its one head"

@@ -93,7 +93,7 @@ def run(args: Namespace) -> None:
 
 
 def _unit(model: str) -> str:
-    """What a word of the texts of a model is called."""
+    """The noun for a word of a model's texts."""
     from attnviz.models import names
 
     name = names.parse(model)
@@ -101,7 +101,7 @@ def _unit(model: str) -> str:
 
 
 def _paired(model, args: Namespace) -> str:
-    """Both texts, as a model of the transformers library reads them. ValueError for a model that reads one."""
+    """Both texts, as a model of the transformers library reads them. ValueError for a model that reads one text."""
     if not getattr(model, "reads_pairs", False):
         raise ValueError(f"{model.name} reads one text; --second is for Hugging Face models like BERT")
     from attnviz.models.huggingface.tokenization import PAIR
@@ -110,7 +110,7 @@ def _paired(model, args: Namespace) -> str:
 
 
 def _traced(model, args: Namespace):
-    """The trace that the command line asks for."""
+    """The trace for the arguments of the command line."""
     if not model.labels:
         return model.trace(args.text, args.target, 1 if args.beam is None else args.beam)
     if args.target is not None or args.beam is not None:
@@ -119,7 +119,7 @@ def _traced(model, args: Namespace):
 
 
 def _confidence(model, trace, args: Namespace) -> tuple[str, ...]:
-    """How usual the translation is for the model, as sentences; () where the model has no thresholds."""
+    """Sentences on the confidence of the translation; () if the model has no thresholds."""
     from attnviz.confidence import Judge
     from attnviz.models.translator import Translator
 
@@ -181,8 +181,8 @@ def _check_picture(args: Namespace) -> None:
 
 
 def _picture(model, trace, args: Namespace) -> bytes:
-    """The picture of a trace by `model`: of the last layer, the mean of its heads, or of all heads; of cross-attention
-    where there is any. Says on stderr what did not fit. Raises ValueError."""
+    """The picture of a trace by `model`: the mean of the last layer's heads, or all heads; cross-attention if the model
+    has it. Prints to stderr what did not fit. Raises ValueError."""
     from attnviz.export import printed
 
     style = printed.Style(args.size or "page", args.font, args.dark)
@@ -263,7 +263,8 @@ def _distances(trace, style):
 
 
 def _pair(model, trace, args: Namespace) -> list:
-    """The traces of both models, which are made to write what the first wrote: then both read it as the same tokens."""
+    """The traces of both models. Both are forced to produce the first model's output, so that they have the same
+    tokens."""
 
     other = arguments.open_model(args, args.beside, huggingface=True)
     if other.name == model.name:
@@ -276,7 +277,7 @@ def _pair(model, trace, args: Namespace) -> list:
 
 
 def _windows(model, trace) -> tuple:
-    """Where local attention looks at each step; () of other mechanisms."""
+    """The window of local attention at each step; () for other mechanisms."""
     from attnviz.mechanisms import ALL
 
     if not (trace.mechanism in ALL and ALL[trace.mechanism].local):

@@ -128,7 +128,7 @@ def _add_settings(group) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Train a model, or resume its run; the run writes its card."""
+    """Train a model, or resume its training. Training writes the card."""
     from attnviz.cli import train_settings
     from attnviz.models import checkpoints, machine
     from attnviz.models.names import ModelName

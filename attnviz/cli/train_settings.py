@@ -34,7 +34,7 @@ _SETTINGS = {field.name: field.type for field in fields(TrainingConfig) if field
 
 
 def read_settings(args: Namespace) -> dict:
-    """The settings that the arguments change, with `options` of the model. ValueError for arguments that cannot be."""
+    """The settings that the arguments change, with `options` of the model. ValueError for invalid arguments."""
     options = {name: value for name, value in args.set if name not in _SETTINGS}
     settings = {name: _number(name, value) for name, value in args.set if name in _SETTINGS}
     _check_options(args.mechanism, options)
@@ -46,15 +46,15 @@ def read_settings(args: Namespace) -> dict:
 
 
 def configuration(args: Namespace, changes: dict) -> TrainingConfig:
-    """The training configuration. ValueError when it is impossible, also with the teachers."""
+    """The training configuration. ValueError if it is impossible, alone or with the teachers."""
     result = recipes.training_config(args.pair, args.mechanism, **changes)
     classifiers.check_teachers(result, args.teacher)
     return result
 
 
 def changes_for_corpus(args: Namespace, corpus: corpora.Corpus) -> dict:
-    """What a small corpus of one's own changes in the recipe: smaller batches and more epochs, so that there are enough
-    updates."""
+    """The changes of the recipe for a small corpus of the user: smaller batches and more epochs, so that there are
+    enough updates."""
     if not own_files(args) or len(corpus.train) >= FEW:
         return {}
     return {"batch_tokens": 500, "epochs": 3 * recipes.recipe(args.mechanism).epochs}
@@ -105,7 +105,7 @@ def output_folder(args: Namespace) -> Path:
 
 
 def command_line(args: Namespace) -> str:
-    """The command that repeats the run elsewhere. Folders are left to the reader."""
+    """The command that repeats the training on another machine. The reader has to fill in the folders."""
     words = ["python", "-m", "attnviz", "train", "--pair", args.pair, "--mechanism", args.written_mechanism]
     files = own_files(args)
     labels = file_labels(files.values())
@@ -184,7 +184,7 @@ def _own_corpus(args: Namespace) -> corpora.Corpus | None:
 
 
 def warn_about_incomplete_lines(rows: Pairs, path: Path) -> None:
-    """Say how many lines have only one side, and which is the first: this shows a wrong separator."""
+    """Print how many lines have only one side, and the first of them; this reveals a wrong separator."""
     incomplete = [number for number, row in enumerate(rows, start=1) if any(row) and not all(row)]
     if incomplete:
         print(
@@ -195,7 +195,7 @@ def warn_about_incomplete_lines(rows: Pairs, path: Path) -> None:
 
 
 def warn_about_validation(corpus: corpora.Corpus) -> None:
-    """Say when validation is too small to choose the best epoch well."""
+    """Print a warning if validation is too small to choose the best epoch reliably."""
     if len(corpus.val) < FEW_VALIDATION and corpus.metric != BITS:  # one long text is enough for a model that writes
         print(
             f"validation has only {len(corpus.val)} sentences, so the choice of the best epoch is partly chance; give "
@@ -205,8 +205,8 @@ def warn_about_validation(corpus: corpora.Corpus) -> None:
 
 
 def report_kept_tokenizer(args: Namespace, root: Path, corpus: corpora.Corpus) -> None:
-    """Say that an existing tokenizer of the pair is used, and why it may not suit. ValueError when it has too many
-    pieces."""
+    """Print that an existing tokenizer of the pair is used, and why it may not be suitable. ValueError when it has too
+    many pieces."""
     path = initial.tokenizer_path(Path(args.start)) if args.start else root / args.pair / TOKENIZER
     resumed = saved_run.exists(root / args.pair / args.mechanism) and not args.restart
     if not path.is_file() or resumed:

@@ -77,7 +77,8 @@ def run(args: Namespace) -> int:
 
 
 def _in_trained(folder: Path, module: str, settings: dict) -> tuple[str, str] | None:
-    """Save the trained model of its formula with the module in it; None where there is none, as the report says."""
+    """Save the trained model of the module's formula with the module in it; None if that fails (the report says
+    why)."""
     from attnviz.own import trained
 
     try:
@@ -87,8 +88,8 @@ def _in_trained(folder: Path, module: str, settings: dict) -> tuple[str, str] | 
 
 
 def _folder(args: Namespace, file: str) -> Path:
-    """The folder to write to. ValueError for one that holds anything but the models of an earlier `try`, and for a name
-    that the page's settings could not hold."""
+    """The folder to write to. ValueError if it holds anything but models of an earlier `try`, or if its name does not
+    fit into the page's settings."""
     folder = Path(args.out).resolve()
     if "," in str(folder) or os.pathsep in str(folder):
         raise ValueError(f"--out must have no comma and no {os.pathsep} in its path; got {folder}")

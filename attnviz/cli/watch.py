@@ -50,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Train, print a line a moment, and write what was asked for."""
+    """Train, print one line per moment, and write the requested files."""
     from attnviz.training.seen import PRESETS, Settings
 
     _check(args)
@@ -81,7 +81,7 @@ def run(args: Namespace) -> None:
 
 
 def _check(args: Namespace) -> None:
-    """ValueError for files that could not be written at the end."""
+    """ValueError for output files that could not be written after training."""
     for name, suffixes in SUFFIXES.items():
         path = getattr(args, name)
         if path and Path(path).suffix.lower().lstrip(".") not in suffixes:
@@ -113,7 +113,7 @@ def _line(moment) -> str:
 
 
 def _report(seen: list) -> None:
-    """When the alignment appeared and the loss fell."""
+    """At which batch the alignment appeared and the loss fell."""
     from attnviz.training.seen import turning_points
 
     for name in seen[-1].of if seen else ():

@@ -1,4 +1,4 @@
-"""`python -m attnviz write`: let a model write on after a text."""
+"""`python -m attnviz write`: let a model continue a text."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -58,7 +58,7 @@ def _add_sampling(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Print the text with what the model wrote, or its trace. Notes go to standard error."""
+    """Print the text with its continuation, or its trace. Notes go to standard error."""
     if args.text == "-":
         args.text = storage.decode(arguments.standard_input().read(), "standard input").removesuffix("\n")
     model = arguments.open_model(args, huggingface=True)

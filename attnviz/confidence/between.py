@@ -1,5 +1,5 @@
-"""What only one of the two sides has: numbers, powers and units that are other ones in a translation, compared as
-characters; a phrase that the translation says twice and its source does not; a negation that the translation lacks.
+"""Differences between a source and its translation: numbers, powers and units that do not agree, compared as
+characters; a phrase repeated only in the translation; a negation that the translation lacks.
 """
 
 import re
@@ -59,8 +59,8 @@ SMALL = 12  # numbers up to here are often words in a translation ("4 people", "
 
 
 def changed(text: str, translation: str) -> tuple[str, ...]:
-    """Numbers of the text that the translation lacks, then those that only it has, as they stand there, thousands not
-    divided. A number that an English text has in words ("six") is none of these.
+    """Numbers of the text that the translation lacks, then numbers that only the translation has, as typed, without
+    thousands separators. A number that an English text spells in words ("six") is not reported.
 
     A small number, or any where the translation has numbers in Chinese characters, may be there in words: it counts
     only where the translation has another number in its place.
@@ -77,7 +77,7 @@ def changed(text: str, translation: str) -> tuple[str, ...]:
 
 
 def lost_units(text: str, translation: str) -> tuple[str, ...]:
-    """Units beside the numbers of a text (UNITS) that the translation has neither as a sign nor by name."""
+    """Units after numbers of a text (UNITS) that the translation has neither as a symbol nor by name."""
     typed = (match.group(1) or match.group(2) for match in _UNIT.finditer(_plain(text).lower()))
     plain = _plain(translation).lower()
     return tuple(unit for unit in dict.fromkeys(typed) if not _has(plain, UNITS[unit]))
@@ -104,14 +104,14 @@ def _spelt(text: str) -> set[str]:
 
 
 def _plain(text: str) -> str:
-    """Full-width digits and signs as usual ones; raised digits and fractions stay as they are."""
+    """Full-width digits and signs as usual ones; superscript digits and fractions are unchanged."""
     if unicodedata.is_normalized("NFKC", text):  # nearly always
         return text
     return "".join(c if c in _RAISED else unicodedata.normalize("NFKC", c) for c in text)
 
 
 def _has(text: str, names: Iterable[str]) -> bool:
-    """Does one of the names begin a word of the text?"""
+    """Does a word of the text begin with one of the names?"""
     ends = ((re.escape(name), f"(?![{_LETTER}])" if name.isalpha() and len(name) < 3 else "") for name in names)
     return any(re.search(f"(?<![{_LETTER}]){name}{end}", text) for name, end in ends)
 
@@ -124,11 +124,11 @@ _UNSPACED = re.compile(f"[{UNSPACED}]+")
 
 
 def repeated(text: str, translation: str, language: str) -> str:
-    """The first phrase, in lower case, that a translation says again without a reason in its text; "" for none.
+    """The first phrase, in lower case, that a translation repeats although its source does not; "" if there is none.
 
-    Each repeat of the text excuses one of the translation of its kind, side by side or at a distance. Side by side a
-    phrase needs one content word, at a distance two: "in der Nähe" may come twice. text : English. language : of the
-    translation, one of `function_words.languages()`; any other counts every word as a content word.
+    Each repetition in the source excuses one repetition of the same kind (adjacent or distant) in the translation. An
+    adjacent repetition needs one content word, a distant one two: "in der Nähe" may come twice. text : English.
+    language : of the translation, one of `function_words.languages()`; any other counts every word as a content word.
     """
     source = _words(text)
     excused = len(_again(source, 1, _content(source, "en"), 1))
@@ -152,7 +152,7 @@ def _content(words: Iterable[str], language: str) -> set[str]:
 
 
 def _side_by_side(words: Sequence[str]) -> list[Sequence[str]]:
-    """The phrases that follow themselves, once for each time that they come again."""
+    """The phrases that are repeated immediately, once per repetition."""
     result, place = [], 1
     while place < len(words):
         lengths = range(1, min(LONGEST_PHRASE, place) + 1)
@@ -164,8 +164,8 @@ def _side_by_side(words: Sequence[str]) -> list[Sequence[str]]:
 
 
 def _again(units: Sequence[str], shortest: int, content: set[str], least: int) -> list[Sequence[str]]:
-    """The longest runs of words or of characters that stood there before and have at least so many different units of
-    the content, in order."""
+    """The longest runs of words or characters that also occur earlier and have at least this number of distinct content
+    units, in order."""
     result, place = [], 0
     places: dict[str, list[int]] = {}  # of each unit
     for number, unit in enumerate(units):
@@ -183,7 +183,7 @@ def _again(units: Sequence[str], shortest: int, content: set[str], least: int) -
 
 
 def _same(units: Sequence[str], before: int, place: int) -> int:
-    """How many units from `before` on, up to `place`, are those from `place` on."""
+    """The number of units from `place` on that equal those from `before` on, up to `place`."""
     count = 0
     while before + count < place and place + count < len(units) and units[before + count] == units[place + count]:
         count += 1
@@ -217,10 +217,10 @@ _PATTERNS = {language: _whole(words) for language, words in {**_DENIED, "en": _D
 
 
 def lost_negation(text: str, translation: str, language: str) -> str:
-    """The word by which an English text denies where nothing in its translation does; "" for none.
+    """The negation word of an English text whose translation has no negation; "" if there is none.
 
-    language : of the translation; always "" for one without a list, and for texts with idioms (`_NOT_ALWAYS`). Of the
-    training pairs, .1 % (French) and .2 % (German) have a right translation that is named all the same.
+    language : of the translation; always "" for a language without a list, and for texts with idioms (`_NOT_ALWAYS`).
+    False alarms: 0.1 % (French) and 0.2 % (German) of the training pairs.
     """
     denies = _PATTERNS["en"].search(text) if language in _DENIED else None
     if not denies or _PATTERNS["idioms"].search(text) or _PATTERNS[language].search(translation):

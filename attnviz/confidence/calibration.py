@@ -1,4 +1,5 @@
-"""The scale of a model's confidence, fitted on validation, and how well it tells poor translations from good ones."""
+"""The scale of a model's confidence, fitted on validation, and how well it separates poor translations from good
+ones."""
 
 import math
 from collections.abc import Sequence
@@ -26,12 +27,12 @@ PENALTY = 1.0  # on squared weights of standardised features
 
 @dataclass(frozen=True)
 class Calibration:
-    """A scale, and how it does on sentences that it was not fitted to (cross-validation over FOLDS).
+    """A scale, and its results on sentences that it was not fitted to (cross-validation over FOLDS).
 
-    sentences : how many. worst_tenth, best_half : the share of these, by score, that are called unusual or outside.
-    bins : mean predicted risk, share that is poor, and number of sentences; about equally many sentences in each.
-    poor_below : a translation counts as poor at this score or below. samplers : of the models that drew the samples
-    of which the signs have an agreement, the name and the SHA-256 of the weights.
+    sentences : their number. worst_tenth, best_half : the share of the worst tenth and the best half (by score) that
+    are called unusual or outside. bins : mean predicted risk, share of poor translations, and number of sentences;
+    about equally many sentences per bin. poor_below : a translation counts as poor at this score or below. samplers :
+    name and SHA-256 of the weights of the models whose samples gave the agreement of the signs.
     """
 
     scale: Scale
@@ -86,7 +87,8 @@ def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) ->
 
 
 def _least_read(signs: Sequence[Signs], best: np.ndarray) -> float:
-    """The weight below which the least read content word of UNREAD of the better half lies; 0 without coverage."""
+    """The weight below which the least attended content word lies, for the share UNREAD of the better half; 0 without
+    coverage."""
     least = [min((word.weight for word in each.covered if word.text not in each.said), default=1.0) for each in signs]
     unread = float(np.quantile(np.array(least)[best], UNREAD, method="lower"))
     return unread if unread < 1 else 0.0
@@ -101,14 +103,14 @@ class _Flags(NamedTuple):
 
 
 def _surprises(signs: Sequence[Signs], unread: float) -> np.ndarray:
-    """The surprise (nats) of each sentence, infinite where a rule finds something else: (N,)."""
+    """(N,): the surprise (nats) of each sentence; infinite where another rule flags the sentence."""
     return np.array(
         [math.inf if outside_by_rule(each) or unusual_by_rule(each, unread, 0.0) else each.surprise for each in signs]
     )
 
 
 def _flag(surprises: np.ndarray, risks: np.ndarray, best: np.ndarray, share: float) -> _Flags:
-    """What is flagged where that share of the better half may be called unusual for its surprise."""
+    """The flags when this share of the better half may be called unusual because of its surprise."""
     unsaid = float(np.quantile(np.where(np.isinf(surprises), 0.0, surprises)[best], 1 - share, method="higher"))
     ruled = np.isinf(surprises) | ((unsaid > 0) & (surprises > unsaid))
     unusual = _threshold(risks, ruled, best, BEST)
@@ -116,7 +118,7 @@ def _flag(surprises: np.ndarray, risks: np.ndarray, best: np.ndarray, share: flo
 
 
 def _threshold(risks: np.ndarray, ruled: np.ndarray, best: np.ndarray, share: float) -> float:
-    """The risk above which that share of the better half lies, with those that a rule finds whatever their risk."""
+    """The risk above which this share of the better half lies, including sentences that a rule flags at any risk."""
     return float(np.quantile(np.where(ruled, 1.0, risks)[best], 1 - share, method="higher"))
 
 
@@ -124,7 +126,7 @@ def fit(features: np.ndarray, poor: np.ndarray, clear: np.ndarray | None = None)
     """Logistic regression by Newton's method: features (N, F), poor (N,) bool -> weights (F,) and intercept.
 
     clear : (N,) bool, the rows to learn the weights from. One factor and the intercept are then fitted to all rows
-    (Platt 1999), so that the risk is that of any sentence. They apply to the features as given; the penalty is on those
+    (Platt 1999), so that the risk holds for all sentences. They apply to the features as given; the penalty is on those
     of standardised features.
     """
     if clear is None:
@@ -151,7 +153,7 @@ def _newton(features: np.ndarray, poor: np.ndarray) -> tuple[np.ndarray, float]:
 def _cross_validated(
     features: np.ndarray, poor: np.ndarray, clear: np.ndarray, chance: np.random.Generator
 ) -> np.ndarray:
-    """The risk (N,) of each sentence by a scale that was fitted to the other folds."""
+    """The risk (N,) of each sentence, from a scale fitted to the other folds."""
     fold, risks = chance.permutation(len(poor)) % FOLDS, np.zeros(len(poor))
     for number in range(FOLDS):
         others = fold != number

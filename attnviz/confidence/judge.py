@@ -1,6 +1,6 @@
-"""From the signs of a translation to how usual it is for its model: the probability that it is poor (a scale, fitted by
-calibration.py), one of three levels, and the reasons, in sentences; and the judge of a checkpoint, which reads the
-scale on its card and the words of its training.
+"""Confidence in a translation from its signs: the probability that it is poor (by a scale fitted in calibration.py),
+one of three levels, and the reasons in sentences. The judge of a checkpoint reads the scale from its card, and the
+words of its training.
 """
 
 import math
@@ -28,10 +28,10 @@ from attnviz.trace import Trace
 class Scale(Checked):
     """risk = 1 / (1 + exp(-(intercept + sum of weight * feature))): the probability that a translation is poor.
 
-    unusual, outside : the risks above which a translation is called so. usual : the mean log-probability of a piece
-    (nats) on validation, its median. unread : a content word of the source that no row of the map gives so much weight
-    counts as untranslated. unsaid : the surprise (nats, `Signs.surprise`) above which words count as left out or made
-    up; 0 for none.
+    unusual, outside : the risks above which a translation gets these levels. usual : the median over validation of the
+    mean log-probability of a piece (nats). unread : a content word of the source counts as untranslated if every row of
+    the map gives it less weight than this. unsaid : the surprise (nats, `Signs.surprise`) above which words count as
+    left out or made up; 0 for none.
     """
 
     intercept: float
@@ -84,7 +84,7 @@ RARE = 2.0  # nats; the reasons name a word none of whose usual translations is 
 @dataclass(frozen=True)
 class Judgement:
     """level : one of LEVELS. risk : probability of a poor translation. reasons : sentences, of every level.
-    strange : what is to be said of words of the translation even where the level is usual, as parts of a sentence."""
+    strange : remarks on words of the translation, shown even at level usual, as parts of a sentence."""
 
     level: str
     risk: float
@@ -93,13 +93,14 @@ class Judgement:
 
     @property
     def title(self) -> str:
-        """The level in words; of a usual one also what is strange, because few readers open the reasons."""
+        """The level in words. At level usual it also has the remarks on strange words, because few readers open the
+        reasons."""
         strange = self.strange if self.level == "usual" else ()
         return LEVELS[self.level] + (f", but {' and '.join(strange)}" if strange else "")
 
     @property
     def why(self) -> tuple[str, ...]:
-        """The reasons, then the risk and what it is not, as sentences."""
+        """Sentences: the reasons, the risk, and what the risk does not mean."""
         risk = f"Estimated risk that the translation is poor: {_percent(self.risk)}."
         return (*self.reasons, risk, "All this is about probabilities and words: it is not a check of the meaning.")
 
@@ -121,16 +122,15 @@ def judgement(signs: Signs, scale: Scale) -> Judgement:
 
 
 def outside_by_rule(signs: Signs) -> bool:
-    """Is it outside whatever the risk? A loop, a text that was cut off, unknown characters, or many new words."""
+    """Is it outside at any risk? True for a loop, a cut-off text, unknown characters, or many new words."""
     many_new = len(signs.new) > 1 and len(signs.new) >= MANY_NEW * signs.words
     return bool(signs.loop or not signs.complete or signs.unknown or many_new)
 
 
 def unusual_by_rule(signs: Signs, unread: float, unsaid: float) -> bool:
-    """Is it unusual at least, whatever the risk? Numbers, units or new names that differ, a negation that is lost, a
-    number that is half a word ("trois4"), a phrase that is said again, a text longer than those of training, a content
-    word that no row of the map reads as much as `unread`, or words left out or made up, with a surprise above
-    `unsaid`."""
+    """Is it at least unusual, at any risk? True for numbers, units or new names that differ, a lost negation, a number
+    inside a word ("trois4"), a repeated phrase, a text longer than those of training, a content word to which every row
+    of the map gives less weight than `unread`, or words left out or made up with a surprise above `unsaid`."""
     differs = signs.changed or signs.lost_units or signs.lost_names or signs.lost_negation or signs.broken
     words = signs.untranslated(unread) or (unsaid and signs.surprise > unsaid)
     return bool(differs or signs.repeated or signs.longest or words)
@@ -174,14 +174,14 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
 
 
 def _strange(signs: Signs) -> Iterator[str]:
-    """Words that are as in the source, and words that no training text of their language has."""
+    """Words copied from the source, and words that occur in no training text of the target language."""
     for listed, what in ((signs.copied, "as in the source"), (signs.invented, "in no training text")):
         if words := [f"“{word}”" for word, _ in listed[:SHOWN]]:
             yield f"{', '.join(words)} {'is' if len(words) == 1 else 'are'} {what}"
 
 
 def _differences(signs: Signs, scale: Scale) -> list[str]:
-    """What differs between the two sides, and what the source is too long for."""
+    """Sentences on differences between source and translation, and on a source that is too long."""
     reasons = []
     if signs.longest:
         reasons.append(
@@ -208,7 +208,7 @@ def _differences(signs: Signs, scale: Scale) -> list[str]:
 
 
 def _probabilities(signs: Signs, scale: Scale) -> list[str]:
-    """What the model's own probabilities say: of all pieces, and of the least probable one."""
+    """Sentences on the model's own probabilities: the mean over all pieces, and the least probable piece."""
     mean, usual = math.exp(np.mean(signs.log_probs)), math.exp(scale.usual)
     return [
         f"The model gave its pieces a probability of {_percent(mean)} on average; {_percent(usual)} is usual.",
@@ -273,22 +273,22 @@ class Judge:
         return tuple(sample for model in models for sample in model.samples(text, self.scale.sample_count))
 
     def __call__(self, trace: Trace | TraceStatistics, samples: Sequence[str] | None = None) -> Judgement:
-        """samples : what `samples(trace.text)` returns, if it is there already.
+        """samples : the result of `samples(trace.text)`, if it was already computed.
 
-        ValueError for a trace that has no log-probabilities of pieces; else what `samples` raises.
+        ValueError for a trace without log-probabilities of pieces; otherwise raises what `samples` raises.
         """
         drawn = self.samples(trace.text) if samples is None else samples
         seen = signs(trace, self.known_words, drawn, self.target_words, self.lexicon)
         return judgement(seen, self.scale)
 
     def untranslated(self, trace: Trace) -> tuple[str, ...]:
-        """The content words of the source that no row reads and none of whose usual translations is there, as the
-        reasons name them. ValueError as `signs`."""
+        """The content words of the source that no row attends to and that have no usual translation in the target, as
+        in the reasons. ValueError as `signs`."""
         return signs(trace, self.known_words, (), self.target_words, self.lexicon).untranslated(self.scale.unread)
 
 
 def _words(path: Path, kind: type = TrainingWords):
-    """What a file of words holds, read once for all models of a pair; None where there is none."""
+    """The content of a file of words, read once for all models of a pair; None if there is no file."""
     return _words_at(path, storage.stamp(path), kind) if path.exists() else None
 
 
@@ -305,7 +305,7 @@ def _sampler(name: str, root: Path, stamp: tuple):
 
 
 def _read_samplers(content: object, pair: str, root: Path) -> tuple[str, ...]:
-    """The samplers on a card, which are models of its pair; () where they are not those that are there."""
+    """The samplers named on a card, which are models of its pair; () if the present models are others."""
     samplers = content if isinstance(content, dict) else {}
     there = {name for name in checkpoint_files.names(root) if ModelName.parse(name).pair == pair}
     same = all(name in there and _has(name, root, sha256) for name, sha256 in samplers.items())
@@ -313,7 +313,7 @@ def _read_samplers(content: object, pair: str, root: Path) -> tuple[str, ...]:
 
 
 def _has(name: str, root: Path, sha256: object) -> bool:
-    """Does a model have the weights of this SHA-256?"""
+    """Do the weights of a model have this SHA-256?"""
     return checkpoint_files.weights(name, root).is_file() and checkpoint_files.fingerprint(name, root) == sha256
 
 

@@ -35,8 +35,8 @@ Pairs = Sequence[tuple[str, str]]
 
 
 class Entry(NamedTuple):
-    """translations : a form of each usual translation. sentences : training sentences that have the word. translated :
-    those whose translation has one of these."""
+    """translations : one form of each usual translation. sentences : number of training sentences with the word.
+    translated : number of these whose translation has a usual translation of the word."""
 
     translations: tuple[str, ...]
     sentences: int
@@ -44,7 +44,8 @@ class Entry(NamedTuple):
 
     @property
     def surprise(self) -> float:
-        """-ln of the probability that a right translation has none of them, with half a sentence more of each kind."""
+        """-ln of the probability that a right translation has none of the usual ones (nats); half a sentence is added
+        to both counts."""
         return -math.log(1 - (self.translated + 0.5) / (self.sentences + 1))
 
 
@@ -64,7 +65,7 @@ class Lexicon:
 
     @classmethod
     def learn(cls, pairs: Pairs, source: str, target: str) -> "Lexicon":
-        """From training pairs of these languages; one that is there several times counts once."""
+        """Learn from training pairs of these languages; a repeated pair counts once."""
         pairs = list(dict.fromkeys(pairs))
         sides = [(list(_source(text, source)), _target(translation, target)) for text, translation in pairs]
         listed = _usual([(words, list(translations)) for words, translations in sides])
@@ -111,7 +112,7 @@ class Lexicon:
     def compared(
         self, text: str, translation: str, source: str, target: str
     ) -> tuple[tuple[Unsaid, ...], tuple[str, ...]]:
-        """`unsaid`, and the content words of a text of which a usual translation is there."""
+        """`unsaid`, and the content words of a text that have a usual translation in the translation."""
         looked_up = list(self._looked_up(text, translation, source, target))
         missing = (
             Unsaid(word, entry.translations, entry.surprise) for word, entry, is_said in looked_up if not is_said
@@ -120,7 +121,8 @@ class Lexicon:
         return tuple(sorted(missing, key=lambda word: -word.surprise)), said
 
     def _looked_up(self, text: str, translation: str, source: str, target: str) -> Iterator[tuple[str, Entry, bool]]:
-        """The content words of a text that have an entry, and whether the translation has one of its translations."""
+        """The content words of a text that have an entry, and whether the translation contains a usual translation of
+        it."""
         said, plain = _target(translation, target), _plain(translation).replace(" ", "")
         for stem, word in _source(text, source).items():
             if entry := self.entries.get(stem):
@@ -128,12 +130,13 @@ class Lexicon:
 
 
 def _is_in(stem: str, said: dict[str, str], plain: str) -> bool:
-    """Also within a longer word, as in a compound, and anywhere in a text without spaces."""
+    """Is the translation in the text? Also inside a longer word (a compound), and anywhere in a text without spaces."""
     return stem in said or ((len(stem) == TARGET_STEM or bool(_NO_SPACES.search(stem))) and stem in plain)
 
 
 def _usual(sides: Sequence[tuple[list[str], list[str]]]) -> dict[str, list[str]]:
-    """The stems of the usual translations of each word that FEWEST sentences have, the most probable first."""
+    """The stems of the usual translations of each word that occurs in at least FEWEST sentences, the most probable
+    first."""
     sides = [(words, stems) for words, stems in sides if words and stems]
     if not sides:
         return {}
@@ -151,9 +154,9 @@ def _usual(sides: Sequence[tuple[list[str], list[str]]]) -> dict[str, list[str]]
 
 
 def _model_1(sides: Sequence[tuple[list[str], list[str]]]):
-    """words, stems : the two vocabularies; the first word is "", which stands for no word. rows, columns : of each pair
-    of a word and a stem that some sentences share. probability : of the stem, given the word. together : how many
-    sentences have both.
+    """words, stems : the two vocabularies; the first word is "", which stands for no word. rows, columns : indices of
+    each word and stem that occur together in a sentence pair. probability : of the stem, given the word. together :
+    number of sentence pairs with both.
     """
     words: dict[str, int] = {"": 0}
     stems: dict[str, int] = {}
@@ -178,7 +181,7 @@ def _model_1(sides: Sequence[tuple[list[str], list[str]]]):
 
 
 def _source(text: str, language: str) -> dict[str, str]:
-    """The stems of the content words of a source, and the words as typed; without what follows an apostrophe."""
+    """The stems of the content words of a source, and the words as typed; both without the part after an apostrophe."""
     words = (match.group() for match in _WORD.finditer(text) if _is_content(match.group(), language))
     return {_stem(word, SOURCE_STEM): re.split("['’]", word)[0] for word in words if len(word) > 1}
 
@@ -201,7 +204,7 @@ def _languages() -> Iterable[str]:
 
 @functools.lru_cache(2**17)
 def _stem(word: str, letters: int) -> str:
-    """The first letters of a word, small and without accents; the whole word in Chinese and Japanese."""
+    """The first letters of a word, in lower case and without accents; the whole word in Chinese and Japanese."""
     plain = _plain(re.split("['’]", word)[0])
     return plain if _NO_SPACES.search(plain) else plain[:letters]
 

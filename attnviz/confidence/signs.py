@@ -1,6 +1,6 @@
 """Signs that a translation may be poor, read off a trace: unlikely pieces, new or rare words of the source, words that
-no training sentence of the target language has, numbers and units that differ, repetition, what is left out, length, a
-negation that is lost.
+no training sentence of the target language has, numbers and units that differ, repetition, omissions, length, a lost
+negation.
 """
 
 import math
@@ -43,23 +43,23 @@ class Signs:
 
     log_probs : of the target's pieces, nats. least : the piece with the smallest. new : words of the source that no
     training sentence has. words : number of words of the source. read : number of its pieces. unknown : its characters
-    that are not in the vocabulary. made : words of the target that have MANY_PIECES or more; none in Chinese and
-    Japanese, where no spaces say what a word is. written : number of words of the target. broken : what goes over from
-    letters to digits in the target and is not in the source: a number that was copied in part. loop, looping : a loop
-    at the end of the target, and the text that it repeats. complete : the target has its <eos>. agreement : of the
-    translation with others that models draw (`agreement`), 0 to 100; None where none were drawn. other : one of
-    these, which differs more than most.
+    that are not in the vocabulary. made : words of the target with MANY_PIECES pieces or more; () in Chinese and
+    Japanese, where no spaces separate words. written : number of words of the target. broken : words of the target that
+    change from letters to digits and are not in the source: a number copied in part. loop, looping : a loop at the end
+    of the target, and the text that it repeats. complete : the target has its <eos>. agreement : of the translation
+    with samples drawn by models (`agreement`), 0 to 100; None without samples. other : a sample that differs more than
+    most.
 
     changed : numbers that only one of the two sides has. lost_units : units of the source that the target lacks.
     lost_names : new names of the source that the target lacks, in languages that copy names. repeated : a phrase that
-    only the target says twice. invented : words of the target that are in no training sentence of that language, nor in
-    the source, and the mean log-probability of the pieces of each (nats). covered : how much of each content word of
-    the source a row of the map reads (alignment.coverage); () without cross-attention. longest : `Trace.longest`.
-    unsaid : content words of the source of which the target has no usual translation (lexicon.py).
-    rarity : of each content word of the source, ln(1 + number of training sentences that have it).
-    said : those of which it has one.
-    copied : common words of the source that the target has untranslated, and what each adds to `surprise` (nats).
-    lost_negation : a word by which only the source denies; "" for none.
+    only the target repeats. invented : words of the target that are in no training sentence of that language, nor in
+    the source, and the mean log-probability of the pieces of each (nats). covered : the largest weight that a row of
+    the map gives each content word of the source (alignment.coverage); () without cross-attention. longest :
+    `Trace.longest`. unsaid : content words of the source of which the target has no usual translation (lexicon.py).
+    rarity : of each content word of the source, ln(1 + number of training sentences that have it). said : content words
+    of the source that have a usual translation in the target. copied : common words of the source that the target has
+    untranslated, and what each adds to `surprise` (nats). lost_negation : a negation word of the source whose
+    translation has no negation; "" if there is none.
     """
 
     log_probs: tuple[float, ...]
@@ -91,13 +91,14 @@ class Signs:
 
     @property
     def surprise(self) -> float:
-        """How unlikely a right translation is to lack so many words, and to have so many that are made up or copied
-        (nats)."""
+        """How unlikely it is (nats) that a right translation lacks these words and has these made-up or copied
+        words."""
         copies = sum(surprise for _, surprise in self.copied)
         return sum(word.surprise for word in self.unsaid) + INVENTED * len(self.invented) + copies
 
     def untranslated(self, least: float) -> tuple[str, ...]:
-        """The content words of the source that no row reads as much as `least` (0 to 1) and that are not `said`."""
+        """The content words of the source to which every row gives less weight than `least` (0 to 1) and that are not
+        in `said`."""
         words = (word.text for word in self.covered if word.weight < least)
         return tuple(dict.fromkeys(word for word in words if word not in self.said))
 
@@ -112,7 +113,7 @@ def signs(
 ) -> Signs:
     """The signs of a trace of pieces with log-probabilities. ValueError for any other trace.
 
-    samples : other translations of the text that models draw (`Judge.samples`). target_words : of the translations in
+    samples : translations of the text drawn by models (`Judge.samples`). target_words : of the translations in
     training; without them no word counts as invented. lexicon : without it no word counts as unsaid.
     A TraceStatistics without its trace has no coverage.
     """
@@ -145,7 +146,7 @@ def signs(
 
 
 def _text(trace: Trace | TraceStatistics, loop: Loop) -> str:
-    """What a loop repeats, spaced as in the translation."""
+    """The text that a loop repeats, spaced as in the translation."""
     tokens = [token for token in trace.target if not token.special][loop.start : loop.start + loop.length]
     return visible(trace.translation[tokens[0].start : tokens[-1].end].strip())
 
@@ -156,7 +157,7 @@ def _between(
     target_words: TrainingWords | None,
     lexicon: Lexicon | None,
 ) -> dict:
-    """The signs that come from the two sides together."""
+    """The signs that compare source and target."""
     task = ModelName.parse(trace.model).task
     whole = trace.trace if isinstance(trace, TraceStatistics) else trace
     sides = trace.text, trace.translation, task.source, task.target
@@ -179,7 +180,7 @@ def _between(
 
 
 def _lost_names(trace: Trace | TraceStatistics, known_words: TrainingWords) -> tuple[str, ...]:
-    """New words with a capital, not at the beginning of a sentence, that the translation does not hold."""
+    """New capitalised words, not at the beginning of a sentence, that the translation lacks."""
     lower = trace.translation.lower()
     begins = {match.end() for match in _BEGINNING.finditer(trace.text)}
     names = (word for word in known_words.new(trace) if word.text[0].isupper() and word.start not in begins)
@@ -188,7 +189,8 @@ def _lost_names(trace: Trace | TraceStatistics, known_words: TrainingWords) -> t
 
 
 def _invented(trace: Trace | TraceStatistics, target_words: TrainingWords) -> tuple[tuple[str, float], ...]:
-    """Words of the translation that no training sentence has; not those of the source, nor compounds of two words."""
+    """Words of the translation that no training sentence has, except words of the source and compounds of two known
+    words."""
     source, result = trace.text.lower(), []
     for word in training_words.target_words(trace):
         if _is_new(word, target_words) and word.text.lower() not in source:
@@ -208,12 +210,12 @@ def _is_new(word: Word, target_words: TrainingWords) -> bool:
 def _copied(
     trace: Trace | TraceStatistics, known_words: TrainingWords, target_words: TrainingWords
 ) -> tuple[tuple[str, float], ...]:
-    """Words of the source in the translation, in small letters or capitals, that at most FEW translations in training
-    have, and at most COPIED of the number of sources that have them. Names, which are typed with a capital, are none;
-    in a text in capitals every word may be one of these.
+    """Lower-case source words that the target has untranslated, in any case: at most FEW training translations have
+    them, and at most the share COPIED of the number of training sources that do.
 
-    Nats: INVENTED for a word as it was typed, if no translation in training has it. Others are named, but count
-    nothing: with them four models would flag more than 5 % of the better half of validation.
+    Capitalised words are taken for names and left out, except in a text in capitals. Nats: INVENTED for a word as typed
+    that no training translation has; 0 for the others, because with them four models would flag more than 5 % of the
+    better half of validation.
     """
     typed = (word.text for word in training_words.words(trace) if word.text.islower() or trace.read_as)
     common = {word.lower(): known_words.count(word) for word in typed}
@@ -254,19 +256,19 @@ SAMPLED = ("mean", "spread", "doubtful", "agreement")  # and where they were
 
 
 def _lowest_span(log_probs: tuple[float, ...]) -> float:
-    """The mean of the least probable _SPAN pieces in a row."""
+    """The mean log-probability of the least probable _SPAN consecutive pieces."""
     count = min(_SPAN, len(log_probs))
     return np.convolve(log_probs, np.ones(count) / count, "valid").min()
 
 
 @lru_cache(maxsize=256)  # a page that is drawn again asks again
 def agreement(translation: str, samples: tuple[str, ...]) -> tuple[float, str]:
-    """chrF (0 to 100; it leaves spaces out) of the translation against each sample, the mean over the half that agrees
-    least; and the sample in the middle of that half.
+    """Mean chrF (0 to 100, spaces ignored) of the translation against the half of the samples that agrees least; and
+    the median sample of that half.
 
-    Where models are sure, samples agree: Fomicheva et al. 2020, "Unsupervised quality estimation for neural machine
-    translation", sec. 3.2 (lexical similarity), with chrF and with samples in place of dropout. Samples in the other
-    half are often the translation itself, even where models are unsure.
+    Confident models draw samples that agree: Fomicheva et al. 2020, "Unsupervised quality estimation for neural machine
+    translation", sec. 3.2 (lexical similarity), here with chrF, and with samples in place of dropout. The other half is
+    often the translation itself, even if models are unsure.
     """
     metric = _metric()
     scores = sorted((metric.corpus_score([translation], [[sample]]).score, sample) for sample in samples)

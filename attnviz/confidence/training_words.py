@@ -1,4 +1,5 @@
-"""The words of a model's training sentences: how many sentences have each, in one small file a side and language pair.
+"""The words of a model's training sentences: the number of sentences with each word, in one small file per side and
+language pair.
 
 checkpoints/<pair>/words.txt.gz, target-words.txt.gz
 """
@@ -49,7 +50,7 @@ class TrainingWords:
 
     @classmethod
     def learn(cls, texts: Iterable[str]) -> "TrainingWords":
-        """From the source sentences of training; one that is there several times counts once."""
+        """Learn from the source sentences of training; a repeated sentence counts once."""
         different = set(texts)
         counts = Counter(word for text in different for word in set(map(_plain, _WORD.findall(text))))
         return cls(dict(counts), len(different))
@@ -70,12 +71,13 @@ class TrainingWords:
         write_lines(path, [str(self.sentences), *(f"{word} {count}" for word, count in sorted(self.counts.items()))])
 
     def count(self, word: str) -> int:
-        """How many training sentences have the word; of "Tom's", at least as many as of its rarest part."""
+        """The number of training sentences with the word; for a word such as "Tom's", at least the count of its rarest
+        part."""
         plain = _plain(word)
         return max(self.counts.get(plain, 0), min(self.counts.get(part, 0) for part in plain.split("'")))
 
     def has(self, word: str) -> bool:
-        """Is the word in a training sentence, or is it put together from two words of PART letters or more that are?"""
+        """Is the word, or a split of it into two words of at least PART letters, in the training sentences?"""
         plain = _plain(word)
         cuts = range(PART, len(plain) - PART + 1)
         return bool(self.count(word)) or any(plain[:cut] in self.counts and plain[cut:] in self.counts for cut in cuts)

@@ -4,8 +4,8 @@ A run puts shards of the input through each model, by workers, then joins them t
 sentences. The files do not depend on the number of workers, nor on how often the run was stopped and resumed.
 
 Workers are processes of this machine, or actors on a Ray cluster. The processes end with the one that started them,
-however it ends. Ray is an extra, `pip install -e '.[ray]'`. The shards of a node that dies are computed again by
-others: they are written whole or not at all, so none is lost or doubled.
+however it ends. Ray is an extra, `pip install -e '.[ray]'`. If a node dies, others compute its shards again. A shard is
+written whole or not at all, so none is lost or duplicated.
 """
 
 import contextlib
@@ -61,12 +61,12 @@ def run(
 ) -> Iterator[Progress]:
     """Compute into `folder`, and yield the progress after every shard.
 
-    workers : processes; 1 computes in this one. resume : go on where the run in this folder was stopped. ray : the
+    workers : processes; 1 computes in this one. resume : continue the stopped run in this folder. ray : the
     address of a Ray cluster, or `auto`; its nodes must see the same folder and checkpoints. threads : of each process.
     It can be stopped at any time: what is written stays. No other run may work in the folder until this iterator ends
     or is closed.
-    Raises ValueError for impossible settings, or another run in the folder; OSError for files; InputChanged when the
-    input or a model becomes another while the run is at work.
+    Raises ValueError for impossible settings, or another run in the folder; OSError for files; InputChanged if the
+    input or a model changes during the run.
     """
     folder = arguments.path("folder", folder)
     if os.path.lexists(folder) and not folder.is_dir():
@@ -79,7 +79,7 @@ def run(
 
 
 def _run(worker: Worker, sentences: Sentences, backend: Backend, resume: bool) -> Iterator[Progress]:
-    """`run` once the folder is locked: no other run writes to it meanwhile."""
+    """`run` after the folder is locked, so that no other run writes to it."""
     config, folder = worker.config, worker.folder
     made, records = manifest.contents(config, sentences), sentences.records
     manifest.begin(folder, made, resume)
@@ -120,8 +120,8 @@ def too_long(config: CorpusConfig, folder: Path, threads: int = 1) -> int:
 
 
 def _check_models(config: CorpusConfig) -> None:
-    """Before anything is written: can all models be read, and do they take the beam? Raises ValueError. Hours of the
-    first model would be stuck behind a second one that fails."""
+    """Check before writing anything that all models load and accept the beam. Otherwise a second model could fail after
+    hours of work on the first. Raises ValueError."""
     for name in config.models:
         loading.load(name, config.root).check_beam(config.beam)
 
@@ -149,7 +149,7 @@ def _finished(config: CorpusConfig, folder: Path, records: int) -> Iterator[Done
 
 
 def _shards(config: CorpusConfig, folder: Path, sentences: Sentences, models: dict) -> Iterator[Shard]:
-    """The shards that are not there yet. The input is read once for each model, a few hundred lines at a time.
+    """The shards that are not yet computed. The input is read once per model, a few hundred lines at a time.
 
     models : their files at the beginning. Raises InputChanged."""
     for place, model in enumerate(config.models):
@@ -169,7 +169,7 @@ def _join(config: CorpusConfig, folder: Path, records: int) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Delete the parts, which are joined."""
+    """Delete the parts after they are joined."""
     parts = folder / "parts"
     for path in [*parts.glob("*.arrow"), *storage.unfinished(folder)]:
         path.unlink()
@@ -178,8 +178,8 @@ def _clear(folder: Path) -> None:
 
 
 def _concatenate(paths: list[Path], schema: pa.Schema, target: Path) -> None:
-    """One row group for each part. Only words and whole numbers repeat: with a dictionary of the others too, this takes
-    four times as long, and the file half as much room again."""
+    """Write one row group per part. Only words and whole numbers get a dictionary, because only they repeat; with a
+    dictionary for all columns this takes four times as long, and the file is half as large again."""
     repeated = [field.name for field in schema if not pa.types.is_floating(field.type)]
     with parquet.ParquetWriter(target, schema, compression="zstd", use_dictionary=repeated) as writer:
         for path in paths:
@@ -192,10 +192,10 @@ ANSWER = 5  # s in which a cluster takes a connection
 
 
 def in_processes(worker: Worker, shards: Iterable[Shard], workers: int) -> Iterator[Done]:
-    """The shards by `workers` processes, each as soon as it is done. Only as many are read as they can take soon.
+    """The shards by `workers` processes, each as soon as it is done. Only a few are read ahead.
 
-    Closed, or stopped by an exception, it waits for the shards that have begun; interrupted while it waits, it kills
-    the processes. Raises RuntimeError when a process died.
+    When closed or stopped by an exception, it waits for the shards in progress; when interrupted while it waits, it
+    kills the processes. Raises RuntimeError when a process died.
     """
     context, others = get_context("spawn"), set(active_children())
     watched, held = context.Pipe(duplex=False)
@@ -234,7 +234,7 @@ def _results(pool: ProcessPoolExecutor, shards: Iterable[Shard], workers: int) -
 
 
 def _enter(worker: Worker, watched: Connection) -> None:
-    """Begin a worker's process. At Ctrl-C the process that started it decides: what has begun is finished."""
+    """Begin a worker's process. It ignores Ctrl-C: its parent decides, so that a shard in progress is finished."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(watched,), daemon=True).start()
     _WORKER[:] = [worker]
@@ -253,8 +253,8 @@ def _compute(shard: Shard) -> Done:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Processes that are started in this block ignore Ctrl-C, also while they import; this process gets it after the
-    block. On Windows, which cannot do that, they ignore it from `_enter` on."""
+    """Processes started in this block ignore Ctrl-C, also while they import; this process receives it after the block.
+    On Windows, where this is impossible, they ignore it from `_enter` on."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -279,8 +279,8 @@ class Actor:
 def on_ray(worker: Worker, shards: Iterable[Shard], workers: int, address: str) -> Iterator[Done]:
     """All shards by `workers` actors, each as soon as it is done. address : of the cluster, or `auto`.
 
-    The input is read through first, into Ray's memory, which goes to disk where it is full; this process keeps none.
-    Raises ValueError when Ray is not installed, or there is no such cluster.
+    The whole input is first read into Ray's object store, which spills to disk when full; this process keeps none of
+    it. Raises ValueError when Ray is not installed, or there is no such cluster.
     """
     try:
         import ray
@@ -304,9 +304,9 @@ def on_ray(worker: Worker, shards: Iterable[Shard], workers: int, address: str) 
 def join_cluster(address: str, **options) -> None:
     """Join the cluster at this address (or `auto`), unless this process is in one. options : of `ray.init`.
 
-    Ray collects statistics of its use and sends them, in a thread that never ends; here it does not, unless
-    RAY_USAGE_STATS_ENABLED says so. Raises ImportError without Ray, ValueError when there is no such cluster (at once
-    when nothing listens at the address: Ray itself asks again for more than a minute).
+    Ray's usage statistics are switched off unless RAY_USAGE_STATS_ENABLED is set: they are sent by a thread that never
+    ends. Raises ImportError without Ray, ValueError if there is no such cluster (immediately if nothing listens at the
+    address; Ray itself would retry for more than a minute).
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
@@ -320,7 +320,7 @@ def join_cluster(address: str, **options) -> None:
 
 
 def _check_answers(address: str) -> None:
-    """ValueError when the address is a host and a port that take no connection."""
+    """ValueError if the address is a host and port that accept no connection."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():  # auto, local
         return

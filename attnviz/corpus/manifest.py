@@ -1,7 +1,7 @@
-"""What a run over a corpus reads, with which settings, and manifest.json, which says so: a run can be resumed.
+"""The input and settings of a corpus run, recorded in manifest.json so that the run can be resumed.
 
 The file of sentences and the models must stay as they are while the run is at work. It reads both several times, hours
-apart. Without a check, two models could get other sentences under one hash.
+apart. Without a check, two models could read different sentences under one hash.
 """
 
 import json
@@ -51,7 +51,7 @@ class CorpusConfig(Checked):
 
     @property
     def size(self) -> int:
-        """`shard`. ValueError where it is not yet chosen."""
+        """`shard`. ValueError if it is not yet chosen."""
         if self.shard is None:
             raise ValueError("shard must be chosen by the size of the file, see `shard_of`")
         return self.shard
@@ -72,20 +72,21 @@ class CorpusConfig(Checked):
 
 
 def shard_of(records: int) -> int:
-    """Sentences of a shard of a file with so many. Shards of 512 are the fastest: those of 128 take a ninth longer. But
-    a file of one or two shards would leave workers idle, show no progress, and lose all on Ctrl-C."""
+    """The shard size for a file with this number of sentences. Shards of 512 are fastest; shards of 128 take a ninth
+    longer. But with only one or two shards workers would be idle, no progress would show, and Ctrl-C would lose
+    everything."""
     return min(SHARD, max(SMALLEST, -(-records // SHARDS)))
 
 
 class InputChanged(ValueError):
-    """The file of sentences, or a model, is no longer what the run began with."""
+    """The file of sentences, or a model, has changed since the run began."""
 
 
 @dataclass
 class Sentences:
     """A file of sentences as it was at the beginning of a run. records : their number, readable or not.
 
-    state : size, time and place on the disk, which tell without reading whether the file can have changed.
+    state : size, modification time and place on the disk, which show without reading whether the file may have changed.
     """
 
     path: Path
@@ -105,7 +106,7 @@ class Sentences:
         return sentences
 
     def shards(self, size: int) -> Iterator[list[Record | Unreadable]]:
-        """Lists of `size` records in order. The file is checked after every list is read, before it is given."""
+        """Lists of `size` records in order. The file is checked after each list is read, before the list is yielded."""
         self.check(whole=True)
         records = read(self.path)
         while chunk := self._next(records, size):
@@ -121,7 +122,8 @@ class Sentences:
         return chunk
 
     def check(self, whole: bool = False) -> None:
-        """InputChanged if the file has other content. whole : compare the content, whatever its state says."""
+        """InputChanged if the content of the file has changed. whole : compare the content even if the state is
+        unchanged."""
         try:
             state = storage.stamp(self.path)
             if not whole and state == self.state:
@@ -138,13 +140,13 @@ class Sentences:
 
 
 def _first_problem(path: Path) -> str:
-    """Why the first line that cannot be read cannot; nothing of a file that has none."""
+    """The error of the first unreadable line; "" if all lines can be read."""
     problem = next((record for record in read(path) if isinstance(record, Unreadable)), None)
     return f": line {problem.number}: {problem.reason}" if problem else ""
 
 
 def model_files(config: CorpusConfig) -> dict[str, dict]:
-    """What identifies the files of each model. Raises CheckpointError."""
+    """Fingerprints of the files of each model. Raises CheckpointError."""
     return {
         name: _files_of(name, checkpoint_files.root_of(name, None if config.root is None else Path(config.root)))
         for name in config.models
@@ -152,7 +154,8 @@ def model_files(config: CorpusConfig) -> dict[str, dict]:
 
 
 def check_models(config: CorpusConfig, begun: dict[str, dict]) -> None:
-    """InputChanged unless all models have the files that the run began with. begun : of `models`."""
+    """InputChanged unless all models have the files that the run began with. begun : the fingerprints of `models` at
+    that time."""
     now = model_files(config)
     for name in begun:
         if now[name] != begun[name]:

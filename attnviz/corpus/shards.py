@@ -70,7 +70,7 @@ def part(folder: Path, place: int, number: int, what: str) -> Path:
 
 
 def read_part(path: Path) -> pa.Table:
-    """What a worker has written there."""
+    """The part that a worker wrote there."""
     with pa.OSFile(str(path)) as file:
         return ipc.open_stream(file).read_all()
 
@@ -184,8 +184,8 @@ def _sentences(shard: Shard, results: dict[int, TraceStatistics], errors: dict[i
 def _write_traces(folder: Path, model: str, shard: int, traces: Mapping[int, Trace]) -> None:
     """Write the traces of a shard of a run. traces : number of the sentence -> its trace.
 
-    The tensor `17/cross.0` is the cross map of layer 0 of line 17; everything else of a trace, tokens with their
-    offsets first, is beside the tensors as JSON.
+    The tensor `17/cross.0` is the cross map of layer 0 of line 17; all other fields of a trace, such as tokens with
+    offsets, are JSON beside the tensors.
     """
     weights = {
         f"{number}/{attention.kind}.{attention.layer}": torch.from_numpy(attention.weights.copy())
@@ -219,7 +219,8 @@ def read(folder: str | Path, model: str | None = None) -> Iterator[Trace]:
 
 
 def _weight_files(folder: Path, model: str, made: dict) -> list[Path]:
-    """All that a run wrote of a model: what is missing of a finished one is not passed over. made : the manifest."""
+    """All weight files that a run wrote for a model. A missing file of a finished run is an error. made : the
+    manifest."""
     if not made.get("complete"):
         return sorted(_weights_folder(folder, model).glob("*.safetensors"))
     shards = math.ceil(made["input"]["records"] / made["settings"]["shard"])
@@ -245,5 +246,6 @@ def _trace(values: dict, number: str, tensors: Mapping[str, torch.Tensor]) -> Tr
 
 
 def _weights_folder(folder: Path, model: str) -> Path:
-    """As the Hugging Face hub names its folders: no name there has `--`, so no two models share one."""
+    """The folder name in the style of the Hugging Face hub; no model name contains `--`, so every model has its own
+    folder."""
     return folder / WEIGHTS_FOLDER / model.replace("/", "--")

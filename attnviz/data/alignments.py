@@ -26,7 +26,8 @@ def sentences(source: str | Path, target: str | Path) -> dict[int, LinkedPair]:
     """Two files of lines side by side, without links: number of the sentence -> pair.
 
     A sentence has the number of its line, from 1, or that of its tag `<s snum=12> … </s>`. Lines that are empty in both
-    files are left out. ValueError where one file has more lines, another number, or a sentence without words.
+    files are left out. ValueError if one file has more lines, if sentence numbers differ, or if a sentence has no
+    words.
     """
     sides = [_numbered(Path(path)) for path in (source, target)]
     if sides[0].keys() != sides[1].keys():
@@ -60,9 +61,9 @@ def read(
 ) -> tuple[LinkedPair, ...]:
     """Sentence pairs with the links of a file in either format, which is recognised.
 
-    possible : a second file, of links that are only possible. first : the number of the first word, 0 or 1; None for 1
-    in NAACL, whose word 0 is no word, and 0 in the other. swapped : the first word of a link is one of the target.
-    Sentences of which the files of links say nothing are left out. ValueError names file and line.
+    possible : a second file, of links that are only possible. first : the number of the first word, 0 or 1; None: 1 in
+    NAACL format, where word 0 means no word; 0 in the other format. swapped : the first word of a link is one of the
+    target. Sentences that the files of links do not mention are left out. ValueError names file and line.
     """
     if first not in (None, 0, 1):
         raise ValueError(f"first must be 0, 1 or None; got {first!r:.80}")
@@ -112,7 +113,7 @@ def _marked(path: Path, pairs: dict[int, LinkedPair], first: int | None, swapped
 
 
 def _pharaoh(line: int, text: str) -> Iterable[tuple[int, Link | None, bool]]:
-    """The links of a line, which is the sentence of that number. None as a link: it has none."""
+    """The links of one line; its number is that of the sentence. A link None means: the word has no link."""
     items = text.split()
     if not items:
         yield line, None, True
@@ -133,8 +134,8 @@ def _naacl(line: int, text: str) -> Iterable[tuple[int, Link | None, bool]]:
 
 
 def _place(link: Link, pair: LinkedPair, first: int, swapped: bool) -> Link | None:
-    """The link as (source, target) from 0; None when a word is 0 and words are counted from 1: it says that the other
-    has no link."""
+    """The link as (source, target) from 0; None when a word is 0 and words are counted from 1, which means that the
+    other word has no link."""
     words = tuple(reversed(link)) if swapped else link
     if first and not all(words):
         return None

@@ -6,11 +6,11 @@ Japanese there has no spaces: it is divided into words as the corpus of the task
 
 Sentences that no model can read are left out: those without visible text, and those of more than MOST_PIECES pieces.
 
-A file is kept only when it is complete and its hash is right. The hash is of the unpacked text, because a host may
-compress it again. The hashes come from local copies of the corpora, not from a download: the names and dates in the
-gzip headers of Multi30K are those of its authors, and the numbers of lines and characters of the Tanaka sentences agree
-with the published ones. The everyday sentences of Tatoeba have no public address with the same bytes; a task without
-them is trained on its own corpus alone.
+A downloaded file is stored only if it is complete and its hash is right. The hash is of the unpacked text, because a
+host may compress it again. The hashes come from local copies of the corpora, not from a download: the names and dates
+in the gzip headers of Multi30K are those of its authors, and the numbers of lines and characters of the Tanaka
+sentences agree with the published ones. The everyday sentences of Tatoeba have no public address with the same bytes; a
+task without them is trained on its own corpus alone.
 """
 
 import hashlib
@@ -48,8 +48,8 @@ class Corpus:
     """Parallel sentences, or sentences with their labels, and the files (name -> SHA-256) they came from.
 
     tests : name -> pairs. metric : chooses the best epoch, a key of metrics.METRICS. style : how the text is written,
-    one of styles.STYLES. labelled : the second of a pair is a label, or the part of the data that the text is
-    from, and no text. parts : the part of the data that each pair of val is from; () when there is one part.
+    one of styles.STYLES. labelled : the second element of a pair is not a text, but a label or the part of the data
+    that the text is from. parts : the part of the data that each pair of val is from; () when there is one part.
     """
 
     train: Pairs
@@ -67,9 +67,9 @@ class Corpus:
 
 
 def load(name: str, data: Path | None, repeat: int | None = None) -> Corpus:
-    """The corpus of a task from the folder `data`; None will do for a task whose data are generated.
+    """The corpus of a task from the folder `data`; may be None for a task whose data are generated.
 
-    repeat : how often a pass reads each of the task's own pairs beside everyday ones; None for what the task says.
+    repeat : how often an epoch reads each of the task's own pairs beside everyday ones; None for the task's setting.
 
     Raises ValueError for a pair without a corpus, or `repeat` without everyday sentences; FileNotFoundError when the
     folder lacks a file.
@@ -90,8 +90,8 @@ def load(name: str, data: Path | None, repeat: int | None = None) -> Corpus:
 
 
 def own(pairs: Pairs, files: dict[str, str], val_size: int | None = None, style: str = "written") -> Corpus:
-    """A user's own sentences. `val_size` of them are val, the same ones every time; by default a twentieth, at most
-    1,000, or of few sentences a fifth, at most 20.
+    """A user's own sentences. `val_size` of them are val, always the same; by default a twentieth (at most 1,000) or a
+    fifth (at most 20), whichever is larger.
 
     No source sentence of val stays in train. ValueError when train or val would be empty.
     """
@@ -160,7 +160,7 @@ def with_everyday(task: Task, own: Splits, data: Path | None, repeat: int | None
     """The task's own sentences with everyday ones of Tatoeba. `own` itself when the data folder has no everyday
     sentences.
 
-    repeat : how often a pass reads each of the own pairs; None for what the task says.
+    repeat : how often an epoch reads each of the own pairs; None for the task's setting.
 
     Raises FileNotFoundError when a folder lacks a file.
     """
@@ -206,7 +206,7 @@ class WordDivider:
 
 
 def without_duplicates(pairs: Pairs) -> Pairs:
-    """The pairs without those that differ from an earlier one in case, punctuation and spaces alone."""
+    """The pairs without those that differ from an earlier pair only in case, punctuation and spaces."""
     different = {}
     for pair in pairs:
         different.setdefault(tuple(map(_letters, pair)), pair)
@@ -220,7 +220,7 @@ def _letters(text: str) -> str:
 def fetch(name: str, data: Path, report: Callable[[str], object] = lambda line: None) -> None:
     """Put the corpora of a task into the folder `data`; a file that is already there is checked and kept.
 
-    report : is called with one line for each file. Raises ValueError for a task without public corpora, and for a file,
+    report : called with one line per file. Raises ValueError for a task without public corpora, and for a file,
     here or there, whose hash is wrong; OSError when the host cannot be reached.
     """
     task = tasks.find(name)

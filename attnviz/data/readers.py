@@ -28,7 +28,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def lines_of(content: bytes, name: str | Path) -> list[str]:
-    """Lines of a UTF-8 text as of `read_lines`, which is there already. name : for errors."""
+    """`read_lines` for a text that is already in memory. name : for errors."""
     text = storage.decode(content, name)
     end = "\n" if "\n" in text else "\r"  # the line ends of old Macs
     return text.removesuffix(end).split(end) if text else []
@@ -37,7 +37,7 @@ def lines_of(content: bytes, name: str | Path) -> list[str]:
 def unpack(content: bytes, name: str | Path) -> bytes:
     """The content of a gzip file; any other content unchanged.
 
-    ValueError, which says `name`, when it is damaged, or so much larger than the file as no text is."""
+    ValueError, which names `name`, if it is damaged, or unpacks to far more than any text would."""
     if content[:2] != b"\x1f\x8b":
         return content
     limit = max(SMALL, DENSEST * len(content))
@@ -77,7 +77,7 @@ def tsv_rows(path: Path) -> Pairs:
 
 
 def rows_of(lines: list[str], name: str | Path) -> Pairs:
-    """The same of lines that are there already. name : for errors."""
+    """`tsv_rows` for lines that are already read. name : for errors."""
     lines = list(lines)
     if lines and storage.is_header(lines[0], name):
         lines[0] = ""

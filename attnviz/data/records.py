@@ -5,8 +5,8 @@
     .parquet  the same four as columns
     others    one source per line
 
-A file is unpacked if its first bytes are those of gzip, whatever its name. For a record that cannot be read, an
-Unreadable comes in its place.
+A file is unpacked if its first bytes are those of gzip, whatever its name. A record that cannot be read is yielded as
+an Unreadable.
 """
 
 import gzip
@@ -34,7 +34,7 @@ FIELDS = ("id", "source", "target", "links")
 class Record(NamedTuple):
     """A sentence. number : of its line or row in the file, from 1. target : the text to force, or None.
 
-    linked : source and target with the links between their words, where they are given.
+    linked : source and target with the links between their words, if the file has links.
     """
 
     number: int
@@ -52,8 +52,8 @@ class Unreadable(NamedTuple):
 
 
 def read(path: Path) -> Iterator[Record | Unreadable]:
-    """The records of a file, in order. ValueError when its content is not of the format that its name says, OSError
-    when there is no such file."""
+    """The records of a file, in order. ValueError if the content does not have the format that the name implies,
+    OSError if there is no such file."""
     storage.check_file(path)
     if path.name.lower().removesuffix(".gz").endswith(".parquet"):
         yield from _parquet(path)
@@ -63,10 +63,10 @@ def read(path: Path) -> Iterator[Record | Unreadable]:
 
 
 def unpack(content: bytes, name: str, most: int, shown: str = "") -> Iterator[Record | Unreadable]:
-    """The records of a file that somebody sent. name : of the file, which says its format. Parquet is not read so.
-    shown : its name in errors, if not this one.
+    """The records of an uploaded file. name : of the file; its ending gives the format. Parquet is not supported. shown
+    : another name for errors.
 
-    ValueError as of `read`, and when it holds more than `most` bytes, unpacked.
+    ValueError as in `read`, and for more than `most` bytes, unpacked.
     """
     if name.lower().removesuffix(".gz").endswith(".parquet"):
         raise ValueError(f"{name} must be lines of text, TSV or JSONL; Parquet files are for the command line")
@@ -98,7 +98,7 @@ def _of_lines(file: IO[bytes], name: str, shown: str, most: float = math.inf) ->
 
 
 def _lines(file: IO[bytes], shown: str, most: float) -> Iterator[bytes]:
-    """The lines of a file; of one that is longer than LINE, the first LINE + 1 bytes. Raises ValueError after `most`
+    """The lines of a file; a line longer than LINE is cut to LINE + 1 bytes. Raises ValueError after `most`
     bytes, for NUL bytes, and for the mark of another encoding than UTF-8."""
     taken = number = 0
     while line := file.readline(LINE + 1):
@@ -136,7 +136,7 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _unpacked(file: IO[bytes], name: str) -> AbstractContextManager[Any]:
-    """An open file, or what a gzip file holds: one that its first bytes or its name say is one."""
+    """An open file, or the unpacked content of a gzip file, recognised by its first bytes or its name."""
     packed = file.read(2) == b"\x1f\x8b" or name.lower().endswith(".gz")
     file.seek(0)
     return gzip.open(file) if packed else nullcontext(file)
@@ -159,7 +159,7 @@ def _tsv(number: int, text: str) -> Record:
 
 
 def _given(target: str | None) -> str | None:
-    """A target, or None for an empty one: the sentence is then translated."""
+    """The target; None if it is empty, so that the sentence is translated."""
     return target if target and target.strip() else None
 
 

@@ -1,9 +1,8 @@
 """Checks that a regular expression of a tokenizer cannot run for ever on some text.
 
-The engine (Oniguruma) tries one way to match after the other. With a repeated group that can match in several ways,
-their number doubles with each character: `(a+)+b`, `(a|a)*b`. So a repeated group may hold neither a choice nor a
-repetition of open length, and a branch only a few repetitions. Then the time is at most a small power of the length of
-the text.
+The engine (Oniguruma) tries all ways to match. If a repeated group can match in several ways, their number doubles with
+every character: `(a+)+b`, `(a|a)*b`. So a repeated group may hold neither a choice nor a repetition of open length, and
+a branch only a few repetitions. Then the time is at most a small power of the length of the text.
 """
 
 import re
@@ -46,7 +45,7 @@ class RegexError(ValueError):
 class _Branch:
     """Counts for a part of a pattern.
 
-    linear : after an open repetition comes nothing that can fail to match. shortest : characters of its shortest match,
+    linear : nothing after an open repetition can fail to match. shortest : characters of its shortest match,
     or fewer.
     """
 
@@ -88,7 +87,8 @@ def is_linear(pattern: str) -> bool:
 
 
 def shortest_match(pattern: str) -> int:
-    """The number of characters of its shortest match, or fewer; 0 if it matches between two. Raises RegexError."""
+    """A lower bound on the number of characters of a match; 0 if it can match between two characters. Raises
+    RegexError."""
     return 0 if pattern in LINEAR else _read(pattern).shortest
 
 
@@ -188,7 +188,7 @@ class _Reader:
         raise RegexError("it has a set of characters that is not closed")
 
     def _repeated(self, part: _Branch) -> tuple[_Branch, bool]:
-        """The part together with the repetition after it, and whether it can fail to match."""
+        """The part with the repetition after it, and whether this can fail to match."""
         may_fail = True
         while count := _COUNT.match(self.pattern, self.place):
             self.place = count.end()

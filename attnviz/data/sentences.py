@@ -1,11 +1,12 @@
-"""A text as a person types it: of several sentences, or in capitals, and what to say where a model did not read it as a
-person expects.
+"""Texts as people type them: with several sentences, or in capitals; and notices where a model read a text differently
+than expected.
 
     >>> split("Mr. Hill has gone. Where is he?")
     ('Mr. Hill has gone.', 'Where is he?')
 
 Models that learnt from single sentences leave out parts of a longer text, or say them twice. Training texts have few
-words in capitals, so a model would read THE DOG IS RUNNING. letter by letter: it gets a normal sentence.
+words in capitals, so a model would read THE DOG IS RUNNING. letter by letter. Such text is given to the model as a
+normal sentence.
 """
 
 import re
@@ -20,7 +21,8 @@ from attnviz.trace import Trace
 
 @checked
 def split(text: str, language: str = "en") -> tuple[str, ...]:
-    """The sentences of a text without the spaces around them; () where it has none. Each stands in the text as it is.
+    """The sentences of a text without the spaces around them; () where it has none. A sentence is an unchanged part of
+    the text.
 
     language : its code, for abbreviations ("Mr.", "e.g.") and full stops. A full stop within a number, a name or an
     address does not end a sentence.
@@ -32,18 +34,18 @@ def split(text: str, language: str = "en") -> tuple[str, ...]:
 
 
 def one_by_one(text: str, pieces: Callable[[str], int], longest: int, language: str = "en") -> tuple[str, ...]:
-    """The sentences that are better translated alone: those of a text of several that has more pieces than texts of
-    training. () where the text can be read whole, and where it is a single sentence.
+    """The sentences of a text that are better translated one by one, because together they have more pieces than
+    training texts. () if the text can be read whole or is a single sentence.
 
-    pieces : how many a text is read in. longest : `Trained.longest`, pieces.
+    pieces : gives the number of pieces of a text. longest : `Trained.longest`, pieces.
     """
     sentences = split(text, language)
     return sentences if len(sentences) > 1 and pieces(text) > longest else ()
 
 
 def notices(trace: Trace) -> tuple[str, ...]:
-    """Sentences on how a model read a trace's text, to be read before the result; () where it was read as typed and is
-    no longer than those of training."""
+    """Notices on how a model read a trace's text, shown before the result; () if it was read as typed and is not longer
+    than training texts."""
     lines = []
     if trace.read_as:
         lines.append(f"Words in capitals were read as normal words: “{trace.read_as}”")
@@ -65,8 +67,8 @@ IN_A_ROW = 3  # words in capitals within another sentence, at least; "USA, UK" s
 
 
 def read(text: str, tokenizer: SubwordTokenizer) -> Tokens:
-    """The pieces of a text; those of a text in capitals as a normal sentence, with the characters as typed. Nothing
-    changes for other texts, and with a vocabulary without capitals.
+    """The pieces of a text. A text in capitals is read as a normal sentence; its pieces keep the characters as typed.
+    Other texts, and vocabularies without capitals, are not affected.
 
     Raises what `SubwordTokenizer.encode` raises.
     """
@@ -79,11 +81,11 @@ def read(text: str, tokenizer: SubwordTokenizer) -> Tokens:
 
 
 def as_sentence(text: str, pieces: Callable[[str], int]) -> str:
-    """The text with sentences in capitals, and runs of words in capitals, as one writes them; as many characters.
+    """The text with sentences and runs of words in capitals put in normal case; its length is unchanged.
 
-    pieces : in how many pieces a vocabulary reads a word. A word gets a capital where that takes fewer pieces than
-    small letters do, as names do, and at the beginning of a sentence; so does the English word I. Function words of
-    English get none: "Nobody", which begins many sentences, takes fewer pieces than "nobody".
+    pieces : gives the number of pieces of a word. A word is capitalised if that takes fewer pieces than lower case
+    (names do), at the beginning of a sentence, and if it is the English word I. Function words of English get none:
+    "Nobody", which begins many sentences, takes fewer pieces than "nobody".
     """
     result = list(text)
     for sentence in _SENTENCE.finditer(text):
@@ -95,7 +97,7 @@ def as_sentence(text: str, pieces: Callable[[str], int]) -> str:
 
 
 def _in_capitals(sentence: str, words: list[re.Match]) -> list[re.Match]:
-    """The words of a sentence that are to be read as normal ones."""
+    """The words in capitals that are read in normal case."""
     if sum(map(str.isupper, sentence)) >= LETTERS and not any(map(str.islower, sentence)):
         return words
     runs, run = [], []
@@ -110,7 +112,7 @@ def _in_capitals(sentence: str, words: list[re.Match]) -> list[re.Match]:
 
 
 def _written(word: str, first: bool, pieces: Callable[[str], int]) -> str:
-    """A word in small letters, with a capital where it has one; as many characters."""
+    """A word in lower case, capitalised if needed; its length is unchanged."""
     small = "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in word)
     capital = word[0] + small[1:]
     if first or re.split("['’]", word)[0] == "I":

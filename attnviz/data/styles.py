@@ -13,7 +13,7 @@ prose       as written, for texts of several lines: a line break is a piece, wha
             after it begins as words after a space do. Long dashes stay.
 letters     every character is a piece, as it was typed: capitals, spaces and line breaks too.
 
-Everything here ends up in the pair's tokenizer.json; a tokenizer that is loaded has forgotten its style.
+Everything here ends up in the pair's tokenizer.json; a loaded tokenizer does not know its style.
 """
 
 import math
@@ -71,7 +71,7 @@ def _replace(table: dict[str, str]) -> list[normalizers.Normalizer]:
 
 
 def _each(word: str) -> pre_tokenizers.PreTokenizer:
-    """Every match of `word` is a word with its mark, whatever the space before it."""
+    """Every match of `word` is a word with its mark, with or without a space before it."""
     return pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(r"\s+"), behavior="removed"),

@@ -1,6 +1,4 @@
-"""What a task is: a language pair such as en-fr, or another task such as sst2, with every fact that the project has
-of it.
-"""
+"""A task: a language pair such as en-fr, or another task such as sst2, with all its settings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,10 +35,10 @@ class Splits(NamedTuple):
 class Everyday:
     """How a task's own corpus and everyday sentences are read together (data/corpora.py).
 
-    own_part : what the task's own sentences are called beside everyday ones. repeat : how often a pass reads each of
-    its own pairs. validation_metric : chooses the best epoch when both are there. divided : everyday targets are
-    divided into words, as the task's own are. same_source : both come from one collection, so that pairs that are in
-    both are read once.
+    own_part : the name of the task's own sentences beside everyday ones. repeat : how often an epoch reads each of the
+    task's own pairs. validation_metric : chooses the best epoch when both are there. divided : everyday targets are
+    divided into words like the task's own. same_source : both come from one collection, so that pairs in both are read
+    once.
     """
 
     own_part: str
@@ -53,7 +51,7 @@ class Everyday:
 @dataclass(frozen=True)
 class Download:
     """A public file. name : below the data folder. urls : its parts, in order. sha256 : of its text, unpacked.
-    lines : how many are kept; None for all."""
+    lines : the number of lines that are used; None for all."""
 
     name: str
     urls: tuple[str, ...]
@@ -69,12 +67,12 @@ class Task:
         language).
 
     Data
-    read : data folder (None if `generated`) -> Splits; None for a pair of which only the name is known. generated :
+    read : data folder (None if `generated`) -> Splits; None for a pair without known corpora. generated :
         `read` needs no data folder.
-    everyday : how everyday sentences are read beside these, where the data folder holds some; None when they are not.
+    everyday : how everyday sentences are added if the data folder has them; None: never.
     downloads : the public files of the data folder, where there are any.
     style : how the texts are written, one of styles.STYLES. labels : of a classification task, by their number in the
-    data; () where text is translated. writes : its models write on after a text; `target` is "".
+    data; () where text is translated. writes : its models continue a text; `target` is "".
 
     Training and evaluation
     recipe_changes : of the recipe of every mechanism, as fields of the training settings. What changes for one
@@ -85,16 +83,15 @@ class Task:
         attention_metrics.ATTENTION_METRICS.
     trained_like : another task, whose entry in `training_on` of a mechanism holds for this one too.
     answer : of a toy task, letters of a source -> the letters to write, each with the places of the source letters that
-        it is made from (the right alignment), () where there is none; None where nobody knows.
-    samplers : mechanisms whose models draw translations at random for the sign of confidence, where signs that cost
-        less time flag too few of the poor translations; () where none do.
+        it is made from (the correct alignment; () if made from none); None if unknown.
+    samplers : mechanisms whose models draw random translations for the confidence, needed where faster signs flag too
+        few poor translations; () for none.
 
     Page
     title : in the control and in the URL. output : what the models produce, in words. ask, hint : label and placeholder
-    of the text field. examples : sentences one click away. failing : one more, which the models get wrong and the page
-    says so; "" when there is none. forced : an example of a text that all models are forced to
-    produce.
-    note : what the task is, where its title does not say it. unit : what a word of its texts is called, one noun.
+    of the text field. examples : sentences one click away. failing : one more that the models get wrong, marked as such
+    on the page; "" for none. forced : an example of a text that all models are forced to produce.
+    note : an explanation of the task, if its title is not enough. unit : the noun for a word of its texts.
     """
 
     name: str
@@ -129,7 +126,7 @@ class Task:
 
     @property
     def piece(self) -> str:
-        """What a token of its texts is called: a piece of a word, or a letter where each is a token."""
+        """The noun for a token of its texts: a piece of a word, or a letter if every letter is a token."""
         return "letter" if self.unit == "letter" else "piece"
 
     @property

@@ -45,12 +45,12 @@ def by_alphabet(letters: Sequence[str]) -> list[Letter]:
 
 
 def shifted(letters: Sequence[str], by: int) -> list[Letter]:
-    """From the letter after the first `by` ones on, which come last; of fewer letters, again from the start."""
+    """The letters rotated to the left by `by` places (modulo their number)."""
     return [(letters[(i + by) % len(letters)], ((i + by) % len(letters),)) for i in range(len(letters))]
 
 
 def in_pig_latin(letters: Sequence[str]) -> list[Letter]:
-    """The consonants before the first vowel come last, then "ay", which is made from none."""
+    """The consonants before the first vowel move to the end, followed by "ay", which is aligned to no letter."""
     first = next((i for i, letter in enumerate(letters) if letter in _VOWELS), 0)
     return [*shifted(letters, first), ("a", ()), ("y", ())]
 
@@ -58,7 +58,8 @@ def in_pig_latin(letters: Sequence[str]) -> list[Letter]:
 def as_iso_date(letters: Sequence[str]) -> list[Letter]:
     """The letters of "3 March 2021", "3 Mar 2021" or "March 3, 2021" -> 2021-03-03.
 
-    The month is made from its name, both digits of a one-digit day from that digit. ValueError for any other text."""
+    The month is aligned to its name; both digits of a one-digit day are aligned to that digit. ValueError for any other
+    text."""
     text = "".join(letters).lower()
     match = next((match for form in _DATES if (match := re.fullmatch(form, text))), None)
     month = next((i for i, name in enumerate(_MONTHS, 1) if match and name.startswith(match["month"])), 0)
@@ -102,7 +103,7 @@ def read_letters(
 ) -> Splits:
     """`count` different sources, generated, with their answers. `data` is not used.
 
-    A fortieth is val, a twentieth is test, the rest is train. name : of the task. answer : as of Task.
+    A fortieth is val, a twentieth is test, the rest is train. name : of the task. answer : as in Task.
     """
     generator, targets = random.Random(f"{name}/{seed}"), {}
     while len(targets) < count:
@@ -255,7 +256,7 @@ def chapters(lines: Sequence[str]) -> list[str]:
 def read_english(data: Path) -> Splits:
     """stories/{train,val,test}.txt, the English sides of multi30k and of everyday_*, each plain or gzipped.
 
-    No English sentence of a val or test file is in train, also where another language's train has it.
+    train has no English sentence of any val or test file, even if another language's train has it.
     """
     books, captions = DataFolder(data, "stories"), DataFolder(data, "multi30k")
     folders = [DataFolder(data, name) for name in EVERYDAY]
@@ -338,7 +339,7 @@ TASKS = {task.name: task for task in (EN_FR, EN_DE, EN_JA, *TOYS, SST2, ENGLISH,
 def find(name: str) -> Task:
     """The task of this name.
 
-    A language pair that is not in the table, such as a user's nl-en, has what its name says.
+    For a language pair that is not in the table, such as a user's nl-en, the task is derived from its name.
     """
     return TASKS.get(name) or _named(name)
 
@@ -355,8 +356,8 @@ def _named(name: str) -> Task:
 
 
 def _language(tag: str) -> str:
-    """The English name of a language, as Unicode's CLDR has it: nl is Dutch, pt-BR Brazilian Portuguese; "" for a tag
-    that it does not have."""
+    """The English name of a language, as Unicode's CLDR has it: nl is Dutch, pt-BR Brazilian Portuguese; "" for an
+    unknown tag."""
     from babel import Locale  # takes 80 ms, and few need it
 
     names = Locale("en").languages

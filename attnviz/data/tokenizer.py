@@ -6,9 +6,9 @@ a word. A fraction is read as its numbers: “½” as “1/2”, and “1½” 
 symbol that is typed as several code points, such as an emoji with its skin colour or a digit with its key, is read as
 the first of them. The offsets are still those of the original text.
 
-Chinese and Japanese: a mark says that a word begins with a piece, as in other scripts. Readers see the text without
-spaces; `SubwordTokenizer.spaced` writes them, as corpora for scoring do. Text typed without spaces is divided into its
-most probable words, if the vocabulary has the probabilities of its pieces (`styles.unigram`).
+Chinese and Japanese: a mark shows that a piece begins a word, as in other scripts. Readers see the text without spaces;
+`SubwordTokenizer.spaced` writes them, as corpora for scoring do. Text typed without spaces is divided into its most
+probable words, if the vocabulary has the probabilities of its pieces (`styles.unigram`).
 """
 
 import json
@@ -44,9 +44,9 @@ _CHARACTERS = pre_tokenizers.Split(Regex(r"\X"), behavior="isolated")  # what a 
 
 
 class Typed(NamedTuple):
-    """text : what is read. starts, ends : where each of its characters begins and ends in the text as typed.
+    """text : the normalised text. starts, ends : the offsets of each of its characters in the text as typed.
 
-    starts has one place more, the end of the typed text.
+    starts has one more entry, the end of the typed text.
     """
 
     text: str
@@ -55,7 +55,7 @@ class Typed(NamedTuple):
 
 
 def typed(text: str) -> Typed:
-    """A text, and the text that is read for it."""
+    """The text as typed -> the text that the tokenizer reads, with offsets."""
     if not _ODD.search(text):
         return Typed(text, range(len(text) + 1), range(1, len(text) + 1))
     read, starts, ends = "", [], []
@@ -90,9 +90,9 @@ def _plain(character: str, before: str) -> str:
 
 @dataclass(frozen=True)
 class Tokens:
-    """ids and tokens of one text, the closing <eos> included. read_as : the text that was read, where it is not the one
-    that was typed; its characters are at the same places. segments : which of two texts each token is of, 0 or 1, as
-    BERT reads pairs; () of one text."""
+    """ids and tokens of one text, the closing <eos> included. read_as : the text that was read, if it differs from the
+    typed one; its characters have the same offsets. segments : which of two texts each token is of, 0 or 1, as BERT
+    reads pairs; () of one text."""
 
     ids: tuple[int, ...]
     tokens: tuple[Token, ...]
@@ -103,7 +103,7 @@ class Tokens:
 def train_vocabulary(texts: Iterable[str], size: int, style: str = "written") -> "SubwordTokenizer":
     """Learn a vocabulary of at most `size` pieces, specials included, from the texts of all languages together.
 
-    style : how the texts are written, see styles.py. ValueError when it is none of those.
+    style : how the texts are written, see styles.py. ValueError for an unknown style.
     """
     if style not in STYLES:
         raise ValueError(f"style must be one of {', '.join(STYLES)}; got {style!r:.80}")
@@ -139,7 +139,7 @@ class SubwordTokenizer:
         self.backend.save(str(path), pretty=False)
 
     def problem(self) -> str | None:
-        """Why this is no tokenizer of this project; None when it is one."""
+        """Why this is not a tokenizer of this project; None if it is one."""
         if [self.backend.id_to_token(number) for number in range(len(SPECIALS))] != list(SPECIALS):
             return f"its first pieces are not {', '.join(SPECIALS)}"
         if set(self.backend.get_vocab().values()) != set(range(len(self))):
@@ -153,7 +153,7 @@ class SubwordTokenizer:
         return SubwordTokenizer(self.backend, marked=True)
 
     def loosened(self, share: float) -> "SubwordTokenizer":
-        """A copy that leaves out that share of the merges of pieces, at random: BPE-dropout, Provilkov et al. 2020.
+        """A copy that omits this share of the merges, at random: BPE-dropout, Provilkov et al. 2020.
 
         Its random numbers are the library's own and take no seed. ValueError when the vocabulary was not made by
         merging.
@@ -196,8 +196,9 @@ class SubwordTokenizer:
 
     @staticmethod
     def _surface(text: str, start: int, end: int, limit: int, blank: bool) -> tuple[int, int]:
-        """The characters that a piece shows: no space before its word, and none at all for a space that nobody typed;
-        accents that were typed apart from their letter, up to the next piece at `limit`. blank : it is a space."""
+        """The span of characters that a piece shows: without the space before its word, empty for a space that was not
+        typed, and including accents typed separately from their letter, up to the next piece at `limit`. blank : the
+        piece is a space."""
         while start < end - 1 and (text[start].isspace() or not text[start].isprintable()):
             start += 1
         while start < end < limit and unicodedata.combining(text[end]):
@@ -248,7 +249,7 @@ class SubwordTokenizer:
     def spell_on(self, before: str, last: Token, ids: Sequence[int]) -> tuple[str, tuple[Token, ...]]:
         """The text `before` with what produced ids add to it, and their tokens, with offsets into that text.
 
-        last : the last token of `before`. A piece that goes on with its word belongs to that word.
+        last : the last token of `before`. A piece that continues a word belongs to that word.
         """
         text, tokens = self._spell_after(before, ids)
         (end,) = self._words(text, [max(last.end - 1, 0)])
@@ -274,13 +275,12 @@ class SubwordTokenizer:
         ]
 
     def _words(self, text: str, places: Sequence[int]) -> list[int]:
-        """The number of the word that begins at each place, or that the place lies in."""
+        """For each place, the number of the word that contains it."""
         ends = [end for _, (_, end) in self.backend.pre_tokenizer.pre_tokenize_str(text)]
         return [bisect_right(ends, place) for place in places]
 
     def divide(self, text: str) -> str:
-        """The text as it is read, with a space before every Japanese or Chinese word, if the vocabulary can tell
-        them."""
+        """The text with a space before every Japanese or Chinese word, if the vocabulary can find words."""
         return self._read(text).text
 
     def _read(self, text: str) -> Typed:
@@ -307,9 +307,9 @@ class SubwordTokenizer:
 
     @cached_property
     def _divider(self) -> tuple[Tokenizer, set[str]] | None:
-        """A tokenizer whose pieces have no marks, and the pieces that are more often the first of a word than not.
+        """A tokenizer whose pieces have no marks, and the pieces that mostly begin a word.
 
-        None when the vocabulary has no probabilities.
+        None if the vocabulary has no probabilities.
         """
         if not isinstance(self.backend.model, models.Unigram):
             return None
@@ -333,21 +333,21 @@ class SubwordTokenizer:
         return self._shown[number]
 
     def choice(self, number: int) -> str:
-        """`piece` among others that could stand in its place: with the mark `·` where it goes on within a word, as
-        tokens have it (attnviz/trace/visible.py). Not in a vocabulary of characters, where that depends on the text."""
+        """`piece` in a list of alternatives: with the mark `·` if it continues a word, as in tokens
+        (attnviz/trace/visible.py). Without the mark in a vocabulary of characters, where that depends on the text."""
         piece = self.piece(number)
         goes_on = piece[:1].isalpha() and number >= len(SPECIALS) and not self._spelling(number).startswith(SPACE)
         return f"·{piece}" if goes_on and self._words_begin else piece
 
     @cached_property
     def _words_begin(self) -> bool:
-        """Does a piece say that a word begins, together with its first letters?"""
+        """Are the mark of a word's beginning and its first letters one piece?"""
         return any(len(piece) > 1 and piece.startswith(SPACE) for piece in map(self._spelling, range(len(self))))
 
 
 def _whole_characters(text: str, tokens: list[Token]) -> list[Token]:
-    """The tokens, with those that share a character of the text in one word: what a reader takes for one, so that an
-    accent is in the word of its letter, and a key in that of its digit.
+    """The tokens, with those that share a visible character put into one word, so that an accent is in the word of its
+    letter, and a keycap in that of its digit.
 
     Words are numbered from 0 without gaps.
     """

@@ -1,7 +1,7 @@
 """Checks of a tokenizer.json. It is read as data, before the tokenizers library builds anything from it.
 
-A tokenizer is a small program: a pattern can take for ever, a replacement can make gigabytes of a sentence, padding can
-ask for a billion tokens. Only the steps listed here, which are safe on any text, are accepted. `check` returns the
+A tokenizer is a small program: a pattern can run for ever, a replacement can turn a sentence into gigabytes, padding
+can demand a billion tokens. Only the steps listed here, which are safe on any text, are accepted. `check` returns the
 content without padding, truncation and dropout, which traces do not use.
 
 Each step has a growth: how many times as long as before a text may get. A pattern that matches between two characters
@@ -66,8 +66,8 @@ def read(path: Path) -> tuple[dict, bool]:
 
 @contextlib.contextmanager
 def contained() -> Iterator[None]:
-    """For calls of the tokenizers library, which raises plain Exception, and PanicException (a BaseException) where its
-    Rust code panics. Both become TokenizerError."""
+    """In this block, errors of the tokenizers library become TokenizerError. The library raises plain Exception, and
+    PanicException (a BaseException) if its Rust code panics."""
     try:
         yield
     except BaseException as error:  # PanicException has no other base and no public name; the rest goes on
@@ -79,7 +79,7 @@ def contained() -> Iterator[None]:
 def check(content: object, rows: int = PIECES) -> tuple[dict, bool]:
     """The content without padding, truncation and dropout; and whether every step takes time linear in the text.
 
-    rows : of the embedding; every number of a piece is below it. Raises TokenizerError for a step that is not known to
+    rows : of the embedding; every piece id must be below it. Raises TokenizerError for a step that is not known to
     be safe.
     """
     if not isinstance(content, dict):
@@ -115,16 +115,16 @@ def _model(model: object) -> dict:
 
 
 def _added(tokens: object) -> None:
-    """TokenizerError for added tokens whose search table would be too large: it holds the characters of all of them."""
+    """TokenizerError if the search table of the added tokens, which holds all their characters, would be too large."""
     if not isinstance(tokens, list) or len(tokens) > PIECES:
         raise TokenizerError("its added tokens must be a list")
     _check_letters((token.get("content") if isinstance(token, dict) else None for token in tokens), "added tokens")
 
 
 def check_numbers(numbers: Iterable[object], rows: int) -> None:
-    """Raise TokenizerError for a number of a piece that no row of the embedding has.
+    """Raise TokenizerError for a piece id without a row in the embedding.
 
-    The tokenizers library makes tables as long as the largest number, and ends the process where it has no memory.
+    The tokenizers library makes tables as long as the largest id, and ends the process if memory runs out.
     """
     for number in numbers:
         if type(number) is not int or not 0 <= number < min(rows, PIECES):
@@ -136,7 +136,7 @@ def check_numbers(numbers: Iterable[object], rows: int) -> None:
 
 
 def _numbers(content: dict, model: dict) -> Iterator[object]:
-    """Every number of a piece in it."""
+    """Every piece id in it."""
     vocabulary = model["vocab"]
     yield from vocabulary.values() if isinstance(vocabulary, dict) else ()
     yield from (model[name] for name in ("unk_id",) if model.get(name) is not None)
@@ -163,7 +163,7 @@ class _Cost:
         self.growth, self.linear = self.growth * growth, self.linear and linear
 
     def checked(self, what: str) -> bool:
-        """Can this process run all steps itself? TokenizerError for steps that are too much for any process."""
+        """Can this process run all steps safely? TokenizerError for steps that are unsafe in any process."""
         if self.growth > MOST:
             raise TokenizerError(
                 f"its {what} can make a text {self.growth:,} times as long, and at most {MOST:,} is safe"
@@ -172,7 +172,7 @@ class _Cost:
 
 
 def check_steps(content: dict) -> bool:
-    """Does every step take time linear in the text, and little memory? TokenizerError for one that is not safe."""
+    """Does every step take time linear in the text, and little memory? TokenizerError for an unsafe step."""
     _check_patterns(content)
     before, after = _Cost(), _Cost()
     for step in _steps(content, "normalizer"):
@@ -249,7 +249,7 @@ def _replace(step: dict) -> tuple[int, bool]:
 
 
 def _pattern(step: dict) -> bool:
-    """Does the pattern of a step take time linear in the text? TokenizerError for one that is not safe."""
+    """Does the pattern of a step take time linear in the text? TokenizerError for an unsafe pattern."""
     pattern = step.get("pattern")
     kind, text = next(iter(pattern.items())) if isinstance(pattern, dict) and len(pattern) == 1 else (None, None)
     if kind not in ("String", "Regex") or not isinstance(text, str) or not text:
@@ -298,7 +298,7 @@ def _template(step: dict) -> None:
 
 
 def numbers(content: dict) -> Iterator[object]:
-    """The numbers of the pieces that its post-processor puts around a text."""
+    """The ids of the pieces that its post-processor puts around a text."""
     for step in _steps(content, "post_processor"):
         added = step.get("special_tokens", {})
         for token in added.values() if isinstance(added, dict) else added if isinstance(added, list) else ():
@@ -315,7 +315,7 @@ def short_text(text: object, what: str) -> str:
 
 
 def _patterns(value: object) -> list:
-    """Every regular expression in the JSON of steps, as often as it is there."""
+    """Every regular expression in the JSON of steps, with repetitions."""
     patterns, waiting = [], [value]  # no calls within calls: JSON may be as deep as Python allows
     while waiting:
         part = waiting.pop()

@@ -1,10 +1,10 @@
-"""Scores of models, and the part of a model card that is measured after training: scores, speed, alignment, and what
-concerns sentences that visitors type: confidence, and whether names and numbers are copied unchanged.
+"""The part of a model card that is measured after training: scores, speed, alignment, confidence, and whether names and
+numbers are copied unchanged.
 
 Copying is measured on sentences that were made for it (gold/copying.tsv). Names count only where the target language
-keeps them in Latin letters. Japanese writes them by sound, in katakana: that is a translation, and which spelling is
-right is often a matter of custom. Numbers count in digits, half or full width, in every language: a number in words or
-in Chinese characters may be right, but it is not a copy.
+keeps them in Latin letters. Japanese transliterates them into katakana, often with several accepted spellings. Numbers
+count in digits, half or full width, in every language: a number in words or in Chinese characters may be right, but it
+is not a copy.
 """
 
 import re
@@ -166,9 +166,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Copied:
-    """Of the names, and of the numbers, that count: how many there are, and how many came out as they went in.
+    """The number of names and of numbers, and how many of them were copied unchanged.
 
-    missed : each name or number that did not, with the translation.
+    missed : each name or number that was not, with the translation.
     """
 
     names: int
@@ -179,7 +179,7 @@ class Copied:
 
     @property
     def share(self) -> float:
-        """The right ones of all names and numbers."""
+        """The share of names and numbers that were copied."""
         return (self.names_right + self.numbers_right) / (self.names + self.numbers)
 
 
@@ -190,8 +190,8 @@ def read_cases(path: Path = CASES) -> list[Case]:
 
 
 def count_copied(cases: Sequence[Case], translations: Sequence[str], names: bool = True) -> Copied:
-    """Count what came out. translations : as a reader sees them. names : do names count? ValueError unless each case
-    has one translation."""
+    """Count the copied names and numbers. translations : as a reader sees them. names : do names count? ValueError
+    unless every case has one translation."""
     if len(cases) != len(translations):
         raise ValueError(f"there must be a translation of each of the {len(cases)} sentences; got {len(translations)}")
     right, total, missed = {True: 0, False: 0}, {True: 0, False: 0}, []
@@ -207,7 +207,8 @@ def count_copied(cases: Sequence[Case], translations: Sequence[str], names: bool
 
 
 def _stands_in(word: str, text: str) -> bool:
-    """Does it stand there, not as a part of another? A number may have its thousands divided ("1 250", "1.250")."""
+    """Is the name or number in the translation, not as a part of another? A number may have thousands separators ("1
+    250", "1.250")."""
     plain = unicodedata.normalize("NFKC", text)
     if word.isdigit():
         plain = re.sub(r"(?<=\d)[ .,](?=\d{3}(?!\d))", "", plain)
@@ -217,9 +218,9 @@ def _stands_in(word: str, text: str) -> bool:
 
 
 def copied(translator: Translator) -> dict:
-    """Of the names and numbers of gold/copying.tsv, those that came out as they went in: greedy, and with a beam.
+    """How many names and numbers of gold/copying.tsv are copied unchanged: greedy, and with a beam.
 
-    Names are left out where the target language does not copy them (at the top of this file).
+    Names are left out if the target language does not copy them (see the top of this file).
     """
     cases, result = read_cases(), {}
     for beam in (1, BEAM):
@@ -246,7 +247,7 @@ def confidence(
 ) -> Calibration:
     """The scale of the model's confidence, fitted to the chrF (without spaces) of its greedy translations of `val`.
 
-    draw : other translations of a text, SAMPLES of each model that draws some. Sentences that the model cannot read are
+    draw : text -> its sampled translations, SAMPLES per sampling model. Sentences that the model cannot read are
     left out. ValueError for fewer than `calibration.FEWEST`.
     """
     chrf, rows, scores = METRICS["chrf"], [], []

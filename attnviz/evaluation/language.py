@@ -1,6 +1,6 @@
-"""How well a model that writes predicts a text: bits a character, which does not depend on the pieces it reads.
+"""How well a language model predicts a text, in bits per character, which do not depend on the vocabulary.
 
-A text longer than the context is read in windows. Each begins with <bos>, and with pieces of the window before it,
+A text longer than the context is read in windows. A window begins with <bos> and with pieces of the previous window,
 whose predictions were counted there.
 """
 
@@ -22,8 +22,8 @@ BATCH = 4096  # tokens read at once
 
 @dataclass(frozen=True)
 class Surprise:
-    """Of some texts: nats (the sum over their pieces), pieces and characters. <eos> is a piece, and a character: it
-    stands for the end of the line."""
+    """For some texts: nats (the sum over their pieces), and the numbers of pieces and characters. <eos> counts as a
+    piece and a character: the end of the line."""
 
     nats: float
     pieces: int
@@ -83,8 +83,8 @@ def surprise(
 def score(writer: Writer, texts: Sequence[str]) -> dict:
     """How well a model predicts texts: bits and nats a character, nats a piece, pieces, characters, and their number.
 
-    Windows overlap by half a context. `_alone` is the figure of windows that do not, as papers on characters give it:
-    there a piece has half a context before it on average.
+    Windows overlap by half a context. Values with `_alone` are for windows that do not overlap, as in papers on
+    character models; there a piece has on average half a context before it.
     """
     measured = surprise(writer.model, writer.tokenizer, texts, writer.limit // 2)
     alone = surprise(writer.model, writer.tokenizer, texts)

@@ -1,6 +1,5 @@
-"""The metrics of each target language or task: those that its papers report.
-
-Every value comes with a signature that says how it was computed (sacreBLEU, Post 2018).
+"""The metrics of each target language or task, as reported in papers. Every value has a signature that records how it
+was computed (sacreBLEU, Post 2018).
 """
 
 from collections.abc import Callable, Sequence
@@ -111,7 +110,7 @@ def score(pair: str, hypotheses: Texts, references: Texts) -> dict:
 
 
 def measured(wanted: Sequence[Metric], hypotheses: Texts, references: Texts) -> dict:
-    """`score` with the metrics that are wanted."""
+    """`score` with the given metrics."""
     result, with_spaces = {}, any(len(reference.split()) > 1 for reference in references)
     for metric in wanted:
         if metric.measure is _GIVEN and not with_spaces:

@@ -1,4 +1,4 @@
-"""How well a model translates: the metrics of its pair, and statistics of its cross-attention on the way.
+"""How well a model translates: the metrics of its pair, and statistics of its cross-attention.
 
 An attention metric has `add(unrolled, lengths, source_lengths)` for each batch, and `result()` at the end. lengths :
 target rows of each sentence; later rows do not count. source_lengths : pieces of each source, <eos> included.
@@ -143,8 +143,9 @@ def score(
     """Translate `sources`, compare with `references` line by line, and measure the cross-attention.
 
     sentences, beam     an empty source counts, and gets an empty translation
-    bleu, ...           the metrics of the model's pair (`metrics.for_pair`), each with its `_signature`
-    and what `translations` measures. Raises what it raises, and ValueError for texts that are not aligned.
+    bleu, ...           the metrics of the model's pair (`metrics.for_pair`), each with its `_signature` and what
+                        `translations` measures. Raises what `translations` raises, and ValueError if the numbers of
+                        texts differ.
     """
     if len(sources) != len(references):
         raise ValueError(f"sources and references must be aligned; got {len(sources)} and {len(references)}")
@@ -184,7 +185,7 @@ def translations(
     progress: bool = False,
     also: Sequence[type[AttentionMetric]] = (),
 ) -> tuple[list[str], dict]:
-    """Translations of `sources`, with spaces between words in every script, and what was measured on the way:
+    """Translations of `sources`, with spaces between words in every script, and measurements:
 
     seconds                     of tokenizing, decoding with the attention weights kept, and joining pieces to texts
     sentences_per_second, ms_per_sentence   over the sentences with visible text

@@ -88,7 +88,7 @@ _ABOUT_FILES = {  # what is in a file, where its name does not say it
 
 
 class Sheet(Protocol):
-    """`printed.Sheet`, of which this file knows no more: matplotlib takes half a second to import."""
+    """`printed.Sheet`, not imported here, because matplotlib takes half a second to import."""
 
     def save(self, fmt: str) -> bytes: ...
 
@@ -128,9 +128,9 @@ def frame_csv(frame: pd.DataFrame) -> bytes:
     index.
 
     A text that a spreadsheet would run as a formula (it begins with = + - @, tab or return; tokens do) gets one `'` in
-    front. So does what follows `;`, a tab or a line end inside a text, as spreadsheets of many countries divide cells
-    there. Blanks and quotes before these signs count as nothing, so dropping one `'` at such a place always gives the
-    text back. A token that prints nothing has the sign of the pictures, such as `␣`, in the columns of tokens.
+    front. The same holds after `;`, a tab or a line end inside a text, where spreadsheets of many countries divide
+    cells. Blanks and quotes before these signs are ignored, so dropping one `'` at such a place always restores the
+    text. Columns of tokens show an invisible token by the same sign as the pictures, such as `␣`.
     """
     safe = frame.copy(deep=False)
     safe.columns = [_guard(name) for name in frame.columns]
@@ -258,7 +258,7 @@ def _html(figure: go.Figure, name: str, script: str) -> bytes:
 
 
 def _heading(figure: go.Figure, name: str, description: str) -> dict:
-    """What a saved picture gets above it, so that it says what it shows; a title of its own stays."""
+    """The heading added above a saved picture; a figure's own title is kept."""
     if figure.layout.title.text or not isinstance(figure, Chart):
         return {}
     return heading.changes(figure, [name, description])

@@ -1,4 +1,4 @@
-"""What stands above a picture that leaves the page: what it shows, of which model, the sentence and the translation.
+"""The heading of an exported picture: what it shows, the model, the sentence and the translation.
 
 Lines of plain text, the first of them the title; `changes` puts them into a figure, where Plotly's markup is escaped.
 """
@@ -76,7 +76,7 @@ def of_trace(name: str, trace) -> list[str]:
 def of_statistics(
     traces: Mapping[str, Any], what: str = "Attention by step", references: Mapping = MappingProxyType({})
 ) -> list[str]:
-    """Of statistics of several traces of one sentence, each by its name in the picture. what : they are.
+    """Of statistics of several traces of one sentence, each by its name in the picture. what : what the statistics are.
 
     references : as `figures.by_step` marks them; they are explained if there are any.
     """
@@ -99,8 +99,8 @@ def _explained(**marks) -> list[str]:
 
 
 def wrapped(text: str, columns: int) -> list[str]:
-    """Lines of at most `columns` columns of text, of which a CJK character takes two; broken at spaces where there are
-    some, and within a word only when it is longer than a line."""
+    """Lines of at most `columns` columns of text (a CJK character takes two), broken at spaces; a word is broken only
+    if it is longer than a line."""
     if labels.columns(whole := text.rstrip()) <= columns:
         return [whole]
     lines = [""]
@@ -115,13 +115,12 @@ def wrapped(text: str, columns: int) -> list[str]:
 
 
 def units(text: str) -> list[str]:
-    """The parts between which a line may end: words, CJK characters, each with the spaces after it."""
+    """The parts after which a line may end: words and CJK characters, with the spaces after them."""
     return _UNIT.findall(text)
 
 
 def folded(lines: Sequence[str], columns: int) -> list[list[str]]:
-    """Each of these lines `wrapped`. Bold letters, those of the first line, are wider than others, and so are
-    capitals."""
+    """All lines `wrapped`. The first line is bold; bold letters and capitals are counted as wider."""
     rooms = [columns * (1 if place else _BOLD) for place in range(len(lines))]
     return [wrapped(line, int(room * _usual_letters(line))) for line, room in zip(lines, rooms)]
 
@@ -132,9 +131,9 @@ def _usual_letters(line: str) -> float:
 
 
 def changes(figure: go.Figure, lines: Sequence[str], room: int = ROOM) -> dict:
-    """Of a figure's layout, so that it says what it is: higher by `lines` above it, and with the names of its axes
-    (`layout.meta["axes"]`: x and y, and what colours stand for, as a line of its own). `figure.update_layout` takes
-    them; so does the page, for what it saves.
+    """Changes of a figure's layout for saving: `lines` above the plot and the names of the axes (`layout.meta["axes"]`:
+    x, y, and a line for the meaning of colours). They are for `figure.update_layout`, and for the page when it saves a
+    figure.
 
     room : px in which the lines must fit.
     """
@@ -171,7 +170,7 @@ def step_name(grid, step: int) -> str:
 
 
 def step_names(grid) -> list[str]:
-    """The same of each step."""
+    """`step_name` of each step."""
     names = labels.named(grid.queries)
     return [f"Step {place} of {len(names)}: {name}" for place, name in enumerate(names, 1)]
 
@@ -181,7 +180,7 @@ def _title(mechanism: str) -> str:
 
 
 def _which(trace, grid) -> str:
-    """The kind of attention, with layer and head where there are several."""
+    """The kind of attention, with layer and head if there are several."""
     layers = sum(attention.kind == grid.kind for attention in trace.maps)
     heads = None if grid.layer is None else len(trace.map(grid.kind, grid.layer).weights)
     if layers == heads == 1:

@@ -72,7 +72,7 @@ _COLUMNS = ("entropy_nats", "max_weight", "effective_entropy", "gini", "expected
 @dataclass(frozen=True)
 class _Part:
     """One trace on the page. prefix : of the ids of its elements. bars : the figure of each step. saved : by figure,
-    what its layout gets when it is saved; headings : the same, of the bars of each step."""
+    the layout changes when it is saved; headings : the same for the bars of each step."""
 
     markup: str
     prefix: str
@@ -95,11 +95,10 @@ def page(
     layer of its kind, the mean of its heads; steps are the rows of the cross-attention, or of the self-attention of a
     model that has no other.
 
-    Light or dark as the reader's browser is. A page of four models has under 1.5 MB. notes : model -> lines of plain
+    Light or dark like the reader's browser. A page of four models has under 1.5 MB. notes : model -> lines of plain
     text under its translation. windows : model -> where local attention looks at each step (`inside.windows`), drawn
-    over its cross map. unit : what a word of these texts is called, in the sentences under the maps. step : whose bars
-    are shown first, from 0; the last step of a text that ends before it. ValueError without traces or for a step
-    below 0.
+    over its cross map. unit : the noun for a word of these texts, used under the maps. step : the step (from 0) whose
+    bars are shown first; for a shorter text its last step. ValueError without traces or for a step below 0.
     """
     if not traces or step < 0:
         raise ValueError(f"there must be a trace or more, and step at least 0; got {len(traces)} and {step}")
@@ -131,7 +130,7 @@ def _body(title: str, columns: Sequence[str], packed: str) -> str:
 
 
 def _packed(parts: Sequence[_Part]) -> str:
-    """What the script reads: every figure, the bars of each step, and what they get when they are saved, as JSON."""
+    """JSON for the script: every figure, the bars of each step, and their layout changes when saved."""
     drawn = {part.prefix + name: figure for part in parts for name, figure in part.figures.items()}
     steps = ",".join(
         f'"{part.prefix}":{{"main":"{part.main}","bars":[{",".join(_steps(part))}]}}' for part in parts if part.main
@@ -177,7 +176,7 @@ def _part(trace: Trace, prefix: str, unit: str, windows: Windows, step: int, col
 
 
 def _steps(part: _Part) -> list[str]:
-    """The bars of each step, and what their layouts get when they are saved."""
+    """The bars of each step, and their layout changes when saved."""
     return [
         f'{_json(chart)[:-1]},"saved":{json.dumps(changes)}}}'
         for chart, changes in zip(part.bars, part.headings, strict=True)
@@ -185,7 +184,7 @@ def _steps(part: _Part) -> list[str]:
 
 
 def _head(trace: Trace, named: bool, notes: Sequence[str]) -> str:
-    """Which model, the sentence if it is to be named here, what was produced, and notes on it."""
+    """The model, the sentence if given, the output, and notes on it."""
     notes_below = "".join(f'<p class="quiet">{html.escape(escaped(note))}</p>\n' for note in notes)
     languages = _LANGUAGES.match(trace.model)
     source, target = languages.groups() if languages else ("", "")
@@ -196,7 +195,7 @@ def _head(trace: Trace, named: bool, notes: Sequence[str]) -> str:
 
 
 def _which(trace: Trace, kind: str = "cross") -> str:
-    """Which map of that kind `select` takes when it is not told: `layer 3 of 3, mean of 4 heads`."""
+    """The map of that kind that `select` takes by default, in words: `layer 3 of 3, mean of 4 heads`."""
     layers = sum(m.kind == kind for m in trace.maps)
     heads = len(trace.map(kind).weights)
     return select.map_title(layers - 1, None, layers, heads)
@@ -208,7 +207,7 @@ def _heading(trace: Trace, kind: str, words: str) -> str:
 
 
 def _translation(trace: Trace, language: str) -> str:
-    """What was produced, and how probable it is; nothing when the model only read."""
+    """The output and its probability; "" if the model only reads."""
     if not trace.target:
         return ""
     how = "target given" if trace.forced else "the model's translation"
@@ -226,7 +225,7 @@ def _section(heading: str, figure: Chart, name: str, below: str = "") -> str:
 
 
 def _reading(grid: Grid, unit: str, windows: Windows = ()) -> str:
-    """The sentence under a map, and what its marks are."""
+    """The sentence under a map, and the meaning of its marks."""
     marks = f'<p class="quiet">{heading.MARKS["windows"]}</p>' if windows else ""
     return f"<p>{html.escape(escaped(reading.sentence(grid, unit)))}</p>{marks}"
 
@@ -242,7 +241,7 @@ def _bars(first: Chart, prefix: str, step: int, count: int) -> str:
 
 
 def _place(figure: Chart, name: str) -> str:
-    """Where a figure will be drawn; as high as it will be, so that nothing moves."""
+    """The element in which a figure is drawn. It already has the figure's height, so that nothing moves."""
     return f'<div id="{name}" style="height: {figure.layout.height}px"></div>'
 
 

@@ -1,6 +1,6 @@
-"""Models that learn, to take along: a strip of maps over time, an animation, and a page that opens offline.
+"""Exports of models that learn: a strip of maps over time, an animation, and a page that opens offline.
 
-Each takes grids : model -> its Grid at each moment, all of one sequence, and moments : what each moment is called. The
+All take grids : model -> its Grid at each moment, all of one sequence, and moments : the name of each moment. The
 pictures are drawn by matplotlib and joined by Pillow, so no browser is needed.
 """
 
@@ -66,14 +66,14 @@ show();
 def strip(
     grids: Grids, moments: Sequence[str], lines: Sequence[str], style: printed.Style | None = None
 ) -> printed.Sheet:
-    """The maps of all moments on one sheet. lines : above it, the first is the title. ValueError as of
+    """The maps of all moments on one sheet. lines : above it, the first is the title. ValueError as in
     `maps_over_time`."""
     style = style or printed.Style()
     return printed.of_figure(maps_over_time(grids, moments, dark=style.dark), lines, style)
 
 
 def animation(grids: Grids, moments: Sequence[str], lines: Sequence[str], style: printed.Style | None = None) -> bytes:
-    """A GIF that shows one moment after the other, for ever. ValueError as of `strip`."""
+    """A GIF that shows the moments in an endless loop. ValueError as in `strip`."""
     style, frames = style or printed.Style("column"), []
     for place, moment in enumerate(moments):
         now = {name: [row[place]] for name, row in grids.items()}
@@ -92,9 +92,9 @@ def animation(grids: Grids, moments: Sequence[str], lines: Sequence[str], style:
 def page(
     grids: Grids, moments: Sequence[str], batches: Sequence[int], lines: Sequence[str], curves: Chart | None = None
 ) -> bytes:
-    """One HTML file with a slider over the moments, which plays; it needs nothing from the network.
+    """One HTML file with a slider and a play button over the moments; it needs no network.
 
-    batches : of each moment. curves : of `figures.learning.over_time`, made with `at`, whose line goes along.
+    batches : of each moment. curves : from `figures.learning.over_time`, made with `at`, whose line follows the slider.
     """
     last = {name: [row[-1]] for name, row in grids.items()}
     shown = maps_over_time(last, [""])

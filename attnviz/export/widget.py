@@ -3,8 +3,8 @@
     >>> view = attnviz.view(first, second)  # shown below the cell
     >>> view.step, view.head = 2, 0  # read and set here, and by the controls below the maps
 
-The browser moves among steps by itself. For small models it has every layer, head and level, so that a saved notebook,
-and the page that nbconvert makes of it, stay alive; for large ones it asks the kernel.
+The browser moves among steps by itself. For small models it has every layer, head and level, so that a saved notebook
+and its nbconvert page stay interactive; for large ones it asks the kernel.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ _SCRIPT = "\n".join(
 
 class View(anywidget.AnyWidget):
     """step : row of the maps, from 0. layer : from 0. head : from 0; None: the mean of all. words : are pieces joined?
-    special : are tokens such as <eos> shown? theme : `auto` (that of the notebook), `light` or `dark`.
-
-    Each may be read and set; TraitError for a value that no trace has.
+    special : are tokens such as <eos> shown? theme : `auto` (that of the notebook), `light` or `dark`. All may be read
+    and set; TraitError for a value that no trace has.
     """
 
     _esm = f"const PLOTLY = {json.dumps(plotlyjs.packed(plotlyjs.source()))};\n{_SCRIPT}"
@@ -81,13 +80,13 @@ class View(anywidget.AnyWidget):
 
     @traitlets.observe(*_ASKED)
     def _prepare(self, _: dict | None = None) -> None:
-        """Have the picture of what is chosen where the browser looks for it."""
+        """Put the picture for the current choice where the browser looks for it."""
         choice = tuple(getattr(self, name) for name in _ASKED)
         if _key(choice) not in self._pictures:
             self._pictures = self._pictures | {_key(choice): self._picture(*choice)}
 
     def _picture(self, layer: int, head: int | None, words: bool, special: bool) -> str:
-        """Every trace with this layer and head; one that has fewer shows its last layer, and the mean of its heads."""
+        """Every trace with this layer and head; a trace with fewer shows its last layer and the mean of its heads."""
         shown = []
         for trace, maps in zip(self.traces, self._maps):
             part = maps[min(layer, len(maps) - 1)]
@@ -97,7 +96,7 @@ class View(anywidget.AnyWidget):
 
 
 def _grid(trace: Trace, choice: tuple, special: bool) -> select.Grid:
-    """The map, with its special tokens where nothing would be left without them."""
+    """The map; special tokens are kept if nothing would be left without them."""
     try:
         return select.select(trace, *choice, special)
     except ValueError:
@@ -109,7 +108,7 @@ def _key(choice: tuple) -> str:
 
 
 def _shown(trace: Trace, grid: select.Grid) -> dict:
-    """What view.js draws of a trace."""
+    """The data that view.js draws for a trace."""
     chart, lines = figures.heatmap(grid), heading.of_map(trace, grid)
     weights = np.where(grid.visible & np.isfinite(grid.weights), grid.weights, -1.0).round(4)
     return {
@@ -133,7 +132,7 @@ def view(
     special: bool = True,
     theme: str = "auto",
 ) -> View:
-    """What `attnviz.view` gives. layer : None: the last one. The other arguments: as of `View`."""
+    """The widget of `attnviz.view`. layer : None: the last one. The other arguments: as in `View`."""
     if not traces or not all(trace.maps for trace in traces):
         raise ValueError(f"there must be a trace or more, each with attention; got {len(traces)}")
     chosen = {} if layer is None else {"layer": layer}

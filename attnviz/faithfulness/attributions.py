@@ -1,5 +1,5 @@
-"""How much each source token matters for each target token: gradients, integrated gradients, and leave-one-out;
-and how far two such measures agree: Kendall's tau-b and the same first token, for each target token.
+"""How much each source token matters for each target token: gradients, integrated gradients, and leave-one-out; and the
+agreement of two such measures: Kendall's tau-b and the same first token, for each target token.
 
 Gradients are Captum's, of f: rows in place of the source's embeddings, with the forced prefix -> log p(y_t).
 They are summed over the embedding's width, so an attribution is one number for each source token: positive if the
@@ -50,9 +50,10 @@ def gradient_times_input(subject: Subject, steps: Sequence[int] | None = None) -
 
 @checked
 def integrated_gradients(subject: Subject, steps: Sequence[int] | None = None, points: int = POINTS) -> Integrated:
-    """Gradients along the straight path from embeddings of zeros, times the way. Sundararajan et al. 2017, eq. 1.
+    """Gradients averaged along the straight path from zero embeddings to the input, times their difference.
+    Sundararajan et al. 2017, eq. 1.
 
-    points : of the path (Gauss-Legendre). The baseline, zeros for every source token, is unlike any text the model has
+    points : on the path (Gauss-Legendre). The baseline, zeros for every source token, is unlike any text the model has
     read.
     """
     from captum.attr import IntegratedGradients
@@ -76,10 +77,10 @@ def integrated_gradients(subject: Subject, steps: Sequence[int] | None = None, p
 
 @checked
 def leave_one_out(subject: Subject) -> np.ndarray:
-    """(T, S): log p(y_t) of the whole source, minus that without source token s (its id is deleted, the text is not
-    read anew).
+    """(T, S): log p(y_t) of the whole source, minus that without source token s (its id is deleted; the text is not
+    tokenised again).
 
-    <eos> is left out in its turn too; that source has no end.
+    <eos> is left out in its turn too.
     """
     whole = subject.log_probs([subject.source])
     without = [subject.source[:place] + subject.source[place + 1 :] for place in range(len(subject.source))]
@@ -92,8 +93,7 @@ def _inputs(subject: Subject, steps: Sequence[int]) -> tuple[Tensor, Tensor]:
 
 
 def _groups(subject: Subject, steps: Sequence[int] | None, size: int) -> list[list[int]]:
-    """The steps in groups that go through the model at once, neighbours together: none is decoded far beyond its
-    step."""
+    """The steps in batches of neighbouring steps, so that no batch is decoded far beyond its steps."""
     chosen = list(_steps(subject, steps))
     return [chosen[start : start + size] for start in range(0, len(chosen), size)]
 

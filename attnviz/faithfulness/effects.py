@@ -1,7 +1,7 @@
-"""What attention and source tokens do to the output: attention changed at one step, and source tokens erased.
+"""The effect of attention and source tokens on the output: attention changed at one step, and source tokens erased.
 
-Changed: is the token preserved, and how far does the distribution move? Erased in order of importance (DeYoung et al.
-2020, sec. 4):
+Changed: is the token preserved, and how much does the distribution change? Erased in order of importance (DeYoung et
+al. 2020, sec. 4):
 
     comprehensiveness   p(y_t | source) - p(y_t | source without the most important)   high: they were needed
     sufficiency         p(y_t | source) - p(y_t | only the most important)             low: they are enough
@@ -41,19 +41,20 @@ def preserved(subject: Subject, changes: Sequence[Change] = CHANGES) -> pd.DataF
     """One row per target token and change: columns step, token, kind, change, preserved, total_variation. Moradi et al.
     2019.
 
-    Attention is changed at that step alone; the steps before it stay. preserved : the token is the model's first
-    choice with and without the change (a forced token may be neither, and so may the <eos> that
-    ended a loop). kind : function,
-    content or other, of the word in the target's language; other for a label, and where the language has no list.
+    Attention is changed at that step alone; earlier steps are unchanged. preserved : the token is the model's first
+    choice with and without the change (a forced token, or the <eos> that ended a loop, may be neither). kind :
+    function, content or other, of the word in the target's language; other for a label, and for a language without a
+    list.
     """
     return preserved_together([subject], changes)[0]
 
 
 @checked
 def written(model: Writer, trace: Trace, changes: Sequence[Change] = CHANGES) -> pd.DataFrame:
-    """The same of a text that a model wrote, given tokens included: one row per token and change, with columns step,
+    """`preserved` for a text that a model wrote, prompt included: one row per token and change, with columns step,
     token, change, preserved, total_variation. Self-attention is changed in the row of that token alone, in all layers
-    and heads. preserved : the first choice stays, whether or not the token is it. ValueError for another model's trace.
+    and heads. preserved : the model's first choice is unchanged, whether or not it is the token. ValueError for another
+    model's trace.
     """
     rows = []
     for change in changes:
@@ -152,7 +153,7 @@ def erasure(subject: Subject, importance: np.ndarray, shares: Sequence[float] = 
 def erasures(
     subject: Subject, importance: dict[str, np.ndarray], shares: Sequence[float] = SHARES
 ) -> dict[str, pd.DataFrame]:
-    """`erasure` by several orders, each with its name: their sources go through the model together, each once."""
+    """`erasure` for several named orders. Their sources go through the model in one batch, every source once."""
     if not len(shares) or not all(0 < share <= 1 for share in shares):
         raise ValueError(f"shares must be above 0 and at most 1; got {tuple(shares)}")
     places: dict[tuple[int, ...], int] = {}  # of each source among those that are read
@@ -194,7 +195,7 @@ def _without(subject: Subject, erased: Sequence[int]) -> tuple[int, ...]:
 
 @checked
 def random_importance(subject: Subject, seed: int = 0) -> np.ndarray:
-    """(T, S) random numbers from a seed, the source and the target: the baseline for any importance. Other texts and
-    models that translate otherwise have other numbers, so that their errors are independent."""
+    """(T, S) random numbers from a seed, the source and the target: the baseline for any importance. The numbers differ
+    between texts and between models with different translations, so that their errors are independent."""
     drawn = np.random.default_rng((seed, *subject.source, *subject.target))
     return drawn.random((len(subject.target), len(subject.source)))

@@ -1,5 +1,5 @@
-"""All tests of one sentence: measure -> (sum over target tokens, number of them), so that sentences can be sampled, and
-one sentence can be placed among those of a study."""
+"""All tests of one sentence: measure -> (sum over target tokens, their number), so that sentences can be resampled, and
+one sentence can be compared with those of a study."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Results:
 
 
 def results(subject: Subject) -> Results:
-    """All tests, integrated gradients too: seconds for a long sentence."""
+    """All tests, including integrated gradients; takes seconds for a long sentence."""
     attributions = attributed(subject) | {INTEGRATED: integrated_gradients(subject).values}
     return Results(
         preserved(subject),
@@ -87,8 +87,8 @@ def _erased_sums(subjects: Sequence[Subject]) -> Iterator[Sums]:
 
 
 def _integrated_sums(subjects: Sequence[Subject]) -> Iterator[Sums]:
-    """Of one target token of each text, drawn with the source as seed. All of them take a second, and another text says
-    more than another token of the same."""
+    """Integrated gradients of one target token per text, drawn with the source as seed. All tokens would take a second,
+    and another text is more informative than another token of the same text."""
     for subject in subjects:
         step = int(np.random.default_rng(subject.source).integers(len(subject.target)))
         attributions = {INTEGRATED: integrated_gradients(subject, [step]).values}
@@ -108,7 +108,8 @@ PARTS: dict[str, Callable[[Sequence[Subject]], Iterator[Sums]]] = {
 
 
 def percentile(quantiles: Sequence[float], value: float) -> float | None:
-    """How many per cent of a study's sentences have a smaller value, read between its QUANTILES; None without a study.
+    """The percentage of a study's sentences with a smaller value, interpolated between its QUANTILES; None without a
+    study.
 
     If many sentences have the same value (such as 0 or 1), the result is the middle of their percentiles.
     """
@@ -131,7 +132,7 @@ def _preserved(frame: pd.DataFrame) -> Iterable:
 
 
 def _by_kind(name: str, preserved: np.ndarray, kinds: pd.Series) -> Iterable:
-    """Of all tokens, and of each kind of word."""
+    """Sums over all tokens, and over each kind of word."""
     yield f"{name} all", _sums(preserved)
     for kind in sorted(set(kinds)):
         yield f"{name} {kind}", _sums(preserved[(kinds == kind).to_numpy()])

@@ -35,8 +35,8 @@ class Subject:
     """source (S,), target (T,) : ids; of a classifier the target is the label's number.
 
     trace : of the same text and output, for tokens and kinds of words. attention (T, S) : the mean over all heads and
-    layers of cross-attention; of a classifier the pooling. on_step : called again and again by what takes long; what it
-    raises stops that.
+    layers of cross-attention; of a classifier the pooling. on_step : called repeatedly during long computations; an
+    exception that it raises stops them.
     """
 
     model: Explained
@@ -71,10 +71,9 @@ class Subject:
 
     @torch.inference_mode()
     def log_probs_at(self, sources: Sequence[Sequence[int]], rows: Sequence[int], steps: Sequence[int]) -> Tensor:
-        """Other sources (of any lengths), of which each row is read at a step -> log-probability of that target token,
-        one for each of `rows` and `steps` (N,).
+        """Other sources (of any lengths) -> (N,) log-probability of the target token `steps[n]` given source `rows[n]`.
 
-        Sources that are read early come first, so that no batch is decoded further than it is read.
+        Sources with early steps come first, so that no batch is decoded further than needed.
         """
         last: dict[int, int] = {}
         for row, step in zip(rows, steps, strict=True):
@@ -119,12 +118,12 @@ class Subject:
 
     @staticmethod
     def effects_together(subjects: Sequence[Any], change: Change, rows: int = 1) -> Iterator[StepEffect]:
-        """Attention changed at each step alone, as `intervene.effects_together`; the pooling, where there is one step.
-        The subjects are of one model, their sources of one length."""
+        """Attention changed at each step alone, as in `intervene.effects_together`; for a classifier its pooling, the
+        only step. The subjects must be of one model, with sources of one length."""
         raise TypeError("a subject must say how its attention is changed")
 
     def effects(self, change: Change, rows: int = 1) -> Iterator[StepEffect]:
-        """The same of this subject alone, as `intervene.effects`."""
+        """The same for this subject alone, as in `intervene.effects`."""
         for step, weights, plain, changed in self.effects_together([self], change, rows):
             self.on_step()
             yield StepEffect(step, tuple(layer[0] for layer in weights), plain[0], changed[:, 0])
@@ -142,7 +141,7 @@ class Translated(Subject):
 
     @staticmethod
     def produced(model: Translator, sources: Sequence[Sequence[int]], traces: Sequence[Trace]) -> list[tuple[int, ...]]:
-        """The ids of each target: of the text that was forced, or of the greedy translation."""
+        """The ids of each target: the forced text, or the greedy translation."""
         if traces and traces[0].forced:
             return [tuple(model.read(trace.translation, "target").ids) for trace in traces]
         ids = []
@@ -168,7 +167,7 @@ class Translated(Subject):
 
 
 class Foreign(Translated):
-    """What an encoder–decoder of the transformers library produces."""
+    """The output of an encoder–decoder of the transformers library."""
 
     model: Any  # an EncoderDecoderModel
 
@@ -223,7 +222,7 @@ def subject(model: Explained, text: str, target: str | None = None) -> Subject:
 
 @checked
 def subjects(model: Explained, texts: Sequence[str]) -> list[Subject | TextError]:
-    """`subject` of each text, with the model's own output; a text that has none has its TextError in its place.
+    """`subject` of each text, with the model's own output; a text without a subject yields its TextError.
 
     The texts are translated in batches, so the numbers agree with `subject` up to rounding.
     """
@@ -250,7 +249,7 @@ def _kind(model: Explained) -> type[Subject]:
 
 
 def _subject(model, source: Sequence[int], produced: tuple[int, ...], trace: Trace) -> Subject:
-    """TextError where the model says nothing; ValueError where it does not attend."""
+    """TextError if the output is empty; ValueError if the model has no attention."""
     if not trace.translation.strip():
         raise TextError(f"{model.name} produces no text here, so there is nothing to explain; give it a target")
     if len(source) < 2:

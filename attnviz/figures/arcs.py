@@ -1,4 +1,4 @@
-"""Dependencies as arcs over a sentence, and which of them a head looks along."""
+"""Dependencies as arcs over a sentence, marked where a head attends along them."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ def dependency_arcs(parse: Parse, looks: np.ndarray, name: str = "this head", *,
 
 
 def _level(word: int, governor: int) -> float:
-    """The height of an arc: the distance of its words, less where it is long."""
+    """The height of an arc: the distance of its words, compressed for long arcs."""
     return min(abs(word - governor), _HIGHEST) ** 0.8
 
 
 def _title(relation: str) -> str:
-    """What the label of an arc says; nothing of a relation that is not measured."""
+    """The label of an arc; "" for a relation that is not measured."""
     kind = RELATIONS.get(relation.split(":")[0])
     return kind.title.lower() if kind else ""
 
 
 def _apart(arcs: list[tuple], width: float) -> list[tuple]:
-    """The arcs whose labels are written: those that meet no other label, the arcs that a head looks along first.
+    """The arcs whose labels are drawn: labels that overlap no other, with priority for arcs that a head looks along.
     width : px of a word in the narrowest column."""
     shown: list[tuple] = []
     places: list[tuple] = []  # left, right and height of each label in px
@@ -102,7 +102,7 @@ def _label(arc: tuple, dark: bool) -> dict:
 
 
 def _words(parse: Parse, looks: np.ndarray, dark: bool) -> dict:
-    """A dot over each word, which says what the word is to which other, and where it looks."""
+    """A dot over each word; its hover text has the word's dependency and the word that it attends to most."""
     texts = [f"‘{parse.word(place)}’ ({place + 1})" for place in range(len(parse.words))]
     of = [
         f", {_title(relation)} of {texts[governor]}," if governor != ROOT and _title(relation) else ""

@@ -1,5 +1,5 @@
-"""Bars over tokens: the weights of one step, under the columns of a heatmap of the same width; and what other such bars
-share."""
+"""Bars over tokens: the weights of one step, under the columns of a heatmap of the same width; and parts shared by
+similar bars."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def step_bars(
 ) -> Chart:
     """The weights of one step over the keys, from 0 to 1, under the columns of a heatmap of the same width.
 
-    The highest bar carries its value, and so do those from `written` on. whole : False ends the scale a little above
-    it, so that small weights differ to the eye. window : of local attention, (centre, reach) in keys from 0: a dotted
-    line at the predicted place, a band over its window. ValueError if `step` is not a row of the grid.
+    The highest bar carries its value, and so do bars of at least `written`. whole : False ends the scale a little above
+    the highest bar, so that small weights can be told apart. window : of local attention, (centre, reach) in keys from
+    0: a dotted line at the predicted place, a band over its window. ValueError if `step` is not a row of the grid.
     """
     return build(*_of_step(grid, step, title, window, whole, written, dark))
 
@@ -45,9 +45,10 @@ def step_bars(
 def guess_bars(
     grid: Grid, step: int, guess: Sequence[float] | np.ndarray, title: str | None = None, *, dark: bool = False
 ) -> Chart:
-    """The weights of one step as of `step_bars`, and over them a guess as outlines. guess : (K,) shares that sum to 1.
+    """The weights of one step as in `step_bars`, with a guess drawn over them as outlines. guess : (K,) shares that sum
+    to 1.
 
-    ValueError if `step` is not a row of the grid, and for shares of another number of keys."""
+    ValueError if `step` is not a row of the grid, or if the number of shares is not the number of keys."""
     shared = np.asarray(guess, dtype=float)
     if shared.shape != (len(grid.keys),):
         raise ValueError(f"guess must have one share per key, {len(grid.keys)}; got shape {shared.shape}")
@@ -98,8 +99,8 @@ def next_tokens(
     *,
     dark: bool = False,
 ) -> Chart:
-    """What may come next: of each token the model's probability, and beside it the one that it is drawn with, after
-    temperature and cut-offs, both from 0 to 1. ValueError unless there is one of each for a token.
+    """Candidates for the next token: the model's probability, and beside it the probability after temperature and
+    cut-offs, both from 0 to 1. ValueError unless every token has both.
     """
     probabilities, drawn = (np.asarray(values, dtype=float) for values in (probabilities, drawn))
     if not names or not probabilities.shape == drawn.shape == (len(names),):
@@ -177,7 +178,7 @@ def upper_and_lower(
 
 
 def token_bars(values: Sequence[float] | np.ndarray, best: int | None, mechanism: str, dark: bool) -> dict:
-    """What bars over tokens have in common: the colour of the mechanism, and the value of the largest one above it."""
+    """Bars over tokens in the colour of the mechanism, with the largest value written above its bar."""
     return dict(
         type="bar",
         width=0.82,

@@ -1,4 +1,4 @@
-"""A plotly figure together with what it says in words; and the same in larger type."""
+"""A plotly figure with its description in words; and the same figure in larger type."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ class Chart(go.Figure):
     """A figure, with a `description` of what it shows (plain text, not escaped), whether it is `dark`, and the `name`
     that it has on a page or in a file, once it has one.
 
-    All are also in `layout.meta`, for the browser. One that `of_parts` made becomes a Plotly figure when a part of it
-    is first read; a page reads none, and sends `text()`.
+    All are also in `layout.meta`, for the browser. A Chart from `of_parts` becomes a Plotly figure when a part of it is
+    first read; the page reads no part and sends `text()`.
     """
 
     @classmethod
     def of_parts(cls, data: list[dict], layout: dict, description: str, dark: bool) -> Chart:
-        """A chart of what Plotly's JSON holds. Plotly does not check it, and does not copy it until it is asked for.
+        """A chart from the parts of Plotly's JSON. Plotly does not check them, and copies them only when a part is
+        first read.
 
         Copying takes longer than everything else. The tests check our figures in full.
         """
@@ -53,7 +54,7 @@ class Chart(go.Figure):
         return chart
 
     def __getattr__(self, name: str):
-        """Called for what is not there: make it Plotly's figure, if it is not yet."""
+        """Called for a missing attribute: make this a Plotly figure if it is not one yet."""
         parts = self.__dict__.pop("_parts", None)
         if parts is None:
             raise AttributeError(f"a Chart has no attribute {name!r}")
@@ -68,12 +69,12 @@ class Chart(go.Figure):
 
     @property
     def plain_layout(self) -> dict:
-        """The layout as in JSON, not to be written to."""
+        """The layout as in JSON; do not modify it."""
         parts = self.__dict__.get("_parts")
         return parts["layout"] if parts else self.layout.to_plotly_json()
 
     def mark(self, meta: dict) -> None:
-        """Add entries to `layout.meta`; those that are there stay."""
+        """Add entries to `layout.meta`; other entries are kept."""
         if parts := self.__dict__.get("_parts"):
             parts["layout"]["meta"] = meta | parts["layout"]["meta"]
         else:
@@ -93,7 +94,7 @@ class Chart(go.Figure):
         self._description, self._dark, self._name = description, dark, name
 
     def __reduce__(self):
-        """Pickled and copied with its arrays; Plotly's own way makes text of them that only a browser reads."""
+        """Pickle and copy with the arrays; Plotly's own method turns them into text that only a browser can read."""
         data = self._parts["data"] if "_parts" in self.__dict__ else [trace.to_plotly_json() for trace in self.data]
         return _restored, (data, self.plain_layout, self.description, self.dark, self.name)
 
@@ -116,9 +117,9 @@ class Chart(go.Figure):
     def show(self, renderer: str | None = None, **options) -> None:
         """Show the figure: in a notebook where Plotly finds one, else in a browser.
 
-        In a script it never waits. Plotly's own way to a browser serves the page once and waits until a browser has
-        asked for it, for ever where none does (on a server, say). Here the page is a file that a browser is asked to
-        open; its name is printed. renderer, options : as of `plotly.graph_objects.Figure.show`.
+        In a script it never waits. Plotly's own method serves the page once and waits until a browser requests it, for
+        ever if none does (for instance on a server). Here the page is a file that a browser opens; its name is printed.
+        renderer, options : as in `plotly.graph_objects.Figure.show`.
         """
         if renderer is None and pio.renderers.default == _NOTEBOOK:
             from IPython.display import display
@@ -139,8 +140,8 @@ class Chart(go.Figure):
         opening.join(PATIENCE)
 
     def _repr_mimebundle_(self, include=None, exclude=None, **options) -> dict[str, Any]:
-        """What a notebook keeps: Plotly's JSON, which Jupyter draws, and a part of a page that draws itself offline. A
-        notebook that becomes a page shows the latter; Plotly's own figures are lost there."""
+        """The representations stored in a notebook: Plotly's JSON, which Jupyter draws, and HTML that draws itself
+        offline. A notebook converted to HTML shows the latter; Plotly's own figures would be lost there."""
         shown = super()._repr_mimebundle_(include, exclude, **options)
         if pio.renderers.default == _NOTEBOOK:
             shown["text/html"] = plotlyjs.part(self.text(), f"attnviz-{uuid.uuid4().hex}")
@@ -160,14 +161,14 @@ def _restored(data: list[dict], layout: dict, description: str, dark: bool, name
 
 
 def _without_none(parts: dict) -> dict:
-    """As Plotly leaves out of traces and layout what is None."""
+    """The value without entries that are None, as Plotly does for traces and layout."""
     traces = [{name: value for name, value in trace.items() if value is not None} for trace in parts["data"]]
     return {"data": traces, "layout": {name: value for name, value in parts["layout"].items() if value is not None}}
 
 
 def _typed(value: Any) -> Any:
-    """An array as plotly.js reads it: https://plotly.com/javascript/reference (`bdata`). TypeError for anything else
-    that JSON does not have."""
+    """An array in the form that plotly.js reads: https://plotly.com/javascript/reference (`bdata`). TypeError for other
+    types that JSON lacks."""
     if isinstance(value, np.generic):
         return value.item()
     kind = _TYPED.get(value.dtype) if isinstance(value, np.ndarray) else None
@@ -181,9 +182,8 @@ def _typed(value: Any) -> Any:
 def large(figure: Chart, factor: float, most: float | None = None) -> Chart:
     """The same figure with type and margins `factor` times as large, as a new figure.
 
-    most : px that the plot between the margins may be high; rows of a map then get less, and so do their names, and
-        above it is no more room than the names of its columns take.
-    ValueError unless factor is above 0.
+    most : the largest height (px) of the plot between the margins; rows of a map and their names are then smaller, and
+    the room above is no larger than the column names need. ValueError unless factor is above 0.
     """
     if not factor > 0:
         raise ValueError(f"factor must be above 0; got {factor}")
@@ -226,7 +226,7 @@ def _room_above(axis: dict) -> float:
 
 
 def _fit_names(axis: dict, height: float, least: float) -> None:
-    """Names of rows no larger than their rows; where that is below `least` px, only every second, third … name."""
+    """Make row names no larger than their rows; if that is below `least` px, show only every second, third … name."""
     names = len(axis.get("ticktext") or ())
     if names and axis.get("tickfont"):
         every = math.ceil(least * _LINE * names / height)

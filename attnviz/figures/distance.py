@@ -1,4 +1,4 @@
-"""How far each layer looks: the share of its weight by distance, one line for each layer. Deeper layers are darker (on
+"""The share of each layer's weight by distance, one line per layer. Deeper layers are darker (on
 a dark page lighter)."""
 
 from __future__ import annotations

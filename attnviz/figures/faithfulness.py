@@ -29,7 +29,7 @@ def variation_by_weight(
 ) -> Chart:
     """tokens : T target tokens. frame : of `faithfulness.variation`. Bars at a point: the quartiles over permutations.
 
-    A point far right and low is a step that looked at one token and did not need to.
+    A point far right and low is a step with a large weight whose permutation changed little.
     """
     check_columns(frame, _COLUMNS, "frame of the variation")
     colors, above = palette(dark), TITLE if title else 0
@@ -93,8 +93,8 @@ def saliency(grid, values, method: str, title: str | None = None, *, dark: bool 
     """values [queries, keys] of one method, beside `figures.heatmap(grid)`; the scale is symmetric about 0, up to the
     largest.
 
-    grid : the attention of the same tokens. Blue speaks for the target token, orange against it. ValueError if shapes
-    differ.
+    grid : the attention of the same tokens. Blue makes the target token more probable, orange less. ValueError if
+    shapes differ.
     """
     values = np.asarray(values, dtype=np.float64)
     if values.shape != grid.weights.shape:
@@ -146,8 +146,7 @@ def agreement_bars(
     """tokens : T target tokens. frame : the rows of one method of `faithfulness.agreement`, one a token. spread :
     standard deviation of τ between random orders (`faithfulness.spread_of_tau`); the band is 1.96 of it either way.
 
-    Tokens on whose first source token both agree have a full bar, others a pale one. ValueError for other numbers of
-    rows.
+    A bar is full if both agree on the top source token, else pale. ValueError unless there is one row per token.
     """
     check_columns(frame, ("tau_b", "top1"), "frame of the agreement")
     if len(frame) != len(tokens):

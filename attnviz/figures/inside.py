@@ -1,4 +1,5 @@
-"""Figures of one step opened up: its scores and weights, a score taken apart, and weighted values with the context.
+"""Figures of the computation of one step: its scores and weights, the terms of a score, and weighted values with the
+context.
 
 Each takes an `inside.Step`.
 """
@@ -22,7 +23,7 @@ SHOWN = 24  # dimensions
 def score_bars(opened, title: str | None = None, *, temperature: float = 1.0, dark: bool = False) -> Chart:
     """opened : an `inside.Step`. Above: the score of each source token, any real number; below: its weight, 0 to 1.
 
-    temperature : what the scores are divided by before the softmax; 1 is the model. Tokens outside the window of local
+    temperature : the scores are divided by it before the softmax; 1 is the model. Tokens outside the window of local
     attention have no bar above and weight 0 below; a dotted line is its Gaussian.
     """
     after = "weight, after it" if temperature == 1 else f"weight, after it at temperature {temperature:g}"
@@ -49,7 +50,7 @@ def describe_scores(opened, weights: np.ndarray) -> str:
 
 
 def _gaussian(window, dark: bool) -> dict:
-    """What local attention multiplies each weight by before it divides the row by its sum."""
+    """The factor by which local attention multiplies each weight before normalising the row."""
     return dict(
         type="scatter",
         mode="lines",
@@ -128,7 +129,7 @@ def _term_axes(names: list[str], span: list[float], colors) -> dict:
 
 
 def _produced(opened) -> str:
-    """The token of the step, as it is named in a sentence."""
+    """The token of the step, quoted for a sentence."""
     return labels.quoted((*opened.before, opened.token), -1)
 
 
@@ -146,7 +147,7 @@ def describe_parts(opened, key: int, reference: str = "mean") -> str:
 
 
 def reference_words(opened, compared) -> str:
-    """What the differences are from: `the mean of all tokens`, `‘dog’ (3)`; not escaped."""
+    """The reference of the differences, in words: `the mean of all tokens`, `‘dog’ (3)`; not escaped."""
     if compared.other is None:
         return "the mean of all tokens" if opened.mask.all() else "the mean of the tokens in the window"
     return f"{labels.quoted(opened.keys, compared.other)} ({compared.other + 1})"
@@ -175,7 +176,8 @@ def _term_bars(values: list[float | None], colors) -> dict:
 
 
 def _terms(opened, compared, count: int) -> list[tuple[str, float | None]]:
-    """Names with their numbers, and values of the bars; the others have no bar, as theirs would dwarf the terms."""
+    """Names with their numbers, and values of the bars of the terms. The other rows have no bar, because theirs would
+    dwarf the terms."""
     shown = compared.largest(count)
     rows: list[tuple[str, float | None]] = [(f"constant part: {signed(compared.constant)}", compared.constant)]
     rows += [(f"{opened.parts.name(number)}: {signed(value)}", value) for number, value in shown]
@@ -194,7 +196,7 @@ def weighted_values(
 ) -> Chart:
     """opened : an `inside.Step`. Row j: the weight of source token j times its value; last row: their sum, the context.
 
-    Columns are the `count` dimensions in which the context is furthest from 0, the furthest first. scale : written
+    Columns are the `count` dimensions with the largest absolute context, the largest first. scale : a text written
     under the cells.
     """
     order = np.argsort(-np.abs(opened.context), kind="stable")[:count]

@@ -1,8 +1,8 @@
-"""Tokens as text that plotly can draw without losing, merging or cutting off any.
+"""Tokens as text that plotly draws without losing, merging or cutting tokens.
 
-Plotly reads every text as pseudo-HTML (`<s>` is struck through, `<eos>` is not shown), so labels are escaped, here
-only. Italics are special tokens, `…` is where a label was cut; attnviz/trace/visible.py has the marks, and the signs of
-what does not print.
+Plotly reads every text as pseudo-HTML (`<s>` is struck through, `<eos>` is not shown), so labels are escaped; this is
+the only place that does so. Italics mark special tokens, `…` a cut label; the other marks, and the signs for invisible
+characters, are in attnviz/trace/visible.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def named(tokens: Sequence) -> list[str]:
 
 
 def quoted(tokens: Sequence, place: int) -> str:
-    """One of these tokens for a sentence. Its marks say where it stands among the others. Not escaped."""
+    """One of these tokens for a sentence, with the marks that it has among the others. Not escaped."""
     return named(tokens)[place]
 
 
@@ -41,7 +41,7 @@ def escape(text: str) -> str:
 
 @functools.lru_cache(4096)
 def cut(text: str, limit: int = 12) -> str:
-    """Text in which all is visible, cut after `limit` columns. Not escaped."""
+    """Text with invisible characters shown by signs, cut after `limit` columns. Not escaped."""
     if sum(map(_columns, text)) <= limit:
         return text
     used, characters = 0, []
@@ -90,8 +90,8 @@ def _tick(token, before: str, after: str, limit: int, lines: int) -> str:
 
 
 def _wrapped(text: str, limit: int, lines: int) -> list[str]:
-    """The text in lines of `limit` columns, the last one cut; each line of a right-to-left one is isolated by
-    itself."""
+    """The text in lines of `limit` columns, the last one cut; every line of a right-to-left text has its own direction
+    isolate."""
     if lines == 1 or sum(map(_columns, text)) <= limit:
         return [cut(text, limit)]
     isolated = text.endswith(_POP)

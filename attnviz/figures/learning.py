@@ -36,11 +36,11 @@ def over_time(
     at: float | None = None,
     dark: bool = False,
 ) -> Chart:
-    """Numbers of models at the moments of their training, a panel each, a line for each model.
+    """Measurements of models at the moments of their training: one panel per measurement, one line per model.
 
     courses : model -> `unit` and each of `panels` -> a value at each moment; None is a gap. panels : name -> title.
-    marks : model -> panel -> where a star stands, such as the batch at which the alignment was there first. at : a
-    line across all panels. A panel without any value is left out. ValueError without a moment.
+    marks : model -> panel -> the position of a star, such as the first batch with an alignment. at : a line across all
+    panels. A panel without any value is left out. ValueError without a moment.
     """
     if not courses or not all(len(course[unit]) for course in courses.values()):
         raise ValueError("courses must hold at least one moment")
@@ -112,7 +112,7 @@ def _star(model: str, course: Course, key: str, unit: str, axis: str, at: float,
 
 
 def _of_model(name: str, axis: str) -> dict:
-    """What every trace of a model in a panel has. name : escaped."""
+    """Properties shared by all traces of a model in a panel. name : escaped."""
     return dict(type="scatter", name=name, legendgroup=name, xaxis=f"x{axis}", yaxis=f"y{axis}")
 
 
@@ -129,8 +129,8 @@ def maps_over_time(
 ) -> Chart:
     """Maps of one sequence, a row of maps for each model and a column for each moment, weights from 0 to 1.
 
-    grids : model -> a Grid for each of `moments`, all of the same tokens. moments : what stands above the columns.
-    ValueError without maps, or for maps of other tokens or another number.
+    grids : model -> a Grid for each of `moments`, all of the same tokens. moments : the titles of the columns.
+    ValueError without maps, or if the maps differ in tokens or number.
     """
     every = [grid for row in grids.values() for grid in row]
     if not every or any(len(row) != len(moments) for row in grids.values()):

@@ -1,8 +1,8 @@
 """Token-to-token lines: queries on the left, keys on the right, and a line for each weight that is large enough to see.
 
 A larger weight has a stronger line. All lines of one head and one strength are one path, so a picture has few paths.
-Lines of the chosen query stand out. Up to four heads, each in its own colour and with its own dashes, so that a print
-in grey says the same.
+Lines of the chosen query stand out. Up to four heads, in different colours and dashes, so that a grey print shows the
+same.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def token_lines(
 
     least : None for `line_threshold(grids)`.
     step : the query whose lines stand out; the others are faint. A click on a token on the left returns its query as
-    `customdata`. ValueError when the grids have not the same tokens, or `step` is no query, or `least` is not above 0
-    and at most 1.
+    `customdata`. ValueError if the tokens of the grids differ, `step` is not a query, or `least` is not above 0 and at
+    most 1.
     """
     _check(grids, step, 1 if least is None else least)
     least = line_threshold(grids) if least is None else least
@@ -70,8 +70,8 @@ def token_lines(
 
 @checked
 def line_threshold(grids: Sequence[Grid]) -> float:
-    """The smallest weight that gets a line: 0.05, or less where attention is so flat that most queries would have no
-    line; 0.05 again if there would then be too many lines to tell apart."""
+    """The smallest weight that gets a line: 0.05; less if attention is so flat that most queries would have no line,
+    unless there would then be too many lines."""
     weights = [np.nan_to_num(grid.masked) for grid in grids]
     for least in _LIMITS:
         if sum(int((visible >= least).sum()) for visible in weights) > _SEEN:
@@ -98,7 +98,7 @@ def _check(grids: Sequence, step: int | None, least: float) -> None:
 
 def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, look: dict, step: int | None) -> list[dict]:
     """Lines in groups of similar strength, one shape for each group, which Plotly draws fast; x from 0 to 1, y in query
-    positions. look : what the lines of this head have in common."""
+    positions. look : the style of this head's lines."""
     weights = grid.weights[queries, keys]
     strength = np.ceil(weights * _STRENGTHS)
     other = np.zeros(len(queries), dtype=bool) if step is None else queries != step
@@ -193,8 +193,8 @@ def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, des
 
 
 def _labelled(grid) -> tuple[int, list[list[str]]]:
-    """Height of all tokens in px, and the labels of queries and of keys: long ones on two lines where there is room for
-    it."""
+    """Height of all tokens in px, and the labels of queries and of keys, on two lines if they are long and there is
+    room."""
     most, sides = max(grid.weights.shape), (grid.queries, grid.keys)
     wrapped = [labels.ticks(tokens, _WIDEST, lines=2) for tokens in sides]
     cut = [labels.ticks(tokens, _WIDEST) for tokens in sides]

@@ -1,4 +1,4 @@
-"""Figures of many sentences: how a statistic is spread, two numbers of each, quality by length, estimated risks."""
+"""Figures of many sentences: the distribution of a statistic, scatter plots, quality by length, estimated risks."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def scatter(
     *,
     dark: bool = False,
 ) -> Chart:
-    """A point a sentence. points : name -> (x, y). titles : of x and y. texts : name -> what the pointer reads."""
+    """A point a sentence. points : name -> (x, y). titles : of x and y. texts : name -> hover texts."""
     styles = lines(points, dark)
     traces = [
         dict(
@@ -149,7 +149,7 @@ def _axes(x: str, y: str, dark: bool) -> dict:
 
 
 def _whole_ticks(numbers: np.ndarray) -> dict:
-    """Ticks at every count, where Plotly would put some between two of them: there is no sentence of 8.5 tokens."""
+    """Ticks at whole numbers, where Plotly would put some in between: no sentence has 8.5 tokens."""
     counts = len(numbers) and not (numbers % 1).any() and np.ptp(numbers) <= _FEW
     return dict(tick0=0, dtick=1) if counts else {}
 
@@ -213,7 +213,7 @@ def _length_words(frame: pd.DataFrame) -> str:
 @checked
 def reliability(bins: Sequence[tuple[float, float, int]], title: str | None = None, *, dark: bool = False) -> Chart:
     """bins : mean predicted risk, share that is poor, number of sentences (`confidence.Calibration.bins`; a card has
-    them under `confidence`). Points on the dotted diagonal are right. ValueError without bins."""
+    them under `confidence`). Points on the dotted diagonal are calibrated. ValueError without bins."""
     if not bins:
         raise ValueError("there must be at least one bin; got none")
     colors, above = palette(dark), TITLE if title else 0

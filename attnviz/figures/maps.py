@@ -2,7 +2,7 @@
 
 Axes hold positions, tokens sit in `ticktext`, so repeated tokens never merge and a click gives (key, query) as (x, y).
 Cells that a query cannot see are hatched gaps, rows without weights gaps. Steps are counted from 0 in data, from 1 in
-words. The axes of tokens are here for all pictures that have them: their labels never overlap.
+words. The token axes of all pictures are defined here; their labels never overlap.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def heatmap(
     links : `alignment.Cells` to lay over it: sure links as solid squares, those that are only possible as dashed ones.
     windows : of local attention, (centre, reach) in keys from 0 for each row: a diamond, brackets at the ends.
     texts : the hover texts, from `cell_texts(grid, links)`; made here unless given.
-    written : False puts `texts` in short into `layout.meta["cells"]`, for a page that writes them out.
-    room : px of the narrowest column that it may stand in: names of columns are left out where they would meet there.
-    ValueError if `step` is not a row of the grid, or a link not a cell of it, or there are windows for other rows.
+    written : False puts the short form of `texts` into `layout.meta["cells"]`, for a page that expands it. room : px of
+    the narrowest page column for the map; column names that would overlap there are left out. ValueError if `step` is
+    not a row of the grid, a link is not a cell, or the number of windows is not that of the rows.
     """
     check_step(grid, step)
     texts = texts or wording.cell_texts(grid, links)
@@ -72,7 +72,7 @@ def difference(
 ) -> Chart:
     """values [queries, keys] = weights of names[0] - weights of names[1]; the scale is -1..1 around 0.
 
-    Cells below DASHED carry a dash, so that a print in grey says the same. `grid` gives the tokens (either of the two:
+    Cells below DASHED carry a dash, so that a grey print shows the same. `grid` gives the tokens (either of the two:
     they are the same). ValueError if the shapes differ.
     """
     values = np.asarray(values, dtype=np.float32)
@@ -104,7 +104,7 @@ def below(values: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _lay_over(frame: dict, grid, links, windows: Sequence[tuple[float, float]], dark: bool) -> None:
-    """Links and predicted places, as shapes and in the description. ValueError as of `heatmap`."""
+    """Add links and predicted places, as shapes and in the description. ValueError as in `heatmap`."""
     if windows and len(windows) != len(grid.queries):
         raise ValueError(f"windows must be one for each of {len(grid.queries)} rows; got {len(windows)}")
     shapes = frame.get("shapes", [])
@@ -154,7 +154,7 @@ def _cells(values: np.ndarray, colors: tuple, span: tuple, bar: dict) -> dict:
 
 
 def _hover(texts: CellTexts | None, written: bool) -> dict:
-    """The hover text of the trace; numbers alone for a map so large that it has no texts."""
+    """The hover text of the trace; only numbers for a map too large for texts."""
     if texts is None:
         return dict(hovertemplate="query %{y:d}, key %{x:d}, counted from 0: %{z:.2f}<extra></extra>")
     return dict(hovertext=texts.sentences, hoverinfo="text") if written else dict(hoverinfo="text")
@@ -178,7 +178,7 @@ def _frame(grid, step, title, dark: bool, scale: bool, description: str, room: i
 
 
 def _corner(grid, dark: bool) -> dict:
-    """The label in the corner: what columns and rows are."""
+    """The label in the corner: the names of columns and rows."""
     place = dict(xref="paper", yref="paper", xanchor="right", yanchor="bottom", xshift=-6, yshift=4)
     return note(f"{grid.sides[1]} →<br>{grid.sides[0]} ↓", dark, x=0, y=1, align="right", **place)
 
@@ -252,7 +252,7 @@ def key_axis(grid, side: str, room: int = COLUMN) -> tuple[int, int, dict]:
     """Left and right margin in px, and the axis of the keys: the same for a heatmap and its bars.
 
     The margins leave room for the rows' labels and for slanted last columns. Labels do not overlap even in the
-    narrowest column: they are slanted if that is enough, else upright, then smaller, and at last some are left out.
+    narrowest column: they are slanted if that is enough, else upright, then smaller, and finally some are left out.
     """
     texts, count = labels.ticks(grid.keys), len(grid.keys)
     widest = max(map(labels.width, labels.ticks(grid.queries)), default=0)
@@ -320,7 +320,7 @@ class Keys:
 
 
 def value_axis(dark: bool, **look) -> dict:
-    """The axis of bars that stand over tokens; `look` adds to it."""
+    """The value axis of bars over tokens; `look` has additional settings."""
     colors = palette(dark)
     return (
         dict(
@@ -336,9 +336,9 @@ def value_axis(dark: bool, **look) -> dict:
 
 
 def all_labels(grid, xaxis: dict, yaxis: dict | None = None) -> dict:
-    """For `layout.meta`, of a map or its bars: `ticks`, every label in full, where the axes cut or leave out some.
+    """`ticks` for the `layout.meta` of a map or its bars: all labels in full, if the axes cut or omit some.
 
-    A page can then show the figure large with all of them.
+    With them a page can show the enlarged figure with all labels.
     """
     sides = {"x": (grid.keys, xaxis)} | ({"y": (grid.queries, yaxis)} if yaxis else {})
     full = {side: labels.ticks(tokens, limit=_FULL) for side, (tokens, _) in sides.items()}

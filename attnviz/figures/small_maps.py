@@ -1,9 +1,9 @@
 """Every head of a kind at once: small maps in layers and heads, or in the order of a statistic.
 
-The maps lie over a heatmap of heads (by_head.py) as one PNG of 8-bit colours, not as a plot each, so that 144 heads are
-fast at any length. A long map is pooled, because a screen has too few pixels: each cell is then the LARGEST weight of a
-block of tokens, so a thin diagonal stays visible. Hidden cells are hatched, not drawn as zero. H heads, Q queries, K
-keys.
+The maps lie over a heatmap of heads (by_head.py) as one PNG of 8-bit colours instead of one plot per head, so that 144
+heads are fast at any length. A long map is pooled, because a screen has too few pixels: each cell is then the LARGEST
+weight of a block of tokens, so a thin diagonal stays visible. Hidden cells are hatched, not drawn as zero. H heads, Q
+queries, K keys.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def arranged(trace: Trace, kind: str, table: pd.DataFrame | None = None, order: 
     """The heads of a kind in rows, as the overview shows them: one row for each layer; or sorted by a column of the
     table, highest first.
 
-    None where a layer has fewer heads than another, and after the last head. Heads without a value (NaN) come last.
+    None fills the gaps of layers with fewer heads, and the places after the last head. Heads without a value (NaN) come
+    last.
     """
     trace.map(kind)  # says which kinds there are
     layers = [
@@ -76,8 +77,8 @@ def overview(
         show.
     root : colours follow the square root of the weights, which makes faint patterns visible. off : heads that are
     switched off; they are grey and crossed out. row : of the queries, from 0, marked in every map.
-    A map of more than 64 tokens a side is pooled, each cell the largest weight of its block; what a query cannot see is
-    hatched. ValueError when the table lacks the column, or the trace the kind.
+    A map of more than 64 tokens a side is pooled, each cell the largest weight of its block; hidden cells are hatched.
+    ValueError when the table lacks the column, or the trace the kind.
     """
     kind = kind or (trace.maps or [trace.map()])[0].kind
     rows = arranged(trace, kind, table, order)
@@ -102,8 +103,8 @@ def margins(named: bool, framed: bool) -> tuple[float, float]:
 
 
 def pooled_maps(trace: Trace, kind: str, rows: Rows) -> list[list[np.ndarray | None]]:
-    """The pooled map (q, k) of each head of `rows`; NaN where a cell is not visible, and for the sink of a layer that
-    has none where others have one."""
+    """The pooled map (q, k) of each head of `rows`; NaN for hidden cells, and for the sink column of a layer without a
+    sink if other layers have one."""
     pooled, of_kind = {}, [m for m in trace.maps if m.kind == kind]
     most = max(m.weights.shape[2] for m in of_kind)
     for attention in of_kind:
@@ -122,7 +123,7 @@ def _picture(trace: Trace, kind: str, rows: Rows, margins: tuple[float, float], 
 
 
 def _cross_out(places: list[tuple[int, int]], rows: Rows, frame: dict, dark: bool) -> None:
-    """Show heads (by place) as switched off: marks and description."""
+    """Mark heads (by place) as switched off, in the picture and in the description."""
     colors = palette(dark)
     frame["shapes"] = [
         dict(
@@ -141,7 +142,7 @@ def _cross_out(places: list[tuple[int, int]], rows: Rows, frame: dict, dark: boo
 def _light(
     trace: Trace, kind: str, row: int, rows: Rows, margins: tuple[float, float], frame: dict, dark: bool
 ) -> None:
-    """Mark a row of queries in every map by a line on either side. ValueError where there is no such row."""
+    """Mark a row of queries in every map by a line on either side. ValueError if the row does not exist."""
     first = trace.map(kind)
     count, (above, gap) = first.weights.shape[1], margins
     if not 0 <= row < count:
@@ -177,7 +178,7 @@ def _names(trace: Trace, kind: str, rows: Rows, dark: bool) -> dict:
 
 
 def _shown(trace: Trace, kind: str, rows: Rows, root: bool) -> str:
-    """The description: what the maps are."""
+    """The description of the maps."""
     first = trace.map(kind)
     (queries, keys), sides = first.weights.shape[1:], trace.sides(first)
     blocks, count = block(queries, keys), len(list(placed(rows)))
@@ -260,7 +261,8 @@ def shades(weights: np.ndarray, root: bool) -> np.ndarray:
 
 
 def picture_colors(theme: Theme) -> np.ndarray:
-    """The palette of a picture, uint8 (n, 3): clear, the shades of weights, and the last two those of hidden cells."""
+    """The palette of a picture, uint8 (n, 3): transparent, the shades of weights, and the two shades of hidden
+    cells."""
     scale = [_channels(color) for color in theme.sequential]
     places = np.linspace(0, len(scale) - 1, _SHADES)
     channels = [np.interp(places, range(len(scale)), channel) for channel in zip(*scale)]

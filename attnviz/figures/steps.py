@@ -1,7 +1,7 @@
 """Statistics of attention by step, a line for each mechanism, and their means in a table.
 
-Two baselines stand after the last step: the untrained model, and shuffled words. The marks of each model have a place
-of their own, in the order of the legend, so that a print in grey says the same and none hides another.
+Two baselines stand after the last step: the untrained model, and shuffled words. Every model's marks have their own
+place, in the order of the legend, so that no mark hides another and a grey print shows the same.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def by_step(
         have no number of keys in common; then nothing is dotted.
     queries : mechanism -> the tokens of its steps, which then have the marks that they have in maps.
     references : mechanism -> one of REFERENCES -> statistic -> its level, marked at the end of the axis.
-    `step` gets a band behind it. When all frames have the same tokens, these stand under the axes, unless `tokens` is
-    False (slanted labels cost a browser more time than the lines). marked : a marker at each step, for a print in grey.
+    `step` gets a band behind it. If all frames have the same tokens, these are under the axes, unless `tokens` is False
+    (slanted labels cost a browser more time than the lines). marked : draw a marker at each step, for grey prints.
     stacked : the three below each other, for a narrow column.
     """
     frames = _plain(frames, queries)
@@ -83,8 +83,8 @@ Columns = Mapping[str, list]  # what is drawn of a frame
 
 
 def _plain(frames: Mapping[str, pd.DataFrame | Mapping], queries: Mapping[str, Sequence]) -> dict[str, Columns]:
-    """The columns that are drawn, as lists, with tokens as they are shown. ValueError when one is missing, and when
-    there is not one query for each step."""
+    """The drawn columns as lists, with tokens as they are shown. ValueError if a column is missing, or if the numbers
+    of queries and steps differ."""
     if not frames:
         raise ValueError("frames must hold at least one mechanism; got none")
     columns = ("step", "token", *PANEL_STATISTICS)
@@ -211,7 +211,7 @@ def top(frames, statistic: str, level) -> float:
 
 
 def _panel_texts(name: str, level, axis: str, end: float, dark: bool) -> list[dict]:
-    """The panel's title, and the name of the level, which ends where the steps end."""
+    """The panel's title, and the name of the level, right-aligned at the last step."""
     title = dict(text=f"<b>{name}</b>", showarrow=False, font=dict(size=13), x=0, y=1, xanchor="left", yshift=4)
     texts = [title | dict(xref=f"x{axis} domain", yref=f"y{axis} domain", yanchor="bottom")]
     if level is not None:
@@ -311,7 +311,7 @@ def reference_marks(
 
 
 def steps_span(frames: Mapping[str, Columns]) -> tuple[float, float]:
-    """Where the room of the steps begins and ends."""
+    """The first and last position of the steps on the axis."""
     steps = [step for frame in frames.values() for step in frame["step"]]
     return float(min(steps, default=0)) - 0.4, float(max(steps, default=0)) + 0.4
 
@@ -344,7 +344,7 @@ def reference_words(references: References) -> str:
 def comparison(frame: pd.DataFrame, title: str | None = None, *, threshold: float = 0.1, dark: bool = False) -> Chart:
     """A table of mean ± standard deviation; frame has mechanism, statistic, mean, std. One column per mechanism.
 
-    threshold : the one that `stats` was given.
+    threshold : the threshold passed to `stats`.
     """
     check_columns(frame, ("mechanism", "statistic", "mean", "std"), "frame")
     cells = {

@@ -1,8 +1,8 @@
 """Colours, fonts and the frame around every figure, for light and for dark pages.
 
 The lightness (OKLab) of the sequential scale changes evenly from that of the page to its opposite, so it can be read in
-grey and with every kind of colour blindness. Lines have the Okabe-Ito colours; where these are too pale for the page,
-others that differ from them with every kind of colour blindness. Lines differ in dash and marker as well.
+grey and with every kind of colour blindness. Lines have the Okabe-Ito colours. Colours too pale for the page are
+replaced by others that remain distinct with every kind of colour blindness. Lines differ in dash and marker as well.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _COLORS = ("blue", "orange", "green", "pink", "brown", "violet", "ink", "grey") 
 
 @dataclass(frozen=True)
 class LineStyle:
-    """How one mechanism is drawn wherever it appears."""
+    """The style of a mechanism in all figures."""
 
     color: str
     dash: str
@@ -93,9 +93,10 @@ def dark_for_light() -> dict[str, str]:
 
 
 def lines(names: Iterable[str], dark: bool = False) -> dict[str, LineStyle]:
-    """name -> LineStyle. A mechanism that says how it is drawn always looks the same; other names get what is free.
+    """name -> LineStyle. A mechanism with its own style always looks the same; other names get the free styles.
 
-    A name is that of a mechanism if it contains its name, in any spelling: `luong-dot`, `Luong dot`, `en-de/luong-dot`.
+    A name belongs to a mechanism if it contains the mechanism's name, in any spelling: `luong-dot`, `Luong dot`,
+    `en-de/luong-dot`.
     """
     names = list(dict.fromkeys(names))
     looks: dict[str, LineStyle] = {}
@@ -122,8 +123,8 @@ def _mechanism(name: str) -> Mechanism | None:
 
 
 def _own(mechanism: Mechanism, dark: bool) -> LineStyle:
-    """As it says: a colour of _COLORS, or a pair for light and dark pages. One of a person's own that says none has the
-    same look in every picture, so that its bars have the colour of its lines."""
+    """The mechanism's own style: a colour of _COLORS, or a pair for light and dark pages. A user's mechanism without
+    one has the same style in every picture, so that its bars have the colour of its lines."""
     color = mechanism.color
     if not color:
         own = [other.name for other in ALL.values() if was_added(other.name) and not other.color]
@@ -150,7 +151,7 @@ def colorscale(colors: tuple[str, ...]) -> list[list]:
 
 
 def layout(dark: bool, height: int, margin: tuple[int, int, int, int], title: str | None, description: str) -> dict:
-    """What all figures share; margin (left, right, top, bottom) in px, title already escaped."""
+    """The layout shared by all figures; margin (left, right, top, bottom) in px, title already escaped."""
     colors = palette(dark)
     left, right, top, bottom = margin
     common = dict(
@@ -213,6 +214,6 @@ def note(text: str, dark: bool, **place) -> dict:
 
 
 def build(data: list[dict], layout: dict) -> Chart:
-    """A Chart of plain parts, which are the chart's from now on."""
+    """A Chart of plain parts; the chart takes ownership of them."""
     meta = layout["meta"]
     return Chart.of_parts(data, layout, meta["description"], meta["dark"])

@@ -1,5 +1,5 @@
-"""What else a step could have been: its weights through other score functions, dot products of other widths, and the
-effect of changed attention."""
+"""What-if figures of a step: its weights with other score functions, dot products of other widths, and the effect of
+changed attention."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def weights_by_score(opened, frame: pd.DataFrame) -> tuple[list[str], np.ndarray
 
 
 def _family(mechanism: str, score: str) -> str:
-    """Whose score it is: `Luong`; `Luong local` where the mechanism is not called after the score."""
+    """The family of a score: `Luong`; `Luong local` if the mechanism is not named after the score."""
     family, _, variant = mechanisms.find(mechanism).title.partition(" · ")
     return family if variant == score else f"{family} {variant}"
 
@@ -92,8 +92,8 @@ def _cells(opened, names: list[str], weights: np.ndarray, dark: bool) -> dict:
 
 
 def product_spread(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> Chart:
-    """frame : of `inside.spread`. Two panels over the width, with the root and without; the figure says that it is
-    sampled."""
+    """frame : of `inside.spread`. Two panels over the width, with and without division by the root; the figure notes
+    that the data are sampled."""
     check_columns(frame, ("width", "scaled", *(name for name, _ in _PANELS)), "frame of the spread")
     colors, above = palette(dark), TITLE if title else 0
     first = frame[~frame["scaled"]].sort_values("width")
@@ -143,7 +143,7 @@ def effect_bars(
     tokens: Sequence[Token], changes: np.ndarray, variation: np.ndarray, title: str | None = None, *, dark: bool = False
 ) -> Chart:
     """tokens : T target tokens. changes (T,) : of their log-probabilities, in nats. variation (T,) : total variation, 0
-    to 1. ValueError for other numbers of them.
+    to 1. ValueError unless the lengths agree.
     """
     if not len(tokens) == len(changes) == len(variation):
         counts = f"{len(changes)} and {len(variation)}"

@@ -1,8 +1,8 @@
-"""What a picture of attention says, in plain sentences: for screen readers, captions and the text beside a chart;
-and the hover text of each cell of a map: which query looks at which key, and how much.
+"""Pictures of attention in plain sentences: for screen readers, captions and the text beside a chart; and the hover
+text of each cell of a map: which query looks at which key, and how much.
 
 A sentence for every cell takes ten times the space of the weights. The short form has each phrase once, and for each
-cell the number of its phrase. `CellTexts.sentences` makes the sentences of it, and so does plot.js in the browser.
+cell the number of its phrase. `CellTexts.sentences` expands it, as plot.js does in the browser.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ def describe(grid: Grid, step: int | None = None) -> str:
 
 
 def row_name(grid) -> str:
-    """What a row of the map is called: "step" where it produces a target token, else "row"."""
+    """The noun for a row of the map: "step" if it produces a target token, else "row"."""
     return "step" if grid.sides[0] == "target" else "row"
 
 
 def row_sentence(grid, step: int) -> str:
-    """Where one query looks."""
+    """A sentence on where one query looks."""
     return row_sentences(grid, [step])[0]
 
 
 def row_sentences(grid, steps: Sequence[int], top: int = 3) -> list[str]:
-    """Where each of these queries looks, its `top` keys in order."""
+    """A sentence on where each of these queries looks, with its `top` keys in order."""
     weights = np.nan_to_num(grid.masked[steps], nan=-1)
     order = np.argsort(-weights, axis=-1, kind="stable")[:, :top]
     largest = np.take_along_axis(weights, order, -1)
@@ -109,7 +109,7 @@ def strongest(grid, step: int | None = None) -> int | None:
 
 
 def weight_words(weight: float) -> str:
-    """A weight to two digits; never `0.00` for one that is above 0."""
+    """A weight to two digits; never `0.00` for a positive weight."""
     return "under 0.01" if 0 < weight < 0.005 else f"{weight:.2f}"
 
 
@@ -138,7 +138,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def signed(value: float, digits: int = 3) -> str:
-    """A number with its sign, as print writes it: `+0.170`, `−0.170`, and `0.000` for what is as good as 0."""
+    """A number with its typographic sign: `+0.170`, `−0.170`, and `0.000` if it rounds to 0."""
     near = round(value, digits)
     return number(near, f"+.{digits}f") if near else f"{0:.{digits}f}"
 
@@ -150,7 +150,7 @@ def number(value: float, form: str) -> str:
 
 
 def statistic_title(name: str, threshold: float = 0.1) -> str:
-    """The title of a statistic or of a pattern's score. threshold : the one that `stats` was given."""
+    """The title of a statistic or of a pattern's score. threshold : the threshold passed to `stats`."""
     if name in PATTERNS:
         return PATTERNS[name].title
     return f"Weights above {threshold:g}" if name == "effective_threshold" else TITLES.get(name, name)
@@ -211,8 +211,8 @@ def cell_texts(grid: Grid, links: Links | None = None) -> CellTexts | None:
 def of_values(
     values: np.ndarray, grid, words: Callable[[float], str], added: dict[tuple[int, int], str] | None = None
 ) -> CellTexts | None:
-    """The same for any values [queries, keys]; words(value) writes the number. added : (query, key) -> text added to
-    its cell.
+    """`cell_texts` for any values [queries, keys]; words(value) formats the number. added : (query, key) -> text added
+    to its cell.
 
     Gaps have a text too, so that they can be clicked like other cells.
     """

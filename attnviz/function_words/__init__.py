@@ -1,8 +1,8 @@
 """Function words and content words of a language, from short lists (the distinction of Moradi et al. 2019).
 
-A function word holds a sentence together (article, pronoun, preposition, conjunction, auxiliary verb, particle); a
+A function word has a grammatical role (article, pronoun, preposition, conjunction, auxiliary verb, particle); a
 content word names something (noun, verb, adjective, adverb). The lists are our own, written by hand for English,
-French, German and Japanese: the common words of the closed classes, and no tagger. A word in two classes (German
+French, German and Japanese: the common words of the closed classes, without a tagger. A word in two classes (German
 *sein*: to be, his) counts as function word. One file for each language, in lower case, with white space between words;
 a line that begins with # is a comment.
 """
@@ -19,7 +19,7 @@ _APOSTROPHES = str.maketrans({"’": "'", "‘": "'"})
 
 
 def languages() -> list[str]:
-    """The languages that have a list, as they are named in a pair: en, fr …"""
+    """The codes of the languages that have a list: en, fr …"""
     return list(_listed())
 
 

@@ -3,13 +3,13 @@
     >>> opened = inside.step(model, trace, step=2)
     >>> opened.scores, opened.weights, opened.parts.terms
 
-`step` computes it, from a trace; `temperatures`, `other_scores` and `spread` ask what else the scores could have been;
-`formula` writes one score with its numbers put in, and `symbols` says what its letters stand for. `windows` is where
-local attention looks at every step.
+`step` computes it, from a trace; `temperatures`, `other_scores` and `spread` compute alternatives to the scores;
+`formula` writes one score with its numbers, and `symbols` explains its letters. `windows` has the window of local
+attention at every step.
 
-The trace's decoding is run again up to the step, to see what its attention read there. Nothing is written to the
-model: where a number is needed that no function returns, it is caught in a copy of the model that shares all its
-weights. Letters: S source tokens, D width of query and keys, W width of a state, V width of values.
+The trace's decoding is repeated up to the step, to capture the inputs of its attention. The model is not changed:
+numbers that no function returns are captured in a copy of the model that shares all its weights. Letters: S source
+tokens, D width of query and keys, W width of a state, V width of values.
 """
 
 import copy
@@ -59,10 +59,10 @@ CLOSE = 1e-4  # weights of a trace and of its replay may differ by so much
 
 @dataclass(frozen=True, eq=False)
 class AttentionInputs:
-    """What one attention reads at one step. In a Transformer, query, prepared and values are those of one head.
+    """The inputs of one attention at one step. In a Transformer, query, prepared and values are those of one head.
 
     query (D,), prepared (S, ...) the keys as the score function wants them, values (S, V), logits of the next token.
-    asks, states : as of `values.Step`.
+    asks, states : as in `values.Step`.
     """
 
     attention: Attention | MultiHead
@@ -82,7 +82,7 @@ class AttentionInputs:
         return self.attention.score(self.query[None, None], self.prepared[None])[0, 0]
 
     def window(self) -> tuple[float, Tensor, Tensor] | None:
-        """Centre, logarithm of the Gaussian (S,) and window (S,) bool of local attention; None of any other."""
+        """Centre, logarithm of the Gaussian (S,) and window (S,) bool of local attention; None for other attention."""
         if (place := self.attention.window(self.query[None, None], len(self.values))) is None:
             return None
         centre, gaussian, seen = place
@@ -90,10 +90,10 @@ class AttentionInputs:
 
 
 def target_ids(model: Trained | EncoderDecoderModel, trace: Trace) -> list[int]:
-    """The piece ids of a trace's target, <eos> included where the trace has it: of a target that was given, of what
-    greedy decoding says, or of the pieces that the tokens (a beam's) show.
+    """The piece ids of a trace's target, <eos> included where the trace has it: from a given target, from greedy
+    decoding, or from the pieces of the tokens (beam search).
 
-    ValueError if the vocabulary does not spell the target so: then the trace is of another model.
+    ValueError if the ids do not spell the target; then the trace is of another model.
     """
     if isinstance(model, EncoderDecoderModel):
         return model.target_ids(trace)
@@ -115,7 +115,7 @@ def _spelt(tokens: tuple[Token, ...], trace: Trace) -> bool:
 
 
 def _pieces(tokenizer: SubwordTokenizer, trace: Trace) -> list[int]:
-    """The ids of produced tokens: with the mark of a word's beginning where the vocabulary has such a piece."""
+    """The ids of produced tokens; the piece with the mark of a word's beginning is used if the vocabulary has it."""
     ids, before = [], None
     for token in trace.target:
         begins = before is None or trace.translation[: token.start].endswith(" ") or token.word != before.word
@@ -172,7 +172,7 @@ def _cross(network: Transformer, source: Tensor, inputs: Tensor, layer: int, hea
 
 
 def _foreign(model: EncoderDecoderModel, trace: Trace, step: int, layer: int, head: int) -> AttentionInputs:
-    """The same for a model of the transformers library. ValueError, with the reason, where it stays closed."""
+    """The same for a model of the transformers library. ValueError, with the reason, if it cannot be opened."""
     network = model.opened()
     memory = network.encode(torch.tensor([model.read(trace.text).ids]))
     readouts = network.readouts(memory, torch.tensor([[network.bos, *model.target_ids(trace)[:step]]]))
@@ -192,7 +192,7 @@ def _pooling(network: SelfAttention, source: Tensor) -> AttentionInputs:
 
 
 def sharing(network: Any) -> Any:
-    """A copy of a network, of the same class, that shares all weights: what is hung on it is not on the network."""
+    """A copy of a network, of the same class, that shares all weights. Hooks on the copy do not affect the network."""
     shared = {id(tensor): tensor for tensor in [*network.parameters(), *network.buffers()]}
     return copy.deepcopy(network, shared)
 
@@ -200,12 +200,12 @@ def sharing(network: Any) -> Any:
 @torch.inference_mode()
 @checked
 def step(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: int = -1, head: int = 0) -> Step:
-    """What one head of cross-attention did when `model` produced target token `step` (0-based) of `trace`.
+    """All numbers of one head of cross-attention when `model` produced target token `step` (0-based) of `trace`.
 
     layer, head : of a Transformer, 0-based, -1 is the last layer; recurrent translators and the classifier's pooling
     have one of each. The text is decoded again up to that step, so every number is the model's own.
 
-    ValueError for a model without attention, for a step, layer or head that is not there, for a trace of words, or of
+    ValueError for a model without attention, for a step, layer or head out of range, for a trace of words, or of
     another model.
     """
     layer = _check(model, trace, step, layer, head)
@@ -238,7 +238,7 @@ def step(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: i
 
 
 def _check(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: int, head: int) -> int:
-    """The number of the layer. ValueError as of `step`."""
+    """The number of the layer. ValueError as in `step`."""
     if isinstance(model, Trained) and not mechanisms.find(model.mechanism).asks:
         raise ValueError(f"model must have attention to a source; no step of {model.name} can be opened")
     if trace.level != "pieces":
@@ -295,7 +295,8 @@ WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 
 @checked
 def temperatures(opened: Step, values: Sequence[float] = TEMPERATURES) -> pd.DataFrame:
-    """One row per temperature, with columns temperature, entropy_nats, max_weight of the same scores divided by it."""
+    """One row per temperature: columns temperature, and entropy_nats and max_weight of the softmax of the scores
+    divided by it."""
     weights = np.stack([opened.weights_at(value) for value in values])
     measured = stats.rows(weights, visible=np.broadcast_to(opened.mask, weights.shape))
     return measured[["entropy_nats", "max_weight"]].assign(temperature=list(values)).reset_index(drop=True)
@@ -303,13 +304,13 @@ def temperatures(opened: Step, values: Sequence[float] = TEMPERATURES) -> pd.Dat
 
 @checked
 def other_scores(opened: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
-    """One query and its annotations through other score functions: columns score, trained_with, mechanism, key, token,
-    value, weight.
+    """The scores of one query and its annotations with other score functions: columns score, trained_with, mechanism,
+    key, token, value, weight.
 
-    Dot and scaled dot are always there; of `others`, recurrent translators, the learnt score of each whose widths fit.
-    trained_with, mechanism : the model whose weights the score has, and its mechanism; None where there is nothing to
-    learn. Such weights were learnt with other states, so what they say here is a comparison of formulas, not of models.
-    No window: of local attention the general score.
+    Dot and scaled dot are always included; so is the learnt score of each of `others` (recurrent translators) whose
+    widths fit. trained_with, mechanism : the model whose weights the score has, and its mechanism; None for a score
+    without parameters. The weights were learnt with other states, so this compares formulas, not models. Local
+    attention takes part with its general score, without the window.
 
     Dot products need queries and annotations of one width. An annotation twice as wide as the query is forward and
     backward state, concatenated; then the two are added, as the dot-product models of this project do. ValueError
@@ -330,7 +331,7 @@ def other_scores(opened: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
 
 
 def _summed(query: Tensor, annotations: Tensor) -> Tensor:
-    """Annotations (S, D or 2D) as wide as the query (D,)."""
+    """Annotations (S, D or 2D) reduced to the width of the query (D,)."""
     width = query.shape[-1]
     if annotations.shape[-1] == width:
         return annotations
@@ -364,7 +365,8 @@ def _frame(opened: Step, score: str, trained_with: str | None, mechanism: str | 
 
 @checked
 def spread(widths: Sequence[int] = WIDTHS, keys: int = 10, samples: int = 1000, seed: int = 0) -> pd.DataFrame:
-    """How far dot products spread as vectors get wider, with the root of the width and without: SAMPLED, from no model.
+    """The spread of dot products by the width of the vectors, with and without division by its root. SAMPLED: no model
+    is involved.
 
     Queries and keys have independent standard normal components, so that a dot product has the variance of the width
     (Vaswani et al. 2017, footnote 4). One row per width and `scaled`, with columns width, scaled, deviation (standard

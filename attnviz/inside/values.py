@@ -1,5 +1,5 @@
-"""What `inside.step` returns, and its formula with the numbers put in. No torch here: what draws these values need not
-have it.
+"""The results of `inside.step`, and its formula with the numbers put in. No torch here, because drawing these values
+does not need it.
 
 Letters: S source tokens, D width of query and keys, V width of values, N terms of a score.
 """
@@ -28,8 +28,8 @@ def _freeze(value) -> None:
 class Window:
     """Where local attention looks. Luong et al. 2015, eq. 9 and 10.
 
-    centre : the predicted place, in keys from 0. reach : keys on either side (the paper's D). gaussian (S,) : what the
-    weight of each key is multiplied by before the row is divided by its sum, exp(-(s - centre)^2 / 2 (reach / 2)^2).
+    centre : the predicted place, in keys from 0. reach : keys on either side (the paper's D). gaussian (S,) : the
+    factor of each key's weight before the row is divided by its sum, exp(-(s - centre)^2 / 2 (reach / 2)^2).
     """
 
     centre: float
@@ -42,10 +42,10 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """A score of each key as the sum it is.
+    """The score of each key as a sum of terms.
 
     terms (S, N) : row s sums to the score of key s (of local attention: to the score before the Gaussian's logarithm
-    is added). A single term is the score itself, of a score function that does not say its terms.
+    is added). A score function without `terms` has a single term, the score itself.
     unit : what each term belongs to, "dimension" of a dot product or "hidden unit" of v . tanh(...).
     """
 
@@ -59,11 +59,11 @@ class Parts:
 
     @property
     def whole(self) -> bool:
-        """Is the score one number, and no sum?"""
+        """Is the score a single term?"""
         return self.terms.shape[1] == 1
 
     def name(self, number: int) -> str:
-        """What a term is called: `dimension 3`, counted from 1, or `the whole score`. number : from 0."""
+        """The name of a term: `dimension 3`, counted from 1, or `the whole score`. number : from 0."""
         return "the whole score" if self.whole else f"{self.unit} {number + 1}"
 
     def largest(self, key: int, count: int = 10) -> list[tuple[int, float]]:
@@ -81,14 +81,14 @@ REFERENCES = {MEAN: "the mean of all visible tokens", RUNNER_UP: "the other toke
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """One score beside a reference: the part that both share, and what makes the difference, term by term.
+    """One score compared with a reference: the shared part, and the difference term by term.
 
-    score of the key = constant + sum of `differences.terms` + gaussian. The softmax only sees differences: a part that
-    every token has cancels there.
+    score of the key = constant + sum of `differences.terms` + gaussian. The softmax depends only on differences: a part
+    that all tokens share cancels.
 
     reference : of REFERENCES. other : the key (from 0) whose score is the reference; None for a mean. constant : the
-    score of the reference. differences (1, N) : terms of the key minus those of the reference. gaussian : the same of
-    the logarithm of local attention's Gaussian, 0 where there is none.
+    score of the reference. differences (1, N) : terms of the key minus those of the reference. gaussian : the same
+    difference for the logarithm of local attention's Gaussian; 0 without one.
     """
 
     reference: str
@@ -106,7 +106,7 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One query of one head, and all that follows from it, as the model computes it.
+    """The computation of one head for one query, as the model does it.
 
     step : place of `token`, the target token that is produced, from 0. keys : the source tokens.
     query (D,), projected in a Transformer. asks : which state it is: "before" the step (Bahdanau), "after" it (Luong),
@@ -116,7 +116,7 @@ class Step:
     weights (S,), values (S, V), context (V,) = weights @ values.
     alternatives : the most probable next tokens, and labels of a classifier. window : of local attention, else None.
     before : the target token before it; () at the first step.
-    scaling : of a model of another library, what q . k is multiplied by to be a score; else None.
+    scaling : for a Hugging Face model, the factor of q . k in the score; else None.
     """
 
     model: str
@@ -155,8 +155,8 @@ class Step:
         return self.weights[:, None] * self.values
 
     def compared(self, key: int, reference: str = MEAN) -> Comparison:
-        """The score of a key (from 0) beside the mean of all visible keys, or beside the runner-up: of the other
-        visible keys the one with the largest weight (the key itself where there is no other).
+        """The score of a key (from 0) beside the mean of all visible keys, or beside the runner-up: the other visible
+        key with the largest weight (the key itself if there is no other).
 
         ValueError for a key or a reference that is not there.
         """
@@ -178,7 +178,7 @@ class Step:
         )
 
     def at_temperature(self, temperature: float) -> "Step":
-        """The same step with the weights of that temperature (`weights_at`), and the context that they make."""
+        """The same step with the weights at that temperature (`weights_at`), and the resulting context."""
         weights = self.weights_at(temperature).astype(self.weights.dtype)
         return self if temperature == 1 else replace(self, weights=weights, context=weights @ self.values)
 
@@ -197,7 +197,7 @@ def softmax(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 
 def _written(opened: Step) -> tuple[str, str, str]:
-    """The score as a sum in LaTeX, what its letters stand for, and the paper."""
+    """The score as a sum in LaTeX, the meaning of its letters, and the paper."""
     if opened.scaling is None:
         mechanism = mechanisms.find(opened.mechanism)
         return mechanism.terms, mechanism.letters, mechanism.paper
@@ -209,7 +209,7 @@ def _written(opened: Step) -> tuple[str, str, str]:
 
 @checked
 def symbols(opened: Step) -> str:
-    """What each letter of `formula` stands for, a sentence."""
+    """The meaning of each letter of `formula`, as a sentence."""
     _, letters, _ = _written(opened)
     return (
         "e is the score and α the weight of source token j at step t, both counted from 1"
@@ -246,5 +246,5 @@ def formula(opened: Step, key: int, reference: str = MEAN, temperature: float = 
 
 
 def paper(opened: Step) -> str:
-    """Where the mechanism's formula is from."""
+    """The source of the mechanism's formula."""
     return _written(opened)[2]

@@ -3,7 +3,7 @@
     >>> outcome = intervene.run(model, "The black dog runs.", intervene.Uniform())
     >>> outcome.free.translation, outcome.total_variation
 
-A change (`Uniform`, `Permuted`, `Hide` …) is a value; a `Scope` says at which steps, and in which layer and head of a
+A change (`Uniform`, `Permuted`, `Hide` …) is a value; a `Scope` limits it to some steps, and to a layer and head of a
 Transformer. `run` has both translations; `effects` changes one step at a time; `rewrite` replaces a source word.
 `written`, `written_effects` and `written_after` are the same for a model that writes.
 """

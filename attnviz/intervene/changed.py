@@ -1,9 +1,9 @@
 """Where attention is changed (which steps, and in a Transformer which layer and head of cross-attention), and a
-translator's network with changed attention, which decode.py can use like any other network; the same of a network
-that writes; and a word of a text that is replaced.
+translator's network with changed attention, which decode.py can use like any other network; the same for a network that
+writes; and replacing a word of a text.
 
 The change is an argument of the network's `step`; the number of the step is a part of the decoder's state. So the
-network itself never changes, also when a change raises.
+network itself never changes, even if a change raises.
 """
 
 from collections.abc import Callable, Sequence
@@ -98,7 +98,7 @@ def changed_name(name: str, change: Change) -> str:
 def opened_under(
     model: EncoderDecoderModel, change: Change, scope: Scope, steps: Sequence[int] | None, on_step: OnStep
 ) -> EncoderDecoderModel:
-    """A model of the transformers library, with its attention changed. ValueError where its family stays closed."""
+    """A model of the transformers library, with its attention changed. ValueError if its family cannot be opened."""
     network = model.opened()
     check_scope(network, scope)
     network.rows, network.on_step = rows_of(change, scope, steps), on_step
@@ -106,7 +106,7 @@ def opened_under(
 
 
 def rows_of(change: Change, scope: Scope, steps: Sequence[int] | None) -> Rows | None:
-    """The same for all steps of a pass of a network that is opened. steps : at which it applies; None for all."""
+    """The same for all steps of a pass of an opened network. steps : at which it applies; None for all."""
     if isinstance(change, Identity):
         return None
 
@@ -142,8 +142,8 @@ def _apply(change: Change, head: int | None, place: Place, weights: Tensor, mask
 class Changed:
     """A network whose attention is changed, as `decode` needs it.
 
-    chosen : at which steps. on_step : called before each step; what it raises ends the decoding. step_logits : logits
-    (V,) of the steps so far, of the first row of the batch, for the caller.
+    chosen : the steps that are changed. on_step : called before each step; an exception that it raises ends the
+    decoding. step_logits : logits (V,) of the steps so far, of the first row of the batch, for the caller.
     """
 
     def __init__(self, network: Network, change: Change, scope: Scope, chosen: Chosen, on_step: OnStep = lambda: None):
@@ -157,7 +157,7 @@ class Changed:
         return memory._replace(state=(source.new_zeros(len(source)), memory.state))
 
     def step(self, memory: Any, state: tuple, token: Tensor) -> DecoderStep:
-        """As the `step` of the network; the state also has the number of the step."""
+        """Like the `step` of the network; the state also has the number of the step."""
         self.on_step()
         numbers, inner = state
         number = int(numbers[0])
@@ -169,7 +169,7 @@ class Changed:
         return step._replace(state=(numbers + 1, step.state))
 
     def force(self, memory: Any, target: Tensor) -> tuple[Tensor, tuple, tuple]:
-        """As the `force` of the network, but step by step, because a change may depend on the step. Its readouts are
+        """Like the `force` of the network, but step by step, because a change may depend on the step. Its readouts are
         the logits of these steps."""
         state, steps = memory.state, []
         for token in target.unbind(1):
@@ -193,7 +193,7 @@ class ChangedWriter:
     """A network that writes, whose self-attention is changed, as `networks.writing` needs it.
 
     The row of a map that produces a token is the step of that token. Every row is changed by itself, over the tokens
-    that it sees, so a text read at once and one read token by token are the same. ValueError for a layer or head that
+    that it sees, so reading a text at once or token by token gives the same result. ValueError for a layer or head that
     the network does not have, and for a scope of kinds of words.
     """
 
@@ -211,7 +211,7 @@ class ChangedWriter:
         self.longest, self.logits = network.longest, network.logits
 
     def read(self, tokens: Tensor, state: Sequence = ()) -> Reading:
-        """As the `read` of the network."""
+        """Like the `read` of the network."""
         self.on_step()
         first = state[0][0].shape[2] if state else 0
         changes = [
@@ -231,7 +231,8 @@ class ChangedWriter:
         return result
 
     def _row(self, seen: Tensor, place: Place) -> Tensor:
-        """seen (B, H, t): a row over the tokens that it sees. A row that sees none or only hidden tokens stays."""
+        """seen (B, H, t): a row over its visible tokens. A row that sees none of the tokens to hide, or no others, is
+        unchanged."""
         change = self.change
         if isinstance(change, Hide):
             tokens = tuple(token for token in change.tokens if token <= place.step)
@@ -247,7 +248,7 @@ def at_steps(steps: Sequence[int] | None) -> Chosen:
 
 
 def where_first_choice(steps: Sequence[int] | None, is_such: Callable[[int], bool]) -> Chosen:
-    """The steps, of those given, at which the first choice of the unchanged network is a piece of the wanted sort."""
+    """The steps, among those given, at which `is_such` holds for the first choice of the unchanged network."""
 
     def chosen(number: int, logits: Callable[[], Tensor]) -> bool:
         return (steps is None or number in steps) and is_such(int(decode.best(number, logits()[None])))
@@ -265,7 +266,7 @@ class Word(NamedTuple):
 
 @checked
 def words(trace: Trace) -> tuple[Word, ...]:
-    """The words of a trace's source, in order; special tokens and white space are none."""
+    """The words of a trace's source, in order; special tokens and white space are not words."""
     spans: dict[int, tuple[int, int]] = {}
     for token in trace.source:
         if token.word is not None and token.end > token.start:
@@ -277,7 +278,7 @@ def words(trace: Trace) -> tuple[Word, ...]:
 
 @checked
 def replaced(text: str, word: Word, new: str = MASK) -> str:
-    """The text with another word in that place. ValueError where the word does not stand there, or nothing changes."""
+    """The text with the word replaced. ValueError if the word is not at its place, or nothing changes."""
     if text[word.start : word.end] != word.text:
         raise ValueError(f"word must stand at {word.start} of the text; got {word.text!r:.80}")
     if new.strip() == word.text.strip():

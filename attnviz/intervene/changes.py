@@ -1,4 +1,4 @@
-"""Changes of attention, as values: each says what replaces a row of weights.
+"""Changes of attention, as values: a change defines what replaces a row of weights.
 
 A change is called with weights (..., S), `visible` (the same shape, True where the query may look) and a `Place`. It
 returns weights that are at least 0 and sum to 1. Hidden keys keep weight 0, except under `LastOnly` and `Given`, which
@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Change(Checked):
-    """A change of attention; the base of all. name : as in `str`. title : the change in words."""
+    """A change of attention; the base class. name : as in `str`. title : the change in words."""
 
     name: ClassVar[str]
 
@@ -88,7 +88,7 @@ class OnlyLargest(Change):
 
 @dataclass(frozen=True)
 class KeepLargest(Change):
-    """The largest weight stays; the rest is spread evenly over the other visible tokens."""
+    """The largest weight is kept; the rest is spread evenly over the other visible tokens."""
 
     name = "keep-largest"
     title = "largest kept, the rest even"
@@ -226,7 +226,7 @@ class Stacked(Change):
 
     @property
     def rows(self) -> int:
-        """Rows of the batch that it is for."""
+        """Number of batch rows that the change applies to."""
         return sum(count for _, count in self.parts)
 
     def __call__(self, weights, visible, place):

@@ -1,8 +1,8 @@
 """A text and its output, with something changed.
 
-One change of attention, and the output of the model under it: its own, and with the original output forced; or the
-change at one step at a time. The steps before that one are unchanged, so the effect is that of this step alone.
-And one source word replaced or masked, with what the model says then: freely, and when the same words are forced.
+A change of attention, and the output of the model under it: its own, and with the original output forced; or the change
+at one step at a time. Earlier steps are then unchanged, so the effect is that of this step alone. Also a source word
+replaced or masked, with the model's own output and with the original output forced.
 
 Letters: B rows of a batch, S source tokens, T target tokens, V vocabulary.
 """
@@ -89,11 +89,11 @@ def run(
 ) -> Outcome:
     """Translate under a change. target : the text that is forced; None for the model's own (greedy) translation.
 
-    on_step : called before each step of decoding, to say how far it is; what it raises stops it.
+    on_step : called before each step of decoding, to report progress; an exception that it raises stops the decoding.
 
     With a scope of function or content words, the steps in the forced text are those of such words. In free decoding
     they are the steps at which the unchanged model would choose a piece of such a word. Errors as of `trace`;
-    ValueError for a model without attention, a step, layer or head that is not there, or a language without a list of
+    ValueError for a model without attention, a step, layer or head out of range, or a language without a list of
     function words.
     """
     target = own_text(model, text) if target is None else target
@@ -137,7 +137,7 @@ def forced_with_logits(
 
 
 def free_text(model: Translating, text: str, change: Change, scope: Scope, on_step: OnStep) -> Trace:
-    """The trace of what the model writes by itself under the change."""
+    """The trace of the model's own output under the change."""
     if isinstance(model, EncoderDecoderModel):
         return opened_under(model, change, scope, scope.steps, on_step).trace(text)
     if scope.words is None:
@@ -151,12 +151,12 @@ def free_text(model: Translating, text: str, change: Change, scope: Scope, on_st
 
 
 def _changed(model: Translator, network: Changed) -> Translator:
-    """The translator, with its attention changed; its name says how."""
+    """The translator with changed attention; its name includes the change."""
     return replace(model, name=changed_name(model.name, network.change), model=network)
 
 
 def target_language(model: Translating) -> str:
-    """The language that a model translates into. ValueError where it is not known."""
+    """The language that a model translates into. ValueError if unknown."""
     if isinstance(model, Translator):
         return model.task.target
     raise ValueError(f"words must be None for {model.name}: nothing says in which language its words are")
@@ -208,7 +208,7 @@ def effects_together(
 ) -> Iterator[StepEffect]:
     """`effects` for N sources of one length in one batch, up to the end of the longest target.
 
-    weights (N, H, S) of each layer, plain (N, V), changed (rows, N, V). What follows a shorter target's end has no
+    weights (N, H, S) of each layer, plain (N, V), changed (rows, N, V). Values after a shorter target's end have no
     meaning. The change is called with rows * N rows: the first row of every source, then the second of every source.
     """
     check_scope(network, scope)
@@ -229,8 +229,8 @@ def effects_together(
 
 
 def _projected(network: Network, waiting: list[tuple[int, ReadoutStep, Tensor]], rows: int) -> Iterator[StepEffect]:
-    """The effects of some steps: number, step as it is, and readouts, first those as they are and then the changed
-    ones. The output matrix is by far the largest; it is laid out for the product once for all these."""
+    """The effects of some steps. Input: number, unchanged step, and readouts (first the unchanged, then the changed).
+    The output matrix, by far the largest, is prepared once for all of them."""
     with OneDNN():
         logits = network.logits(torch.cat([readouts for _, _, readouts in waiting])).split(len(waiting[0][2]))
     for (step, unchanged, _), step_logits in zip(waiting, logits):
@@ -284,8 +284,8 @@ class Rewritten:
     """A translation of a text, and of the same text with another word.
 
     before : of the text as it was, its translation forced. forced : the same translation forced, of the new text.
-    free : what the model says of the new text. total_variation (T,) : between the two next-token distributions of each
-    step of the forced translation, 0 to 1.
+    free : the model's own translation of the new text. total_variation (T,) : between the two next-token distributions
+    of each step of the forced translation, 0 to 1.
     """
 
     before: Trace
@@ -315,7 +315,7 @@ def rewrite(
     """Translate a text, and the text with a word replaced: by MASK, by another word, or by "" which deletes it.
 
     target : the text that is forced on both; None for the model's own (greedy) translation. Errors as of `replaced`
-    and `trace`. on_step : as of `run`.
+    and `trace`. on_step : as in `run`.
     """
     other = replaced(text, word, new)
     target = own_text(model, text) if target is None else target
@@ -338,9 +338,9 @@ def written(
 ) -> Outcome:
     """A text that a model wrote, under a change of its self-attention: `before` and `forced` are the same text, read
     without and with the change; `free` is what it writes after the prompt under the change, as many tokens, with the
-    same sampling and choices (as of `Writer.write`).
+    same sampling and choices (as in `Writer.write`).
 
-    Row t of a map is the step that produces token t. ValueError as of `run`, and for a trace of another model.
+    Row t of a map is the step that produces token t. ValueError as in `run`, and for a trace of another model.
     """
     before, plain = model.again(trace)
     count = len(before.target)
@@ -370,7 +370,7 @@ def written_after(
     """A text that a model wrote, with another word in its prompt: `forced` has the same tokens after the other prompt,
     `free` is what the model writes there by itself. total_variation : of the tokens that were written, the last ones.
 
-    Errors as of `replaced` and `Writer.write`; ValueError where nothing was written.
+    Errors as in `replaced` and `Writer.write`; ValueError if nothing was written.
     """
     count = len(trace.target) - trace.given
     if not count:
@@ -387,8 +387,8 @@ def written_after(
 def written_effects(
     model: Writer, trace: Trace, change: Change, scope: Scope = Scope(), rows: int = 1
 ) -> Iterator[StepEffect]:
-    """`effects` for a text that a model wrote: self-attention is changed in the row of each token alone, and the rows
-    before it are as they were. weights (H, t) of each layer."""
+    """`effects` for a text that a model wrote: self-attention is changed in the row of each token alone; earlier rows
+    are unchanged. weights (H, t) of each layer."""
     network, state = ChangedWriter(model.model, change, scope), ()
     for step, number in enumerate([BOS, *model.ids(trace)[:-1]]):
         token = torch.tensor([[number]])

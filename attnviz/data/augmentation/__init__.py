@@ -1,8 +1,8 @@
-"""Sentences as people type them: each pass reads the pairs with small changes that keep the translation right.
+"""Sentences as people type them: in every pass the pairs get small changes that keep the translation right.
 
 A share of the pairs loses its final mark or its capitals, or has English contractions instead of full forms. Names and
-numbers that stand on both sides become others, and some stand beside a sentence, so that a model learns to copy what it
-has never seen. Number words become digits.
+numbers on both sides are exchanged, and some are added beside a sentence, so that a model learns to copy unseen ones.
+Number words become digits.
 """
 
 import random
@@ -74,21 +74,21 @@ _MOST = 3  # copied words in an aside; twice as many where they are the whole te
 
 
 class Asides:
-    """Copied words beside a sentence: names and numbers that both languages write alike. Text that is the same on both
+    """Words to copy beside a sentence: names and numbers that both languages write alike. Text that is the same on both
     sides teaches copying (Currey, Miceli Barone & Heafield 2017, "Copied monolingual data improves low-resource neural
-    machine translation"). The names of a corpus are too few: a model learns them by heart. So these are made up.
+    machine translation"). A corpus has so few names that a model would memorise them, so these are made up.
 
-    names : those that made-up ones are to look like. japanese : whether the targets are Japanese; then the copied
-    words are numbers only, and the target has them in full-width digits."""
+    names : examples that the made-up names resemble. japanese : are the targets Japanese? Then only numbers are copied,
+    in full-width digits in the target."""
 
     def __init__(self, names: list[str], japanese: bool = False):
         self._maker, self._japanese = NameMaker(names) if names and not japanese else None, japanese
 
     def beside(self, pair: SentencePair, generator: random.Random) -> SentencePair:
-        """The pair with copied words in brackets, after a dash, before it, or, of one in four, these words alone.
+        """The pair with words to copy in brackets, after a dash or before it; in one of four cases these words alone.
 
-        Japanese text has them in brackets or before it only: from text that ends with a number a model learns to stop
-        after any number.
+        Japanese text has them in brackets or before it only, because a model that reads text ending with numbers learns
+        to stop after any number.
         """
         form = generator.choice(("brackets", "before") if self._japanese else ("brackets", "dash", "before", "alone"))
         words = [self._word(generator) for _ in range(generator.randint(1, _MOST * (1 + (form == "alone"))))]
@@ -119,7 +119,7 @@ _STOPS = ".。"
 
 @dataclass(frozen=True)
 class Shares:
-    """Of the pairs that a change fits, the share that gets it."""
+    """For each change, the share of the applicable pairs that get it."""
 
     names: float = 0.4
     numbers: float = 0.4
@@ -158,14 +158,14 @@ def for_pair(pairs: list[SentencePair], pair: str, factor: float, seed: int = 1)
 
 
 def repeated(pairs: Pairs, pair: str) -> Pairs:
-    """The sentence pairs of a language pair such as en-ja, and some of them again, where one kind is rare."""
+    """The sentence pairs of a language pair such as en-ja, with pairs of a rare kind repeated."""
     return numbers.repeated_japanese(pairs) if pair.endswith("-ja") else pairs
 
 
 class Augmenter:
     """Changes sentence pairs. The same seed and pass give the same pairs.
 
-    names : those that may take each other's place. language : of the targets.
+    names : the names that may be exchanged. language : of the targets.
     """
 
     def __init__(self, names: Names, language: str, seed: int = 1, shares: Shares = Shares()):
@@ -210,6 +210,6 @@ class Augmenter:
 
 
 def without_stop(text: str) -> str:
-    """The text without its one full stop. An ellipsis stays, and so does a text of nothing else."""
+    """The text without its one full stop. An ellipsis is kept, and a text that is only a full stop is unchanged."""
     bare = text.rstrip(_STOPS + " ")
     return bare if bare and len(text.rstrip()) - len(bare.rstrip()) <= 2 and not text.endswith("..") else text

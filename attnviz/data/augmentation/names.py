@@ -1,7 +1,7 @@
 """Names exchanged for other names on both sides of a pair, so that a model learns to copy names it has never seen.
 
-Names are found in sentence pairs: words that are spelt alike on both sides, or that stand with the same katakana.
-Others are made up: a Markov chain of letters draws them.
+Names are found in sentence pairs: words that are spelt alike on both sides, or that mostly occur with the same
+katakana. More are made up by a Markov chain of letters.
 """
 
 import random
@@ -18,7 +18,7 @@ _SHORTEST, _LONGEST = 3, 11  # letters
 
 
 class NameMaker:
-    """Each letter is drawn as it follows two others in `names`."""
+    """Draws names letter by letter: a Markov chain of order 2 over the letters of `names`."""
 
     def __init__(self, names: Sequence[str]):
         self._following = defaultdict(list)
@@ -28,7 +28,7 @@ class NameMaker:
                 self._following[text[place - 2 : place]].append(text[place])
 
     def name(self, generator: random.Random) -> str:
-        """A name in small letters. A fifth get an accent somewhere."""
+        """A name in lower case. One in five gets an accent."""
         text = "^^"
         while not text.endswith("$") and len(text) < 16:
             text += generator.choice(self._following[text[-2:]])
@@ -58,7 +58,7 @@ _FRENCH_VOWELS = "aeiouyàâäéèêëîïôöûüœæ"
 
 @dataclass(frozen=True)
 class Name:
-    """A name in both languages. woman : whether it is a woman's; None where nothing tells."""
+    """A name in both languages. woman : is it a woman's name? None if unknown."""
 
     source: str
     target: str
@@ -66,7 +66,8 @@ class Name:
 
 
 class Names:
-    """Names that may take each other's place. copied : both languages spell them alike; then some are made up too."""
+    """Names that may be exchanged for each other. copied : both languages spell them alike; then some made-up names are
+    added."""
 
     def __init__(self, names: Iterable[Name], copied: bool, seed: int = 1):
         self.by_source = {name.source: name for name in names}
@@ -78,7 +79,7 @@ class Names:
             self.pools[woman] = [name for name in pool if name.woman in (woman, None)] or pool
 
     def exchanged(self, pair: SentencePair, language: str, generator: random.Random) -> SentencePair:
-        """The pair with other names. A name that stands in another number of places on the two sides is kept."""
+        """The pair with its names exchanged. A name that occurs unequally often on the two sides is unchanged."""
         source, target = pair
         for word in sorted(_words(source)):
             name = self.by_source.get(word if self.copied else word.capitalize())
@@ -90,7 +91,7 @@ class Names:
         return source, target
 
     def _in_as_many_places(self, pair: SentencePair, source: str, target: str) -> bool:
-        """Does the pair hold the name, as often on one side as on the other?"""
+        """Does the name occur in the pair, equally often on both sides?"""
         places = [len(_place(source, True).findall(pair[0])), len(_place(target, self.copied).findall(pair[1]))]
         return places[0] == places[1] > 0
 
@@ -104,7 +105,7 @@ class Names:
 
 @lru_cache(maxsize=8)
 def _made_up(names: tuple[str, ...], seed: int) -> tuple[str, ...]:
-    """MADE_UP names like these: they take a quarter of a second, and the same ones are often wanted again."""
+    """MADE_UP names like these. Cached, because they take a quarter of a second and are often needed again."""
     return tuple(made_up(list(names), MADE_UP, seed))
 
 
@@ -116,14 +117,15 @@ def _words(source: str) -> set[str]:
 
 @cache
 def _place(name: str, spaced: bool) -> re.Pattern:
-    """Where a name stands as a word; the group is its ending of a genitive. In katakana a run is the word."""
+    """A pattern that finds a name as a whole word; its group is the genitive ending. In katakana a word is a run of
+    characters."""
     if not spaced:
         return re.compile(rf"(?<![ァ-ヺー]){re.escape(name)}(?![ァ-ヺー])()")
     return re.compile(rf"(?<![\w-]){re.escape(name)}('s|'|s)?(?![\w-])")
 
 
 def _put(text: str, old: str, new: str, language: str, spaced: bool) -> str:
-    """The text with `new` for `old`, and with the elisions or endings that the language wants around it."""
+    """The text with `new` in place of `old`, and with the elisions or endings that the language requires."""
     if language == "de":
         return _place(old, spaced).sub(lambda match: new + _german_genitive(new, match.group(1) or ""), text)
     text = _place(old, spaced).sub(lambda match: new + (match.group(1) or ""), text)
@@ -131,7 +133,7 @@ def _put(text: str, old: str, new: str, language: str, spaced: bool) -> str:
 
 
 def _french_elision(text: str, name: str) -> str:
-    """« de » and « que » before the name as its first letter wants: de Tom, d'Anna. No elision before h."""
+    """« de » and « que » elided according to the name's first letter: de Tom, d'Anna. No elision before h."""
     vowel = name[0].lower() in _FRENCH_VOWELS
     before, after = (r"\b([DdQq](?:u)?)e ", r"\1'") if vowel else (r"\b([Dd]|[Qq]u)'", r"\1e ")
     return re.sub(rf"{before}(?={re.escape(name)}(?!\w))", after, text)
@@ -151,7 +153,7 @@ TOGETHER = 3  # pairs, at least, in which a name and its katakana stand together
 
 
 def copied(pairs: list[SentencePair], seed: int = 1) -> Names:
-    """The names that are spelt alike on both sides, with a capital, and hardly ever in lower case in English."""
+    """The names that are capitalised and spelt alike on both sides, and rarely in lower case in English."""
     capital, lower, shared, genders = Counter(), Counter(), Counter(), defaultdict(Counter)
     for source, target in pairs:
         words = [word.removesuffix("'s") for word in WORD.findall(source)]
@@ -167,7 +169,7 @@ def copied(pairs: list[SentencePair], seed: int = 1) -> Names:
 
 
 def transliterated(pairs: list[SentencePair], seed: int = 1) -> Names:
-    """English names with their katakana: they nearly always stand together, and hardly ever in lower case."""
+    """English names with their katakana: the two nearly always occur together, and the name is rarely in lower case."""
     capital, lower, kana, together = Counter(), Counter(), Counter(), Counter()
     for source, target in pairs:
         if source == source.lower():  # nothing tells names in it
@@ -202,5 +204,5 @@ def _target_forms(target: str) -> set[str]:
 
 
 def _is_woman(counts: Counter) -> bool | None:
-    """counts : sentences with the name that say she (True), and that say he (False)."""
+    """Is it a woman's name? counts : number of its sentences with "she" (True) and with "he" (False)."""
     return None if abs(counts[True] - counts[False]) < 2 else counts[True] > counts[False]

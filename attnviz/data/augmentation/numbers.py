@@ -1,9 +1,9 @@
-"""Numbers in digits, and their exchange for others on both sides of a pair, so that a model learns to copy any; numbers
-written as words, put in digits, so that digits stand in more kinds of sentence.
+"""Exchange numbers in digits for others on both sides of a pair, so that a model learns to copy any number; and put
+number words in digits, so that digits occur in more kinds of sentence.
 
-The digits of a corpus stand in few kinds of sentence: times, years, prices. In other sentences a model that has
-seen only those writes the beginning of a number as a word ("34" as "drei4"). Japanese has numbers in characters (三) or
-in digits: with English words or digits, they become digits on both sides.
+A corpus has digits in few kinds of sentence: times, years, prices. A model trained on these alone writes the beginning
+of a number as a word in other sentences ("34" as "drei4"). Japanese numbers in characters (三) or digits, paired with
+English words or digits, become digits on both sides.
 """
 
 import random
@@ -17,8 +17,8 @@ _FULL_WIDTH = str.maketrans("0123456789", "０１２３４５６７８９")
 
 
 def random_number(digits: int, generator: random.Random) -> str:
-    """A number of so many digits: 2 to 9, 10 to 99, ... One further digit in three is made to repeat the one before it,
-    which is the hardest to copy."""
+    """A random number with this number of digits: 2 to 9, 10 to 99, ... A third of the further digits repeat the digit
+    before them, which is the hardest case to copy."""
     text = generator.choice("23456789" if digits == 1 else "123456789")
     while len(text) < digits:
         text += text[-1] if generator.random() < 1 / 3 else generator.choice("0123456789")
@@ -26,9 +26,9 @@ def random_number(digits: int, generator: random.Random) -> str:
 
 
 def other_numbers(pair: tuple[str, str], generator: random.Random) -> tuple[str, str]:
-    """Numbers that stand in digits on both sides become others, of as many digits. 0 and 1 stay.
+    """Exchange numbers that both sides have in digits for others with the same number of digits. 0 and 1 are unchanged.
 
-    Full-width digits stay full-width. A pair whose two sides hold different numbers stays as it is.
+    Full-width digits stay full-width. A pair whose sides have different numbers is unchanged.
     """
     numbers = [sorted(str(int(run)) for run in _DIGITS.findall(side)) for side in pair]
     if not numbers[0] or numbers[0] != numbers[1]:
@@ -47,7 +47,7 @@ def _drawn(number: str, generator: random.Random) -> str:
 
 
 def _written(new: dict[str, str], run: str) -> str:
-    """The new number for a run of digits: with the zeros before it, in digits of the same width."""
+    """The new number for a run of digits, with the same leading zeros and width of digits."""
     text = new[str(int(run))].zfill(len(run))
     return text if run.isascii() else full_width(text)
 
@@ -79,8 +79,8 @@ DIGIT_COUNTS = (1, 1, 2, 2, 2, 2, 3, 4)  # one of these is drawn for each new nu
 def in_digits(pair: SentencePair, language: str, generator: random.Random) -> SentencePair:
     """The pair with another number, in digits, for each number word that stands once on both sides.
 
-    language : of the target. Only German and French have a table; any other pair stays as it is, and so does a pair
-    with larger numbers or a time of day.
+    language : of the target. Only German and French have a table. Pairs of other languages, with larger numbers, or
+    with a time of day are unchanged.
     """
     source, target = pair
     if language not in _TARGETS or PART_OF_ANOTHER.search(source):
@@ -95,7 +95,7 @@ def in_digits(pair: SentencePair, language: str, generator: random.Random) -> Se
 
 @cache
 def _place(word: str) -> re.Pattern:
-    """Where a word stands, alone: not as a part of twenty-two."""
+    """A pattern that finds a word alone, not as a part of a compound such as twenty-two."""
     return re.compile(rf"(?<![\w-]){word}(?![\w-])", re.IGNORECASE)
 
 
@@ -129,7 +129,7 @@ def japanese_in_digits(pair: SentencePair, generator: random.Random) -> Sentence
 
 
 def repeated_japanese(pairs: Pairs) -> Pairs:
-    """The pairs, and after them those that `in_digits` changes, REPEATS times."""
+    """The pairs, followed by REPEATS copies of those that `in_digits` changes."""
     return pairs + REPEATS * [pair for pair in pairs if _shared(pair)]
 
 

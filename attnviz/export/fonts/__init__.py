@@ -2,7 +2,7 @@
 
 It holds the characters of the Japanese vocabulary and of the linked sentences, all kana, punctuation and wide Latin
 letters: 2,500 of its 17,000. Made with fonttools from the npm package @fontsource/noto-sans-jp 5.3.0, without layout
-features and hinting; its name is changed, so that a whole Noto Sans JP on the system goes first.
+features and hinting; its name is changed, so that a complete Noto Sans JP on the system takes precedence.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RANGES = ((0x3000, 0x30FF), (0x4E00, 0x9FFF), (0xFF01, 0xFF9F))  # kana and pun
 
 @functools.cache
 def family() -> str:
-    """The name by which matplotlib then knows the font."""
+    """Register the font with matplotlib -> its family name."""
     from matplotlib import font_manager
 
     manager = font_manager.fontManager
@@ -42,8 +42,8 @@ def family() -> str:
 
 
 def face(text: str) -> str:
-    """The `rule` that gives a page or an SVG the Japanese letters of `text`: a part of the font with no others, 0.2 kB
-    a letter. "" if there are none."""
+    """The `rule` that embeds the Japanese letters of `text` in a page or an SVG, as a subset of the font (0.2 kB per
+    letter). "" if there are none."""
     codes = map(ord, set(text))
     letters = frozenset(code for code in codes if any(first <= code <= last for first, last in _RANGES))
     data = _part(letters) if letters else b""
@@ -51,8 +51,9 @@ def face(text: str) -> str:
 
 
 def rule(address: str, form: str, family: str = FAMILY, more: str = "") -> str:
-    """CSS, `@font-face`: Japanese letters of the system, else of the font at `address`. In a list of fonts the family
-    stands first: Chromium asks for no font behind one that has a sign for every letter. more : of the rule."""
+    """CSS, `@font-face`: Japanese letters of the system, else of the font at `address`. Put the family first in a list
+    of fonts: Chromium does not load a font listed after one that covers every letter. more : further CSS of the
+    rule."""
     system = ", ".join(f'local("{name}")' for name in SYSTEM_FONTS)
     letters = ", ".join(f"U+{first:X}-{last:X}" for first, last in _RANGES)
     return (
@@ -63,7 +64,7 @@ def rule(address: str, form: str, family: str = FAMILY, more: str = "") -> str:
 
 @functools.lru_cache(maxsize=32)
 def _part(letters: frozenset[int]) -> bytes:
-    """The font with these letters alone, as WOFF; b"" if it has none of them."""
+    """The font reduced to these letters, as WOFF; b"" if it has none of them."""
     from fontTools import subset, ttLib
 
     with ttLib.TTFont(JAPANESE, recalcTimestamp=False) as font:

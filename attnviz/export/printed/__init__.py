@@ -3,16 +3,16 @@
     >>> printed.of_map(trace, select.select(trace), printed.Style("column")).save("pdf")
 
 `of_figure` prints any figure of `attnviz.figures`, `of_figures` several beside each other, and `many` those of an
-appendix, a process a core; the others make the figure of a trace and the lines above it.
+appendix, with one process per core; the others make the figure of a trace and the lines above it.
 
 Each has its title, the sentence and the translation above it. In SVG and PDF shapes are shapes and text is text.
-Colours of maps climb evenly in lightness, lines differ in dash and marker, and negative differences carry a dash, so a
-print in grey says the same. matplotlib and not a writer of our own: it embeds fonts in PDF, takes each character from
-the first font that has it, and saves PNG by the same lines.
+Colours of maps change evenly in lightness, lines differ in dash and marker, and negative differences carry a dash, so a
+grey print shows the same. matplotlib embeds fonts in PDF, takes each character from the first font that has it, and
+saves PNG by the same code.
 
 A px of a figure's layout is a twelfth of the type. What does not fit follows one rule, whatever the figure: the lines
 above it wrap, get smaller and are cut; the type gets smaller; names get smaller, down to the smallest type of the
-sheet; then every second, third … name is drawn. A map whose columns are all named and whose rows are not goes on over
+sheet; then every second, third … name is drawn. A map whose columns all have names but whose rows do not continues over
 several sheets of a PDF.
 """
 
@@ -69,7 +69,7 @@ _WRITTEN = 0.1  # weights from here on are written over their bars: nobody can p
 
 
 def of_figure(figure: Chart, lines: Sequence[str] = (), style: Style = Style()) -> Sheet:
-    """A figure of `attnviz.figures`, light or dark as it was made; `style.dark` is not asked.
+    """A figure of `attnviz.figures`, light or dark as it was made; `style.dark` is ignored.
 
     lines : above it, the first is the title; `export.heading` makes them of a trace. Without any, the figure's own
         title, or its description. A map of more than `plotlyjs.MOST_RECTANGLES` cells (300,000) is one image.
@@ -83,7 +83,8 @@ def of_figures(
 ) -> Sheet:
     """Figures beside each other on one sheet, below each other in a column; all light or all dark.
 
-    lines : above them. names : one above each figure. ValueError without figures, or for names of another number.
+    lines : above them. names : one above each figure. ValueError without figures, or if the numbers of names and
+    figures differ.
     """
     if not figures or (names and len(names) != len(figures)):
         raise ValueError(f"there must be a figure or more, and a name for each; got {len(figures)} and {len(names)}")
@@ -109,8 +110,8 @@ def of_figures(
 def side_by_side(
     figures: Sequence[Chart], names: Sequence[str] = (), lines: Sequence[str] = (), style: Style = Style()
 ) -> Sheet:
-    """Panels (a), (b) … of one figure of a paper, which its text can name. names : what each shows, after its letter.
-    lines : above them, none unless given. ValueError as of `of_figures`, and for more than 26 panels."""
+    """Panels (a), (b) … of one figure of a paper. names : the caption of each panel, after its letter. lines : above
+    them, none unless given. ValueError as in `of_figures`, and for more than 26 panels."""
     if len(figures) > 26 or (names and len(names) != len(figures)):
         raise ValueError(
             f"there must be 1 to 26 panels, and a name for each or none; got {len(figures)} and {len(names)}"
@@ -129,13 +130,12 @@ def many(
     lines: Mapping[str | Path, Sequence[str]] | None = None,
     processes: int | None = None,
 ) -> list[Path]:
-    """Save all pictures of an appendix: figures, or several beside each other, by the file that each goes to.
+    """Save all pictures of an appendix: file -> a figure, or several beside each other.
 
-    lines : above the pictures, by file, as of `of_figure`. processes : one a core unless given. A program that uses
-        more than one has its own code under `if __name__ == "__main__":`, as multiprocessing asks for.
-
-    Returns the files. ValueError for an ending that is none of FORMATS, before any is written, and for a picture that
-    cannot be drawn. RuntimeError when a process died.
+    lines : above the pictures, by file, as in `of_figure`. processes : one per core unless given. With more than one,
+    the calling program needs `if __name__ == "__main__":`, as multiprocessing requires. Returns the files. ValueError
+    for an ending that is none of FORMATS (before anything is written), and for a picture that cannot be drawn.
+    RuntimeError if a process died.
     """
     above = lines or {}
     jobs = [
@@ -174,7 +174,7 @@ def of_map(
     links=None,
     windows: Sequence[tuple[float, float]] = (),
 ) -> Sheet:
-    """A map of `trace`. step, links, windows : as of `figures.heatmap`, with its errors."""
+    """A map of `trace`. step, links, windows : as in `figures.heatmap`, with its errors."""
     chart = figures.heatmap(grid, step, links=links, windows=windows, dark=style.dark)
     return of_figure(chart, heading.of_map(trace, grid, links, windows), style)
 
@@ -194,7 +194,7 @@ def of_difference(
 ) -> Sheet:
     """values (queries, keys) = weights of `first` - weights of `second` (`select.difference`), on a scale from -1 to 1.
 
-    grid : the map of either. names : of the two in the scale. ValueError if the shapes differ.
+    grid : the map of either. names : of both traces, for the colour scale. ValueError if the shapes differ.
     """
     chart = figures.difference(values, grid, names, dark=style.dark)
     return of_figure(chart, heading.of_difference(first, second, grid), style)
@@ -203,8 +203,8 @@ def of_difference(
 def of_step(
     trace: Trace, grid: Grid, step: int, style: Style = Style(), *, window: tuple[float, float] | None = None
 ) -> Sheet:
-    """The weights of row `step` (from 0) of a map of `trace`, a bar a key. window : as of `figures.step_bars`, with its
-    errors."""
+    """The weights of row `step` (from 0) of a map of `trace`, one bar per key. window : as in `figures.step_bars`, with
+    its errors."""
     chart = figures.step_bars(grid, step, window=window, written=_WRITTEN, dark=style.dark)
     return of_figure(chart, heading.of_step(trace, grid, step, window), style)
 
@@ -215,9 +215,9 @@ def of_statistics(
     keys: int | Sequence[int] | None,
     style: Style = Style(),
 ) -> Sheet:
-    """Entropy, maximum weight and effective positions by step, a line a trace; below each other in a column.
+    """Entropy, maximum weight and effective positions by step, one line per trace; below each other in a column.
 
-    traces, frames : by name, the same names; frames as `stats.of_grid` gives them. keys : as of `figures.by_step`.
+    traces, frames : by name, the same names; frames as `stats.of_grid` returns them. keys : as in `figures.by_step`.
     """
     if list(traces) != list(frames) or not frames:
         raise ValueError(f"traces and frames must have the same names; got {list(traces)} and {list(frames)}")
@@ -235,7 +235,7 @@ def of_overview(
     color: str | None = None,
     root: bool = False,
 ) -> Sheet:
-    """All heads of a kind as small maps; arguments and errors as of `figures.overview`.
+    """All heads of a kind as small maps; arguments and errors as in `figures.overview`.
 
     Neighbouring cells of one shade are one rectangle. If there are more than `plotlyjs.MOST_RECTANGLES` (300,000), all
     cells are one image.
@@ -260,7 +260,7 @@ def _texts(value) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Page:
-    """What is on a sheet. figures : data and layout of each."""
+    """The contents of a sheet. figures : data and layout of each."""
 
     style: Style
     lines: tuple[str, ...]
@@ -269,7 +269,8 @@ class _Page:
 
     @property
     def across(self) -> int:
-        """Figures beside each other: on a slide four, for below each other they would be low."""
+        """Number of figures beside each other. On a slide it is four, because below each other they would be too
+        low."""
         wide = {"slide": 4}.get(self.style.size, 3 if len(self.figures) != 4 else 2)
         return min(len(self.figures), 1 if self.style.is_narrow else wide)
 
@@ -290,14 +291,14 @@ class _Page:
         return [fitted_head([name], *sizes) for name in self.names]
 
     def parts(self, above: Head, captions: list[Head]) -> list[Part]:
-        """Each figure with the room that it has."""
+        """Each figure with the room available to it."""
         style, down = self.style, math.ceil(len(self.figures) / self.across)
         named = max((name.height for name in captions), default=0)
         room = (style.height * (1 - 2 * _EDGE) - above.height) / down - named
         return [Part(data, layout, style, self.width, room, fixed=style.fixed) for data, layout in self.figures]
 
     def whole(self) -> tuple[Figure, list[Fit], list[str]]:
-        """All figures on one sheet in type of one size, how they fit, and what did not."""
+        """All figures on one sheet in one type size, how they fit, and what did not fit."""
         above = self.head(self.lines)
         captions = self.captions(above.size)
         parts = self.parts(above, captions)
@@ -307,8 +308,8 @@ class _Page:
         return self._drawn(above, captions, parts, fits), fits, _notes(self.style, above, fits)
 
     def cuts(self, fits: list[Fit]) -> list[tuple[int, int]]:
-        """First and last (exclusive) row on each of the sheets that name all rows of a map, where one sheet does not;
-        [] of any other figure. fits : on one sheet."""
+        """First and last (exclusive) row on each sheet, if one sheet cannot name all rows of a map; [] for any other
+        figure. fits : how it fits on one sheet."""
         if len(fits) > 1 or fits[0].every.get("y", 1) == 1 or fits[0].every.get("x", 1) > 1:
             return []
         [part], [fit] = self.parts(self.head(self.lines), []), fits
@@ -322,7 +323,7 @@ class _Page:
         )
 
     def continued(self, fits: list[Fit], cuts: list[tuple[int, int]]) -> tuple[Figure, ...]:
-        """The sheets of a PDF, each with its rows of the map. fits, cuts : as of `cuts`."""
+        """The sheets of a PDF, each with its rows of the map. fits, cuts : as in `cuts`."""
         pages = []
         for first, last in cuts:
             above = self.numbered(first, last, cuts[-1][1])

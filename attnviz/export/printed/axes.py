@@ -1,5 +1,5 @@
-"""What stands around the data of a figure: axes with ticks, names and lines, the legend above and the scale of colours
-under the plots."""
+"""The surroundings of a figure's data: axes with ticks, names and lines, the legend above and the colour scale under
+the plots."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _axis(panel: Axes, name: str) -> Axis:
 
 
 def _end(panel: Axes, letter: str, axis: dict) -> None:
-    """The limits of an axis that begins at 0, as far as its data go."""
+    """The limits of an axis from 0 to the largest value of its data."""
     if axis.get("rangemode") == "tozero" and not axis.get("range"):
         getattr(panel, f"set_{letter}lim")(**{"left" if letter == "x" else "bottom": 0})
 
@@ -116,7 +116,7 @@ def _draw_axis(canvas: Canvas, panel: Axes, name: str, layout: dict) -> None:
 
 @dataclass(frozen=True)
 class Names:
-    """How names stand at an axis. size : points. every : 3 where every third is there. angle : degrees."""
+    """The layout of names at an axis. size : points. every : 3 if every third name is drawn. angle : degrees."""
 
     size: float
     every: int
@@ -124,9 +124,9 @@ class Names:
 
 
 def spread(canvas: Canvas, name: str, layout: dict, texts: Sequence[str], length: float) -> Names:
-    """The type with which names do not meet on `length` points: smaller, and at last only every second, third … name.
+    """The type in which names do not overlap on `length` points: smaller, and finally only every second, third … name.
 
-    Keys of a map lean where that is enough, and stand upright where it is not.
+    Names of a map's keys are slanted if that is enough, else upright.
     """
     tokens = name == "x" and canvas.layout.get("meta", {}).get("labels", False)
     size = (_TOKENS if tokens else layout.get("tickfont", {}).get("size", 12)) * canvas.px
@@ -150,7 +150,7 @@ def line(style: Style) -> float:
 
 
 def named(canvas: Canvas, name: str, layout: dict) -> tuple[list[Any], list[str], list[Run]]:
-    """Places, texts and looks of the names at an axis: of tokens all of them, where the layout has left some out."""
+    """Places, texts and styles of the names at an axis; for tokens all names, even if the layout left some out."""
     places, texts = list(layout["tickvals"]), list(layout["ticktext"])
     if full := canvas.layout.get("meta", {}).get("ticks", {}).get(name):
         bold = {place for place, text in zip(places, texts) if text.startswith("<b>")}
@@ -186,8 +186,8 @@ def _label(canvas: Canvas, panel: Axes, name: str, layout: dict) -> None:
 
 
 def _shrunk(canvas: Canvas, name: str, size: float, texts: Sequence[str], runs: Sequence[Run], most: float) -> float:
-    """Points with which the longest name at the rows of a chart is whole, down to the smallest type; a name of tokens
-    is cut instead, so that one long token does not make all others small."""
+    """The type size (points) in which the longest row name of a chart fits, at least the smallest type. Names of tokens
+    are cut instead, so that one long token does not shrink the others."""
     if name[0] == "x" or canvas.layout.get("meta", {}).get("labels", False):
         return size
     wide = max((letters.widest(text.split("\n"), 1, **run.look) for text, run in zip(texts, runs)), default=0)
@@ -195,7 +195,7 @@ def _shrunk(canvas: Canvas, name: str, size: float, texts: Sequence[str], runs: 
 
 
 def _number(axis: Axis, layout: dict, room: float) -> None:
-    """Ticks at numbers, about as many as there is room for; round numbers, which a percentage writes in full."""
+    """Ticks at round numbers, about as many as there is room for; percentages are written in full."""
     if layout.get("tickvals") is not None:
         axis.set_ticks(list(layout["tickvals"]))
         axis.set_minor_locator(NullLocator())
@@ -207,7 +207,7 @@ def _number(axis: Axis, layout: dict, room: float) -> None:
 
 
 def _name(canvas: Canvas, axis: Axis, name: str, layout: dict) -> None:
-    """The name of the axis: its title, or what the page names it in a saved picture."""
+    """The name of the axis: its title, or its name in a saved picture of the page."""
     title = layout.get("title") or {}
     text = title.get("text") or canvas.layout.get("meta", {}).get("axes", {}).get(name[0])
     if text:
@@ -233,7 +233,7 @@ def _lines(panel: Axes, axis: Axis, name: str, side: str, layout: dict, canvas: 
 
 
 def add_legend(canvas: Canvas, data: Sequence[dict]) -> None:
-    """As many names beside each other as the sheet has room for."""
+    """Draw the legend, with as many names per row as the sheet has room for."""
     if not canvas.layout.get("showlegend") or not canvas.names:
         return
     boxes = [part.get_tightbbox() for part in canvas.parts]
@@ -290,7 +290,7 @@ def add_scale(canvas: Canvas, cells: ScalarMappable, bar: dict) -> None:
 
 
 def _apart(texts: Sequence[str], centres: Sequence[float], size: float) -> tuple[list[str], float]:
-    """Names that do not meet, and their size in points: smaller, then the longest are cut."""
+    """Names that do not overlap, and their size in points: first smaller, then the longest are cut."""
     gaps = [after - before for before, after in itertools.pairwise(centres)]
 
     def meet(texts: Sequence[str], size: float) -> bool:

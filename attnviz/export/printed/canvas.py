@@ -1,4 +1,4 @@
-"""Where the parts of a figure are drawn: its plots on the sheet, and Plotly's words for places in matplotlib's."""
+"""Where the parts of a figure are drawn: its plots on the sheet, and Plotly's coordinates converted to matplotlib's."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Canvas:
     """A figure of matplotlib, and the layout of Plotly's that is drawn in a box of it.
 
     box : left, bottom, width and height in points. px : points in a px of the layout. rows : first and last (exclusive)
-        row of a map that is drawn in part. sizing : only what stands around the data is drawn, to be measured.
+        row of a map that is drawn in part. sizing : draw only the surroundings of the data, to measure them.
     paper : the rectangle of all plots, without axes of its own. panels : by the names of their axes, (x, y), as traces
-        name them. names : of traces and what shows each in a legend. every : by axis, 3 where every third name is
-        drawn. scales : the axes of scales of colours.
+        name them. names : of traces, with their legend symbols. every : by axis, 3 if every third name is drawn. scales
+            : the axes of scales of colours.
     """
 
     figure: Figure
@@ -104,7 +104,7 @@ class Canvas:
         return next((panel for pair, panel in self.panels.items() if set(pair) & set(names)), self.paper)
 
     def transform(self, x: str, y: str, shift: tuple[float, float] = (0, 0)) -> Transform:
-        """Of places in Plotly's `xref` and `yref`; shift in px, to the right and up."""
+        """The transform from coordinates in Plotly's `xref` and `yref`; shift in px, to the right and up."""
         across, up = (self._along(name, self.panel(x, y)) for name in (x, y))
         inches = [self.px * part / POINT for part in shift]
         return blended_transform_factory(across, up) + ScaledTranslation(*inches, self.figure.dpi_scale_trans)
@@ -116,12 +116,12 @@ class Canvas:
 
 
 def color(name: str | None) -> str:
-    """A colour of Plotly's in matplotlib's words."""
+    """A Plotly colour as a matplotlib colour."""
     return "none" if name in (None, CLEAR) else name
 
 
 def dash(name: str | None) -> object:
-    """A dash of Plotly's (`dash`, `5px,2px`) in matplotlib's words, for lines of 2 px."""
+    """A Plotly dash (`dash`, `5px,2px`) as a matplotlib line style, for lines of 2 px."""
     if name is None or name in DASHES:
         return DASHES[name or "solid"]
     return 0, tuple(float(part.removesuffix("px")) / 2 for part in name.split(","))

@@ -1,4 +1,4 @@
-"""How large a figure is drawn: the type, the margins and the height with which all of it is within its room."""
+"""How large a figure is drawn: the type, margins and height with which all of it fits into its room."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _TRIES = 4  # to find margins: labels that turn upright need more
 
 @dataclass(frozen=True)
 class Fit:
-    """How a figure is drawn. px : points in a px of its layout. height : points. every : by axis, 3 where every third
-    name is drawn."""
+    """How a figure is drawn. px : points in a px of its layout. height : points. every : by axis, 3 if every third name
+    is drawn."""
 
     px: float
     margins: Margins
@@ -45,7 +45,7 @@ class Part:
     fixed: bool = False
 
     def plot(self, px: float) -> float:
-        """Px between the figure's own margins, from top to bottom; of a map so many that its rows have names."""
+        """The height (px) between the figure's own margins; for a map, enough for names at its rows."""
         own = self.own
         high = max(self.layout.get("height", _HEIGHT) - own.top - own.bottom, 1)
         return max(high, self.map_rows * axes.line(self.style) / px)
@@ -71,7 +71,7 @@ class Part:
 
 
 def fitted(part: Part, most: float) -> Fit:
-    """The largest type of at most `most` points with which the part has room. Call it with the settings of the
+    """The largest type, at most `most` points, with which the part fits. Call it with the settings of the
     sheet."""
     fit, low, high = _tried(part, most / 12), _SMALLEST, most
     if fit.fits:
@@ -85,7 +85,7 @@ def fitted(part: Part, most: float) -> Fit:
 
 
 def _tried(part: Part, px: float) -> Fit:
-    """With this type: the margins that the drawn figure needs, measured until they change no more."""
+    """The margins that the figure needs in this type, measured repeatedly until they no longer change."""
     nothing = Margins(0, 0, 0, 0)
     if not _plots(part, nothing, px) and 12 * px > _SMALLEST:
         return Fit(px, nothing, part.room, {}, False)

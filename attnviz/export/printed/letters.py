@@ -1,5 +1,5 @@
-"""The letters of a sheet: fonts that have them, how wide they are, what of a font goes into a PDF, and text that any
-file can hold; and Plotly's texts, which are pseudo-HTML, as runs of one look and as text on the sheet."""
+"""The letters of a sheet: fonts, widths, font subsets for PDF, text that is valid in every file format; and Plotly's
+pseudo-HTML texts as styled runs and as text on the sheet."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def _illegal(character: str) -> bool:
 
 
 def families(text: str, first: str | None = None) -> tuple[tuple[str, ...], str]:
-    """Names of fonts, in the order in which a letter looks for one; and the letters of `text` that no font has.
+    """Font names in the order in which they are searched for a letter; and the letters of `text` that no font has.
 
-    first : an installed font that comes before the usual ones."""
+    first : an installed font to search before the usual ones."""
     installed = set(font_manager.get_font_names())
     usual = [*(name for name in FONTS if name in installed), fonts.family()]
     names = list(dict.fromkeys([first, *usual] if first else usual))
@@ -101,7 +101,8 @@ def _covered(file: str) -> frozenset[int]:
 
 
 class _Embedded:
-    """A part of a font, as matplotlib's writer of PDF asks for it. glyph_index_map : number in the font -> in it."""
+    """A subset of a font, in the form that matplotlib's PDF writer needs. glyph_index_map : glyph number in the font ->
+    in the subset."""
 
     def __init__(self, content: bytes, glyph_index_map: dict):
         self.content, self.font, self.glyph_index_map = content, self, glyph_index_map
@@ -118,8 +119,8 @@ class _Embedded:
 
 @contextlib.contextmanager
 def embedding() -> Iterator[None]:
-    """Within the block a PDF gets the same part of a font for all texts of common letters, and it is made once. Made
-    for each file anew, it takes more than half of the time of a PDF. Call it with the settings of a sheet."""
+    """In this block, PDFs share one cached font subset for common letters. Making it for every file takes more than
+    half of the time of a PDF. Call it with the settings of a sheet."""
     _backend_pdf_ps.get_glyphs_subset = _part_of_font
     try:
         yield
@@ -151,7 +152,7 @@ def width(text: str, size: float, weight: str = "normal", style: str = "normal")
 
 @functools.lru_cache(16384)
 def _width(text: str, weight: str, style: str, family: tuple[str, ...]) -> float:
-    """In sizes of the type."""
+    """Width as a multiple of the type size."""
     if not text:
         return 0.0
     look = FontProperties(family=list(family), weight=weight, style=style, size=100)
@@ -188,7 +189,7 @@ _PLACES = {"left": 0, "center": 0.5, "right": 1, "bottom": 0, "top": 1}
 
 @dataclass(frozen=True)
 class Run:
-    """Text of one look. color : None for that of its surroundings."""
+    """Text of one style. color : None for that of its surroundings."""
 
     text: str = ""
     bold: bool = False
@@ -238,7 +239,7 @@ def plain(text: str) -> str:
 
 
 def one_look(text: str) -> tuple[str, Run]:
-    """The text without its markup, and a run that has the look of its beginning."""
+    """The text without its markup, and a run with the style of its beginning."""
     return plain(text), next((run for line in runs(text) for run in line), Run())
 
 
@@ -287,7 +288,7 @@ def _write_runs(
     size: float,
     color: str,
 ) -> None:
-    """A text of several looks."""
+    """Write a text of several styles."""
     packed = [
         HPacker(
             children=[

@@ -100,7 +100,7 @@ def add_notes(canvas: Canvas) -> None:
 
 
 def _size(canvas: Canvas, note: dict, x: str, y: str) -> float:
-    """Px of the type; a title of a plot is no wider than the plot, or it would meet that of the next."""
+    """Px of the type; a plot's title is no wider than the plot, so that it does not overlap the next title."""
     size = note.get("font", {}).get("size", 12)
     if not x.endswith(" domain"):
         return size
@@ -109,7 +109,7 @@ def _size(canvas: Canvas, note: dict, x: str, y: str) -> float:
 
 
 def _side(note: dict, letter: str, ref: str) -> str:
-    """Which side of the text is at its place; without a word the nearer side of the paper, else the middle."""
+    """Which side of the text lies at its place; by default the nearer side of the paper, else the middle."""
     names = ("left", "center", "right") if letter == "x" else ("bottom", "center", "top")
     given = note.get(f"{letter}anchor", "auto")
     if given != "auto":
@@ -118,7 +118,7 @@ def _side(note: dict, letter: str, ref: str) -> str:
 
 
 def add_images(canvas: Canvas) -> None:
-    """More than `MOST_RECTANGLES` stay an image."""
+    """Draw a picture's cells as rectangles; more than `MOST_RECTANGLES` remain an image."""
     for image in () if canvas.sizing else canvas.layout.get("images") or ():
         panel, pixels = canvas.panel(image["xref"], image["yref"]), _pixels(image)
         left, top, width, height = image["x"], image["y"], image["sizex"], image["sizey"]

@@ -55,8 +55,8 @@ _lock = threading.RLock()  # matplotlib's settings are those of the process
 
 @dataclass(frozen=True)
 class Size:
-    """What a picture must fit: cm; the size of its type, and of the smallest, in points. fixed : the sheet has this
-    height whatever is on it; else no more than this."""
+    """The size of a sheet in cm; its type size and smallest type size in points. fixed : the sheet always has this
+    height; otherwise at most this."""
 
     width: float
     height: float
@@ -74,9 +74,9 @@ SIZES = {  # 22 cm are what A4 and Letter leave of a page with margins and a cap
 
 @dataclass(frozen=True)
 class Style:
-    """size : of SIZES. font : points of the type, where there is room for it; that of the size unless given. dark : for
-    a dark slide. width_cm : of the sheet, in the place of that of the size. family : an installed font. heading : are
-    there lines above the picture? title : the first of them, and the title in the file, in the place of the usual one.
+    """size : of SIZES. font : points of the type, if there is room; by default that of the size. dark : for a dark
+    slide. width_cm : of the sheet, instead of that of the size. family : an installed font. heading : are there lines
+    above the picture? title : replaces the first of them and the title in the file.
 
     ValueError for another size, font, width or family, and for a slide of another width.
     """
@@ -123,7 +123,7 @@ class Style:
 
     @property
     def height(self) -> float:
-        """In points, of the sheet; the most it may be unless `fixed`."""
+        """Height of the sheet in points; the maximum unless `fixed`."""
         return SIZES[self.size].height / INCH * POINT
 
     @property
@@ -141,7 +141,7 @@ class Sheet:
 
     figure : all of it on one sheet. families : the fonts. title, description : what the picture shows, uncut; they go
         into the file. notes : sentences on what did not fit: a smaller type, names left out, letters without a font.
-    further : draws the sheets of a PDF, where a map has more rows than names fit on one sheet; else None.
+    further : draws the sheets of a PDF if a map has more rows than one sheet can name; else None.
     """
 
     figure: Figure
@@ -193,7 +193,7 @@ class Sheet:
         return self._described(buffer.getvalue()) if fmt == "svg" else buffer.getvalue()
 
     def _described(self, svg: bytes) -> bytes:
-        """An SVG that says what it shows and brings the Japanese letters of its texts."""
+        """An SVG with title, description and the Japanese letters of its texts."""
         start = svg.index(b">", svg.index(b"<svg")) + 1
         title, description = (html.escape(escaped(text)) for text in (self.title, self.description))
         about = f"\n <title>{title}</title>\n <desc>{description}</desc>".encode()
@@ -229,7 +229,8 @@ def _tex(figure: Figure, title: str) -> str:
 
 @contextmanager
 def settings(style: Style, families: tuple[str, ...]) -> Iterator[None]:
-    """Matplotlib's settings for a sheet; one thread at a time. A letter without a font has had its warning."""
+    """Matplotlib's settings for a sheet; one thread at a time. Warnings about letters without a font are silenced,
+    because they were already given."""
     chosen = {
         "font.family": list(families),
         "font.size": style.points,
@@ -246,7 +247,7 @@ def settings(style: Style, families: tuple[str, ...]) -> Iterator[None]:
 
 
 def described(lines: list[str], description: str) -> tuple[str, str]:
-    """Title and description of a file, of the lines above a picture and the words of its figure."""
+    """Title and description of a file, from the lines above a picture and the figure's description."""
     lines = [" ".join(clean(line).split()) for line in lines]
     more = [" ".join(clean(description).split())] if description and description not in lines else []
     return (lines or [""])[0], "\n".join([*lines, *more])
@@ -292,7 +293,7 @@ def fitted_head(lines: Sequence[str], size: float, least: float, room: float, mo
 
 
 def _cut(folded: list[list[str]], size: float, room: float, most: float) -> Head:
-    """As many lines as there is room for: the longest texts lose theirs first."""
+    """As many lines as fit; the longest texts are cut first."""
     count = max(int(most / (LEADING * size) - _BEFORE - _AFTER), 1)
     counts = [len(parts) for parts in folded[:count]]
     while sum(counts) > count:

@@ -100,7 +100,7 @@ def _numbers(canvas: Canvas, panel: Axes, trace: dict, shades: np.ndarray) -> No
 
 
 def _bar(canvas: Canvas, panel: Axes, trace: dict):
-    """Bars; None has none."""
+    """Draw bars; a value None has no bar."""
     across = trace.get("orientation") == "h"
     values = _floats(trace["x" if across else "y"])
     places = trace.get("y" if across else "x")
@@ -120,8 +120,8 @@ def _bar(canvas: Canvas, panel: Axes, trace: dict):
 
 
 def _values(canvas: Canvas, panel: Axes, trace: dict, tops: Sequence[tuple[float, float]]) -> None:
-    """Texts over bars, no wider than what a bar has of the axis; where they would be too small, the highest bar's
-    alone."""
+    """Texts over bars, no wider than a bar's share of the axis; if they would be too small, only that of the highest
+    bar."""
     texts = [plain(text) if text and np.isfinite(top[1]) else "" for text, top in zip(trace.get("text") or (), tops)]
     if not any(texts):
         return
@@ -162,7 +162,7 @@ def _scatter(canvas: Canvas, panel: Axes, trace: dict):
 
 
 def _beside(canvas: Canvas, panel: Axes, x: np.ndarray, y: np.ndarray, texts: list[str], size: float) -> float:
-    """Points of a type with which names do not meet, and do not reach into the small maps under them."""
+    """The type size (points) in which names overlap neither each other nor the small maps under them."""
     span = abs(np.subtract(*panel.get_xlim())) or 1
     apart = [np.diff(np.unique(x[y == level])).min(initial=span) for level in np.unique(y)]
     room = 0.95 * min(apart, default=span) / span * canvas.size(panel)[0] * canvas.px
@@ -175,7 +175,7 @@ def _line(canvas: Canvas, line: dict) -> dict:
 
 
 def _marks(canvas: Canvas, marker: dict, line: dict) -> dict:
-    """The look of marks; open ones have an edge alone."""
+    """The style of marks; open marks have only an edge."""
     symbol = marker.get("symbol", "circle")
     shade, bare = marker.get("color") or line["color"], symbol.removesuffix("-open")
     hollow = symbol != bare or bare == "x-thin"
@@ -229,7 +229,7 @@ def add_table(canvas: Canvas, table: dict) -> None:
 
 
 def _table_size(columns: list[list[str]], widths: np.ndarray, most: float) -> float:
-    """Px of type with which every text fits its column."""
+    """Type size (px) in which every text fits its column."""
     longest = [max(labels.columns(plain(text)) for text in texts) for texts in columns]
     fits = [(width - 2 * _INSIDE) / (_LETTER * max(count, 1)) for count, width in zip(longest, widths)]
     return min(most, max(_LEAST_IN_TABLE, min(fits)))
