@@ -106,12 +106,6 @@ def address():
         yield address
 
 
-@pytest.fixture
-def visit(chrome):
-    """A visitor whose browser knows nothing of the others: visit(address, **options of the browser)."""
-    return lambda address, **options: _listen(chrome.new_page(viewport=serving.SCREEN, **options), address)[0]
-
-
 def _listen(page: Page, address: str) -> tuple[Dashboard, Callable[[], None]]:
     """A dashboard that writes errors down -> it, and what makes it stop."""
     dashboard = Dashboard(page, address, ScriptRuns(page))

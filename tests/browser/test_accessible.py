@@ -8,6 +8,7 @@ import re
 
 import pytest
 import serving
+from playwright.sync_api import expect
 
 from dashboard.pages import PAGES as PAGES_OF_THE_DASHBOARD
 
@@ -28,7 +29,6 @@ PAGES = {
     "&other_from=Pasted&other_lines=A+dog+runs.%0AA+cat+sleeps.",
     "inside": "/inside?text=A+dog+runs.&show=Bahdanau&change=uniform&tests=true&tables=true",
     "learn": "/learn",
-    "classifier": "/heads?model=Sentiment+of+a+sentence+%C2%B7+Self-attention&text=A+funny+film.",
 }
 SIDEBAR_RIGHT = "document.querySelector('[data-testid=stSidebar]')?.getBoundingClientRect().right ?? 0"
 # Which tables and formulas are wider than their place, and which of them say so.
@@ -54,12 +54,13 @@ STOP = """() => {
   const seen = !before || before.length > left.length;
   if (at === document.body) return [null, seen];
   const name = at.getAttribute('aria-label') ?? at.textContent.slice(0, 40), around = [at];
+  at.__stop ??= window.__stops = (window.__stops ?? 0) + 1;
   let above = at.parentElement;
   for (let up = 0; above && up < 12; up++, above = above.parentElement) { // a cell of a table is deep in its canvas
     around.push(above, ...(up < 4 ? above.children : []));
   }
   window.__marked = around.filter(outlined);
-  return [`${[...document.querySelectorAll('*')].indexOf(at)} ${name}`, seen];
+  return [`${at.__stop} ${name}`, seen];
 }"""  # what has the focus, null at the end of the page; and did the stop before show its focus, and no longer?
 MOST_STOPS = 300  # a page whose stops never come round has a trap
 
@@ -87,7 +88,6 @@ def at_rest(page) -> None:
         page.wait_for_function(REST, timeout=60_000)
 
 
-@pytest.mark.parametrize("opened", list(PAGES)[:-1], indirect=True)  # the last is as heads
 def test_whatever_the_tab_key_reaches_shows_it(opened):
     """Every stop has an outline that goes when the focus goes, and no stop comes twice before all were there."""
     _, page = opened
@@ -104,26 +104,9 @@ def test_whatever_the_tab_key_reaches_shows_it(opened):
     assert unseen == [] and 5 < len(stops) < MOST_STOPS, (unseen, stops)
 
 
-def test_axe_finds_nothing(opened, axe):
-    name, page = opened
-    page.evaluate(OPEN)
-    at_rest(page)  # an expander asks the server for what is in it
-    if name == "classifier":  # measures its heads by itself
-        page.wait_for_selector(".st-key-chart-importance .plot", timeout=60_000)
-    findings = {"light": axe(page)}
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_function("window.__attnviz?.theme === 'dark'")
-    page.wait_for_timeout(500)
-    at_rest(page)
-    page.evaluate(OPEN)
-    findings["dark"] = axe(page, rules=["color-contrast"])  # all that a theme changes
-    assert not any(findings.values()), findings
-
-
-def test_the_tab_key_soon_reaches_the_sentence_and_axe_finds_nothing_in_what_opens_over_the_page(page, address, axe):
-    page.emulate_media(color_scheme="light")
-    page.goto(f"{address}/?show=Bahdanau&text=A+dog+runs.", timeout=60_000)
-    at_rest(page)
+@pytest.mark.parametrize("opened", ["first"], indirect=True)
+def test_the_tab_key_soon_reaches_the_sentence_and_axe_finds_nothing_in_what_opens_over_the_page(opened, axe):
+    _, page = opened
     sentence_and_step_are_near(page)
     findings = {}
     for name in ("One figure as HTML", "Pictures for slides and papers"):
@@ -156,25 +139,46 @@ def sentence_and_step_are_near(page) -> None:
         assert page.evaluate("target => Boolean(document.activeElement.closest(target))", target), target
 
 
+def test_axe_finds_nothing(opened, axe):
+    """Nor on the page of a classifier: heads/test_heads_panels.py."""
+    _, page = opened
+    page.evaluate(OPEN)
+    at_rest(page)  # an expander asks the server for what is in it
+    findings = {"light": axe(page)}
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function("window.__attnviz?.theme === 'dark'")
+    page.wait_for_timeout(500)
+    at_rest(page)
+    page.evaluate(OPEN)
+    findings["dark"] = axe(page, rules=["color-contrast"])  # all that a theme changes
+    assert not any(findings.values()), findings
+
+
+def fits_a_phone(page) -> None:
+    at_rest(page)
+    assert page.evaluate(SIDEBAR_RIGHT) <= 1
+    assert page.evaluate(
+        "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth <= m.clientWidth; }"
+    )
+
+
 def test_on_a_phone_the_pages_are_reached_with_the_sidebar_closed(page, address):
     page.set_viewport_size({"width": 390, "height": 844})
-    for path in ("/?text=A+dog+runs.&show=Bahdanau", "/heads?text=A+dog+runs.&tables=true"):
-        page.goto(address + path, timeout=60_000)
-        at_rest(page)
-        assert page.evaluate(SIDEBAR_RIGHT) <= 1
-        assert page.evaluate(
-            "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth <= m.clientWidth; }"
-        )
+    page.goto(f"{address}/?text=A+dog+runs.&show=Bahdanau&tables=true", timeout=60_000)
+    fits_a_phone(page)
+    links = page.locator("nav.pages a")
+    expect(links).to_have_text([shown.title for shown in PAGES_OF_THE_DASHBOARD], use_inner_text=True)
+    page.evaluate("window.same = true")
+    links.filter(has_text="Heads and layers").click()
+    page.wait_for_selector(".st-key-chart-closeup")
+    fits_a_phone(page)
     page.wait_for_function(f"({WIDER})().some(([wide]) => wide) && ({WIDER})().every(([wide, told]) => wide === told)")
     layer, head = (page.locator(f".st-key-{key}").bounding_box() for key in ("layer", "head"))
     assert 0 < head["y"] - layer["y"] - layer["height"] < 24  # below each other, without a hole between them
-    links = page.locator("nav.pages a")
-    assert [link.inner_text() for link in links.all()] == [shown.title for shown in PAGES_OF_THE_DASHBOARD]
-    page.evaluate("window.same = true")
     links.filter(has_text="Inside a step").click()
     page.wait_for_selector(".st-key-chart-opened")
     assert page.evaluate("window.same")  # no new document: the session goes on
-    assert page.locator(".st-key-text input").input_value() == "A dog runs."
+    expect(page.locator(".st-key-text input")).to_have_value("A dog runs.")
     assert page.evaluate(SIDEBAR_RIGHT) <= 1
     page.wait_for_function(
         """() => [...document.querySelectorAll('.katex-display')].some((formula) => formula.scrollWidth > innerWidth)

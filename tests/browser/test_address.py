@@ -1,6 +1,7 @@
 """The address holds the view, and Back is one step back."""
 
 import functools
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -45,10 +46,11 @@ def is_at(dashboard, path: str, sentence: str) -> None:
     assert held == (None if sentence == DEFAULT else sentence)
 
 
-def test_a_sentence_reaches_the_address_whatever_became_of_the_tour(visit, address):
+def test_a_sentence_reaches_the_address_whatever_became_of_the_tour(dashboard):
     """Streamlit forgets that a control writes into the address when it has moved. And a slider with another end is new
     to it: then it reads the address and not what a callback has set. (“End the tour” is the button “Finish”.)"""
-    dashboard = visit(address).open("/")
+    dashboard.page.context.clear_cookies()  # so that the tour is offered
+    dashboard.open("/")
     press(dashboard, "No, thanks")
     write_without_tour(dashboard, TYPED)
     press(dashboard, "Take the tour")
@@ -60,7 +62,6 @@ def test_a_sentence_reaches_the_address_whatever_became_of_the_tour(visit, addre
     dashboard.page.reload()
     settled(dashboard)
     is_at(dashboard, "/", BEFORE)
-    dashboard.page.context.close()
 
 
 def write_without_tour(dashboard, text: str) -> None:
@@ -77,7 +78,7 @@ def test_back_from_a_page_is_one_step_to_the_page_and_sentence_that_were_there(d
     press(dashboard, "Inside a step", "link")
     is_at(dashboard, "/inside", TYPED)
     write(dashboard, "A man sleeps.")
-    for name in ("Heads and layers", "Learn", "Many sentences"):
+    for name in ("Heads and layers", "Learn", "Watch it learn"):
         press(dashboard, name, "link")
     go(dashboard, -2)
     is_at(dashboard, "/heads", "A man sleeps.")
@@ -85,7 +86,7 @@ def test_back_from_a_page_is_one_step_to_the_page_and_sentence_that_were_there(d
     for sentence, path in (("A man sleeps.", "/heads"), ("A man sleeps.", "/inside"), (TYPED, "/inside"), (TYPED, "/")):
         go(dashboard, -1)
         is_at(dashboard, path, sentence)
-    assert "Bahdanau" in dashboard.page.locator(".st-key-target input").input_value()
+    expect(dashboard.page.locator(".st-key-target input")).to_have_value(re.compile("Bahdanau"))
     assert dashboard.translations[0] == "Un chien court."
     press(dashboard, "Learn", "link")
     go(dashboard, -1)
@@ -98,18 +99,18 @@ def test_back_from_a_page_is_one_step_to_the_page_and_sentence_that_were_there(d
 
 def test_neither_a_reload_nor_a_link_to_the_same_page_makes_a_stop(dashboard):
     """Streamlit makes one of each address that the server writes while a page opens."""
-    dashboard.page.goto(f"{dashboard.address}/heads{OPEN}", timeout=WAIT)
+    dashboard.page.goto(f"{dashboard.address}/inside{OPEN}", timeout=WAIT)
     settled(dashboard)
     write(dashboard, TYPED)
-    press(dashboard, "Heads and layers", "link")
-    dashboard.page.goto(dashboard.page.url + "&color=nothing&layer=6&nothing=1")
+    press(dashboard, "Inside a step", "link")
+    dashboard.page.goto(dashboard.page.url + "&change=nothing&layer=6&nothing=1")
     settled(dashboard)
     dashboard.page.reload()
     settled(dashboard)
-    press(dashboard, "Heads and layers", "link")
-    is_at(dashboard, "/heads", TYPED)
+    press(dashboard, "Inside a step", "link")
+    is_at(dashboard, "/inside", TYPED)
     go(dashboard, -2)  # one step for the link that was opened, one for the sentence
-    is_at(dashboard, "/heads", BEFORE)
+    is_at(dashboard, "/inside", BEFORE)
 
 
 def test_an_example_and_another_pair_are_stops_like_a_typed_sentence_and_a_control_is_none(dashboard):
@@ -130,6 +131,7 @@ def test_an_example_and_another_pair_are_stops_like_a_typed_sentence_and_a_contr
     is_at(dashboard, "/", TYPED)
     dashboard.choose("pair", "Reverse the sequence")
     settled(dashboard)
+    expect(dashboard.sentence).not_to_have_value("", timeout=WAIT)  # as Streamlit draws it first
     assert dashboard.sentence.input_value() not in (TYPED, "Tom is not here.")
     go(dashboard, -1)
     is_at(dashboard, "/", TYPED)

@@ -1,6 +1,7 @@
 """Going from step to step in the browser: keys after a click on a row, and the button that plays all steps."""
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 
@@ -21,8 +22,8 @@ def at_step(dashboard, step: int) -> None:
     )
 
 
-def test_keys_go_from_row_to_row_after_a_click(dashboard):
-    dashboard.open(SHORT, charts=3)
+def test_keys_go_from_row_to_row_after_a_click(view):
+    dashboard = view(SHORT, charts=3)
     chart = dashboard.page.locator(".plot").first
     chart.scroll_into_view_if_needed()
     x, y = chart.evaluate("""chart => {
@@ -62,15 +63,18 @@ def pointed(dashboard, key: int) -> None:
     dashboard.page.mouse.move(x, y, steps=3)
 
 
-def test_all_steps_are_played_until_the_last_or_until_it_is_stopped(dashboard):
-    dashboard.open(SHORT + "&step=3", charts=3)
+def test_all_steps_are_played_until_the_last_or_until_it_is_stopped(view):
+    dashboard = view(SHORT, charts=3, as_left=True)
+    dashboard.slider.press("Home")
+    dashboard.slider.press("ArrowRight")
+    at_step(dashboard, 2)
     last = int(dashboard.slider.get_attribute("max"))
     play = dashboard.page.locator(".play")
     play.click()
-    assert play.inner_text() == "❚❚ Pause"
+    expect(play).to_have_text("❚❚ Pause")
     at_step(dashboard, last)
     dashboard.page.wait_for_function("document.querySelector('.play').textContent === '▶ Play the steps'")
     play.click()  # from the first again
     at_step(dashboard, 1)
     dashboard.page.keyboard.press("Escape")
-    assert play.inner_text() == "▶ Play the steps"
+    expect(play).to_have_text("▶ Play the steps")

@@ -4,6 +4,7 @@ import re
 from urllib.parse import parse_qs, quote, urlparse
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 BLACK_DOG = "The black dog is running across the green grass."
@@ -17,9 +18,8 @@ def looks_at(heatmap: dict, query: str) -> str:
 
 def test_a_good_example_is_drawn_before_anything_is_typed(view):
     dashboard = view()
-    assert dashboard.sentence.input_value() == BLACK_DOG
-    count = dashboard.page.locator(".count").inner_text()
-    assert count == "9 words · 48 of at most 500 characters (and 200 pieces)"
+    expect(dashboard.sentence).to_have_value(BLACK_DOG)
+    expect(dashboard.page.locator(".count")).to_have_text("9 words · 48 of at most 500 characters (and 200 pieces)")
     heatmaps = dashboard.heatmaps()
     assert len(heatmaps) == 3
     for heatmap in heatmaps:
@@ -29,7 +29,7 @@ def test_a_good_example_is_drawn_before_anything_is_typed(view):
         assert re.match(r"(Le|Un) chien noir court .*herbe verte\.$", translation), translation
 
 
-def test_enter_redraws_and_the_link_reopens_the_view(dashboard, visit):
+def test_enter_redraws_and_the_link_reopens_the_view(dashboard, look):
     """Our scripts, which are as long as all charts, come with the page and not with the charts."""
     frames, scripts = [], (b"function watchTheme", b"function unpacked")
     dashboard.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(bytes(frame))))
@@ -40,10 +40,10 @@ def test_enter_redraws_and_the_link_reopens_the_view(dashboard, visit):
     assert frames and not any(script in frame for script in scripts for frame in frames)
     before = dashboard.heatmaps()
     assert parse_qs(urlparse(dashboard.page.url).query)["text"] == ["A man is reading a book."]
-    elsewhere = visit(dashboard.page.url).open(charts=3)  # a browser that knows nothing of this one
-    assert elsewhere.sentence.input_value() == "A man is reading a book."
-    assert elsewhere.heatmaps() == before and elsewhere.translations == dashboard.translations
-    elsewhere.page.close()
+    with look(dashboard.address) as elsewhere:
+        elsewhere.open(dashboard.page.url.removeprefix(dashboard.address), charts=3)
+        expect(elsewhere.sentence).to_have_value("A man is reading a book.")
+        assert elsewhere.heatmaps() == before and elsewhere.translations == dashboard.translations
 
 
 def test_the_step_moves_the_bars_and_redraws_no_heatmap(view):
@@ -69,6 +69,8 @@ def test_the_step_moves_the_bars_and_redraws_no_heatmap(view):
     shown = dashboard.page.locator(".step").first.inner_text()
     chance, best = map(float, re.search(r"probability ([\d.]+)\s+noir ([\d.]+)", shown).groups())
     assert chance == best > 0.5
+    dashboard.slider.press("Home")  # the page of the tests that follow
+    dashboard.page.wait_for_function("!location.search.includes('step=')")
 
 
 def outlined(dashboard) -> list[int]:
@@ -100,10 +102,13 @@ def test_the_pointer_says_where_a_click_does_something(dashboard):
     }, pointers
 
 
-def test_layer_head_and_kind_of_the_transformer(dashboard):
-    dashboard.open("/?show=Transformer", charts=3)
+def test_layer_head_and_kind_of_the_transformer(view):
+    dashboard = view("/?show=Transformer", charts=3, as_left=True)
+    dashboard.type(BLACK_DOG)
+    dashboard.page.wait_for_function("!location.search.includes('text=')")
+    dashboard.drawn(3)
     note = dashboard.page.locator(".what")
-    assert "mean of its 4 heads" in note.inner_text()
+    expect(note).to_contain_text("mean of its 4 heads")
     mean = dashboard.heatmaps()
     dashboard.press("head", "2")
     dashboard.press("layer", "1")
@@ -132,7 +137,7 @@ def test_one_target_for_all_and_the_difference_of_two_maps(dashboard):
     field.press("Enter")
     dashboard.drawn(6)
     assert dashboard.translations == ["Un chien noir court dans l'herbe."] * 2
-    assert "forced" in dashboard.page.locator(".said").first.inner_text()
+    expect(dashboard.page.locator(".said").first).to_contain_text("forced")
     a, b = dashboard.heatmaps()
     shown = dashboard.page.evaluate("""() => [...document.querySelectorAll('.plot')]
       .filter((chart) => chart.meta.name.startsWith('difference'))
@@ -152,6 +157,9 @@ def test_numbers_behind_a_chart(view):
     dashboard.page.wait_for_function("document.querySelectorAll('table.numbers:not(.card *)').length === 11")
     cells = [float(cell) for cell in table.locator("tbody tr").nth(2).locator("td").all_inner_texts()]
     assert cells == pytest.approx(dashboard.heatmaps()[0]["weights"][2], abs=0.006)
+    dashboard.page.get_by_text("Charts as tables too").click()  # the page of the tests that follow
+    dashboard.page.wait_for_function("!location.search.includes('tables=')")
+    dashboard.drawn()
 
 
 def test_a_click_on_a_heatmap_row_goes_to_that_step(view):
@@ -181,7 +189,7 @@ def test_an_example_is_one_click_away(view):
     dashboard.page.get_by_role("button", name="Mary left Boston in 1987.").click()
     dashboard.page.wait_for_function("document.querySelector('.said').innerText.includes('1987')")
     dashboard.drawn(3)
-    assert dashboard.sentence.input_value() == "Mary left Boston in 1987."
+    expect(dashboard.sentence).to_have_value("Mary left Boston in 1987.")
     assert parse_qs(urlparse(dashboard.page.url).query)["text"] == ["Mary left Boston in 1987."]
     dashboard.type(BLACK_DOG)
     dashboard.page.wait_for_function("!location.search.includes('text=')")
@@ -230,4 +238,4 @@ def test_a_long_text_is_translated_sentence_by_sentence(dashboard):
     whole = page.get_by_text("The whole text, sentence by sentence").inner_text()
     assert first.split("\n")[0] in whole and dashboard.translations[0].split("\n")[0] in whole
     assert page.locator(".notice").filter(has_text="too long").count() == 0
-    assert dashboard.sentence.input_value() == " ".join(sentences)
+    expect(dashboard.sentence).to_have_value(" ".join(sentences))

@@ -3,6 +3,7 @@
 from urllib.parse import parse_qs, urlparse
 
 import pytest
+from playwright.sync_api import expect
 
 from attnviz import gold
 from attnviz.data.tasks import TASKS
@@ -16,14 +17,14 @@ def query(dashboard) -> dict:
     return parse_qs(urlparse(dashboard.page.url).query)
 
 
-def test_the_pair_is_a_control_and_part_of_the_link(page):
+def test_the_pair_is_a_control_and_part_of_the_link_and_a_click_on_the_sign_says_why(page):
     page.open("/?show=Bahdanau", charts=3)
     assert page.page.locator(".said span").first.get_attribute("lang") == "fr" and "pair" not in query(page)
     page.choose("pair", "English → German")
     page.page.wait_for_selector(".said span[lang=de]")
     page.drawn(3)
-    assert page.sentence.input_value() == TASKS["en-de"].examples[0]
-    assert page.page.get_by_text("German text").count() == 1
+    expect(page.sentence).to_have_value(TASKS["en-de"].examples[0])
+    expect(page.page.get_by_text("German text")).to_have_count(1)
     page.type("A dog has caught a ball.")
     page.page.wait_for_function("location.search.includes('caught')")
     page.drawn(3)
@@ -31,11 +32,27 @@ def test_the_pair_is_a_control_and_part_of_the_link(page):
     assert query(page)["pair"] == ["English → German"]
     page.page.reload()
     page.drawn(3)
-    assert page.heatmaps() == before and page.sentence.input_value() == "A dog has caught a ball."
+    expect(page.sentence).to_have_value("A dog has caught a ball.")
+    assert page.heatmaps() == before
     page.choose("pair", "English → French")
     page.page.wait_for_selector(".said span[lang=fr]")
     page.drawn(3)
-    assert page.sentence.input_value() == "A dog has caught a ball." and "pair" not in query(page)
+    expect(page.sentence).to_have_value("A dog has caught a ball.")
+    assert "pair" not in query(page)
+    page.type("The Narita is running.")
+    page.page.wait_for_function("location.search.includes('Narita')")
+    page.drawn(3)
+    sign_says_why(page.page)
+
+
+def sign_says_why(page) -> None:
+    """The sign beside a translation, once it is clicked."""
+    sign = page.locator("details.sign")
+    expect(sign.locator("summary")).to_have_text("outside what this model has learnt")
+    expect(sign.locator("li").first).to_be_hidden()
+    sign.locator("summary").click()
+    expect(sign.locator("li").first).to_be_visible()
+    assert any(text.startswith("“Narita” is in no training sentence") for text in sign.locator("li").all_inner_texts())
 
 
 def test_japanese_reads_properly(page):
@@ -90,34 +107,37 @@ def test_no_attention_no_heatmap(page):
 
 
 def test_the_card_opens_by_a_click_and_asks_the_server_nothing(view):
-    dashboard = view()
+    dashboard = view(as_left=True)
     sent = []
     dashboard.page.on("websocket", lambda socket: sent.append("new"))
     dashboard.page.evaluate("""() => { window.__sent = 0; const send = WebSocket.prototype.send;
       WebSocket.prototype.send = function (...rest) { __sent += 1; return send.apply(this, rest); }; }""")
     first, second = (dashboard.page.locator("details.card > div").nth(place) for place in (0, 1))
-    assert not first.is_visible()
+    expect(first).to_be_hidden()
     dashboard.page.locator(".card summary").first.click()
+    expect(first).to_be_visible()
     assert "Parameters" in first.inner_text() and "BLEU" in first.inner_text() and "nrefs:1" in first.inner_text()
     dashboard.page.locator(".card summary").nth(1).click()
-    assert second.is_visible() and not first.is_visible()
+    expect(second).to_be_visible()
+    expect(first).to_be_hidden()
     dashboard.page.keyboard.press("Escape")
-    assert not second.is_visible()
+    expect(second).to_be_hidden()
     dashboard.page.locator(".card summary").first.press("Enter")
-    assert first.is_visible()
+    expect(first).to_be_visible()
     dashboard.page.locator(".said").last.click()
-    assert not first.is_visible()
+    expect(first).to_be_hidden()
     assert sent == [] and dashboard.page.evaluate("__sent") == 0
 
 
 def test_links_by_hand_over_the_maps(view):
     pair = gold.shipped("en-fr")[0]
-    dashboard = view()
+    dashboard = view(as_left=True)
     dashboard.choose("gold", pair.source)
     dashboard.page.locator(".linked").first.wait_for()
     dashboard.drawn(8)
-    assert dashboard.sentence.input_value() == pair.source and dashboard.translations == [pair.target] * 3
-    assert "Alignment error rate on this sentence: 0." in dashboard.page.locator(".linked").first.inner_text()
+    expect(dashboard.sentence).to_have_value(pair.source)
+    assert dashboard.translations == [pair.target] * 3
+    expect(dashboard.page.locator(".linked").first).to_contain_text("Alignment error rate on this sentence: 0.")
     assert outlines(dashboard) == [True] * 3
     assert query(dashboard)["gold"] == [pair.source]
     before = dashboard.heatmaps()

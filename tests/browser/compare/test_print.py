@@ -6,6 +6,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium_c
 import pytest
 from heads_panels import CHARTS, OPEN
+from playwright.sync_api import expect
 
 from dashboard.heads.scene import COLUMNS
 
@@ -74,6 +75,7 @@ PAGES = {  # address, what is drawn last, headings
 def test_the_page_prints_whole_and_without_controls(dashboard):
     shown = "&".join(f"show={name.replace(' ', '+')}" for name in MODELS)
     page = dashboard.open(f"/?{shown}", charts=9).page
+    expect(page.locator(".st-key-text input")).not_to_have_value("")  # as Streamlit draws it first
     sentence, names = page.locator(".st-key-text input").input_value(), page.locator(".part h3").all_inner_texts()
     assert len(names) == len(MODELS)
     for paper in PAPER:

@@ -1,8 +1,11 @@
 """The overview and the close-up of a head in a real browser: controls, keys, the pointer."""
 
+import re
+
 import numpy as np
 import pytest
 from heads_panels import CHARTS, OPEN, TEXT, drawn, layers, near, pick, pick_head, point, switch
+from playwright.sync_api import expect
 
 import attnviz
 from attnviz import heads, select
@@ -86,6 +89,9 @@ def test_another_head_is_clicked_its_lines_lie_between_the_same_tokens_and_back_
     dashboard.drawn(CHARTS)
     closeup = drawn(dashboard, "closeup", lambda shown: near(shown[0]["z"], weights))
     assert near(closeup[0]["z"], weights) and "layer 1, head 2" in closeup[1]["told"]
+    dashboard.page.go_back()  # the page of the tests that follow
+    dashboard.page.wait_for_function("!location.search.includes('head=')")
+    dashboard.drawn(CHARTS)
 
 
 def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(view, trace):
@@ -93,7 +99,7 @@ def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(view, trace
     dashboard = view(OPEN, CHARTS)
     page = dashboard.page
     point(dashboard, "closeup", 0, 2, len(trace.source))
-    assert page.locator(".tip").inner_text().startswith(f"Layer {layers(trace)}, head 1")
+    expect(page.locator(".tip")).to_have_text(re.compile(f"^Layer {layers(trace)}, head 1"))
     cursor = "getComputedStyle(document.querySelectorAll('.st-key-chart-closeup .plot')[1]).cursor"
     assert page.evaluate(cursor) == "pointer"
     head = page.locator(".st-key-head")
@@ -114,8 +120,8 @@ def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(view, trace
     page.mouse.up()
     page.wait_for_function("location.search.includes('row=3')")
     dashboard.drawn(CHARTS)
-    assert "Row 3, ‘play’: looks at" in page.locator(".st-key-chart-closeup").inner_text()
-    assert page.locator(".st-key-chart-closeup .row-outline").first.is_visible()
+    expect(page.locator(".st-key-chart-closeup")).to_contain_text("Row 3, ‘play’: looks at")
+    expect(page.locator(".st-key-chart-closeup .row-outline").first).to_be_visible()
     switch(dashboard, "special")
     page.wait_for_function("location.search.includes('special=false')")
     dashboard.drawn(CHARTS)

@@ -5,6 +5,7 @@ from urllib.parse import urlparse
 import numpy as np
 import pytest
 from heads_panels import CHARTS, OPEN, TEXT, charts, drawn, layers, near, pick, switch
+from playwright.sync_api import expect
 
 import attnviz
 from attnviz import figures, heads, rollout, select
@@ -42,7 +43,7 @@ def test_heads_compared_and_their_mean(dashboard, trace):
         in dashboard.page.locator(".st-key-chart-compared").inner_text().lower()
     )
     far = heads.distances(trace, [Head("decoder", *head) for head in chosen]).iloc[0, 2]
-    assert dashboard.page.get_by_role("cell", name=f"{far:.3f}", exact=True).count()
+    expect(dashboard.page.get_by_role("cell", name=f"{far:.3f}", exact=True).first).to_be_visible()
 
 
 def test_the_heads_most_like_a_pattern_and_most_like_a_head(view, trace):
@@ -62,7 +63,7 @@ def test_the_heads_most_like_a_pattern_and_most_like_a_head(view, trace):
     row = dashboard.page.get_by_role(
         "row", name=f"layer {best.layer + 1}, head {best['head'] + 1} {best.jensen_shannon:.3f}", exact=True
     )
-    assert row.count() == 1
+    expect(row).to_have_count(1)
 
 
 def test_rollout_up_to_a_layer(view, trace):
@@ -131,7 +132,8 @@ def test_the_sentence_goes_along_to_the_other_page_and_back(dashboard):
     dashboard.page.wait_for_selector(".st-key-chart-overview")
     dashboard.drawn(CHARTS)
     assert urlparse(dashboard.page.url).path == "/heads"
-    assert dashboard.sentence.input_value() == "A cat sleeps." and dashboard.translations == ["Un chat dort."]
+    expect(dashboard.sentence).to_have_value("A cat sleeps.")
+    assert dashboard.translations == ["Un chat dort."]
     assert "text=A+cat+sleeps." in dashboard.page.url
     dashboard.type("A dog sleeps.")
     dashboard.page.wait_for_function("location.search.includes('dog')")
@@ -139,12 +141,14 @@ def test_the_sentence_goes_along_to_the_other_page_and_back(dashboard):
     dashboard.page.get_by_role("link", name="One sentence, several models").click()
     dashboard.page.wait_for_selector(".st-key-chart-heatmaps")
     dashboard.page.wait_for_function("document.querySelector('.said')?.innerText.startsWith('Un chien dort.')")
-    assert dashboard.sentence.input_value() == "A dog sleeps." and "text=A+dog+sleeps." in dashboard.page.url
+    expect(dashboard.sentence).to_have_value("A dog sleeps.")
+    assert "text=A+dog+sleeps." in dashboard.page.url
     dashboard.drawn(3)
-    assert dashboard.step == 1 and dashboard.page.locator(".st-key-chart-heatmaps .row-outline").first.is_visible()
+    expect(dashboard.slider).to_have_value("1")
+    expect(dashboard.page.locator(".st-key-chart-heatmaps .row-outline").first).to_be_visible()
 
 
-def test_the_label_of_a_sentence_the_heads_that_it_used_and_the_card_of_the_classifier(dashboard):
+def test_the_label_of_a_sentence_the_heads_that_it_used_and_the_card_of_the_classifier(dashboard, axe):
     dashboard.open("/heads?model=Sentiment+of+a+sentence+%C2%B7+Self-attention&text=A+funny%2C+moving+film.", 12)
     assert dashboard.translations == ["positive"] and len(charts(dashboard, "verdict")) == 1
     used = (
@@ -155,9 +159,20 @@ def test_the_label_of_a_sentence_the_heads_that_it_used_and_the_card_of_the_clas
     changes = [float(change.replace("−", "-")) for change in used]
     assert len(changes) == 4 and changes == sorted(changes) and changes[0] < 0
     shown = dashboard.page.locator("details.card > div")
-    assert not shown.is_visible()
+    expect(shown).to_be_hidden()
     dashboard.page.locator(".model summary").click()
+    expect(shown).to_be_visible()
     told = shown.inner_text()
     assert "accuracy %" in told and "Parameters" in told and "distilled from 10 trained models" in told
     dashboard.page.keyboard.press("Escape")
-    assert not shown.is_visible()
+    expect(shown).to_be_hidden()
+    dashboard.page.evaluate("document.querySelectorAll('details').forEach((panel) => { panel.open = true; })")
+    dashboard.rest()
+    dashboard.page.wait_for_function("!document.querySelector('[data-stale=true]')")
+    findings = {"light": axe(dashboard.page)}
+    dashboard.page.emulate_media(color_scheme="dark")
+    dashboard.page.wait_for_function("window.__attnviz?.theme === 'dark'")
+    dashboard.page.wait_for_timeout(500)
+    dashboard.rest()
+    findings["dark"] = axe(dashboard.page, rules=["color-contrast"])  # all that a theme changes
+    assert not any(findings.values()), findings

@@ -65,10 +65,11 @@ def test_a_model_of_ones_own_is_named_looked_at_and_loses_a_head(dashboard, t5, 
     assert shows(dashboard, trace.map("decoder", 0).weights[1])
     pick(dashboard, "off", "cross layer 2, head 1")
     dashboard.drawn(CHARTS + 2)  # heads of two kinds: the one on show and the one switched off
-    assert dashboard.page.get_by_text("Change in log-probability of the original text").count()
+    expect(dashboard.page.get_by_text("Change in log-probability of the original text").first).to_be_visible()
     dashboard.type("n " * 50)
     dashboard.page.locator(".st-key-notice").get_by_text("The text is too long: 102 tokens").wait_for()
-    assert dashboard.sentence.input_value() == "n " * 50 and TEXT in dashboard.notice
+    expect(dashboard.sentence).to_have_value("n " * 50)
+    assert TEXT in dashboard.notice
 
 
 def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5, axe):
@@ -79,7 +80,7 @@ def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5
     dashboard.drawn(CHARTS)
     assert np.allclose(dashboard.page.evaluate(CLOSE_UP), trace.map("encoder", 1).weights[0], atol=1e-4)
     assert not dashboard.sentence.count() and "a <b>dog</b> !" in dashboard.translations
-    assert dashboard.page.get_by_text("A saved trace does not contain its model").count() == 2
+    expect(dashboard.page.get_by_text("A saved trace does not contain its model")).to_have_count(2)
     assert axe(dashboard.page) == []
     file.set_input_files(t5 / "model.safetensors")
     dashboard.page.locator(".st-key-notice").get_by_text("Are these the parameters of a model?").wait_for()

@@ -105,6 +105,14 @@ def test_the_step_of_a_link(step, shown):
     assert app.slider(key="step").value == app.session_state["step"] == (steps if shown == "last" else shown)
 
 
+def test_what_a_link_says_that_cannot_be_is_as_if_it_had_not_been_said():
+    """tests/hostile has that each is named, and what is empty."""
+    app, plain = run(step="abc", layer="9", head="x", show=["nobody"], beam="7", target="zz", kind="q"), run()
+    sound(app)
+    assert scene(app).choices == scene(plain).choices and len(scene(app).columns) == 3
+    assert app.slider(key="step").value == 1 and app.slider(key="step").max == plain.slider(key="step").max > 1
+
+
 @pytest.mark.parametrize(
     "show, kind, meaning, said, unsaid",
     [
