@@ -1,12 +1,9 @@
 """The notebooks run from their first cell to their last, and show pictures."""
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 from pages import ROOT
 
 NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
-pytestmark = pytest.mark.xdist_group("hf")  # one after the other
 
 
 def pictures(notebook) -> int:
@@ -14,16 +11,32 @@ def pictures(notebook) -> int:
     return sum("image/png" in output.get("data", {}) for output in outputs)
 
 
+@pytest.fixture(scope="module")
+def kernel():
+    """One process for all notebooks, each of which begins without names: most take less time than to import torch."""
+    from jupyter_client import KernelManager
+
+    manager = KernelManager(client_class="jupyter_client.asynchronous.AsyncKernelClient")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        manager.start_kernel()
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_and_shows_what_it_keeps(path, tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+def test_a_notebook_runs_and_shows_what_it_keeps(path, kernel, tmp_path):
+    import nbformat  # takes two seconds, which a process that collects tests need not spend
+    from nbclient import NotebookClient
+
     notebook = nbformat.read(path, 4)
     kept = pictures(notebook)
     for cell in notebook.cells:
         cell.pop("outputs", None)
         if cell.cell_type == "code":
             cell.outputs = []
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(f"%reset -f\n%cd -q {tmp_path}"))
+    NotebookClient(notebook, kernel, timeout=600).execute()
     assert pictures(notebook) == kept > 0
 
 

@@ -19,12 +19,13 @@ FIRST = (
     "interrupted",
 )
 
-# Marked `slow`: these groups, what needs a browser, a server or a cluster, what trains, what feeds the product hostile
-# input, and what draws many pictures for paper.
+# Marked `slow`: these groups, what needs a browser, a server or a cluster, what trains, what runs a command or a
+# person's file in a process of its own, what feeds the product hostile input, and what draws many pictures for paper.
 SLOW_FIXTURES = {"chrome", "cluster"}
 SLOW_PLACES = (
     "browser hostile training cli/train studies service corpus docs dashboard/server evaluation moments own export "
-    "mechanisms/test_own.py cli/test_tryout.py cli/test_watch.py cli/test_process.py dashboard/train test_wheel.py"
+    "mechanisms/test_own.py cli/test_check.py cli/test_tryout.py cli/test_watch.py cli/test_process.py dashboard/train "
+    "test_wheel.py"
 ).split()
 TESTS = Path(__file__).resolve().parents[1]
 
