@@ -3,10 +3,11 @@
 `open_service()` chooses between the two by the environment. Texts of all sessions go through a model in one batch.
 """
 
+import math
 import os
 
 from attnviz.service import connection
-from attnviz.service.request import Busy, Request, Service, ServiceError
+from attnviz.service.request import Busy, Limits, Request, Service, ServiceError
 
 CLUSTER = "ATTNVIZ_RAY"  # the address of a Ray cluster, or `auto`
 
@@ -19,8 +20,9 @@ def prepare() -> None:
         connection.start_ahead()
 
 
-def open_service() -> Service:
-    """The service that the environment names: on the Ray cluster of ATTNVIZ_RAY, else in a process of this machine.
+def open_service(rest: float = math.inf) -> Service:
+    """The service that the environment names: on the Ray cluster of ATTNVIZ_RAY, else in a process of this machine,
+    which ends when nobody has wanted it for `rest` seconds, and starts again with the next request.
 
     Raises ServiceError when there is no such cluster.
     """
@@ -30,4 +32,4 @@ def open_service() -> Service:
         return Cluster(address)
     from attnviz.service.embedded import Embedded
 
-    return Embedded()
+    return Embedded(limits=Limits(rest=rest))

@@ -123,7 +123,7 @@ class _Lane:
     def __init__(self, limits: Limits, gather: float, most: int, slow_models: set[tuple], apart: "_Lane | None" = None):
         self._limits, self._gather, self._most, self._slow_models = limits, gather, most, slow_models
         self._is_first, self._apart = apart is not None, apart or self
-        self._state, self._closed = STARTING, False
+        self._state, self._closed, self._rests = STARTING, False, not self._is_first
         self._waiting: deque[_Job] = deque()
         self._change = threading.Condition()
         self._process: connection.ModelProcess | None = None
@@ -181,8 +181,9 @@ class _Lane:
     def _serve(self) -> None:
         """What the thread does until the service is closed."""
         while not self._closed:
-            if not self._is_first and not self._is_wanted():
+            if (self._process or self._rests) and not self._is_wanted():
                 self._end(STARTING)
+                self._rests = True
             elif (self._process or self._start()) and (batch := self._take()) and self._process:
                 self._compute(self._process, batch)
         self._end(RESTARTING)
@@ -190,8 +191,9 @@ class _Lane:
     def _is_wanted(self) -> bool:
         """Wait for a request; no longer than a process may be idle, while there is one."""
         with self._change:
-            idle = self._limits.idle if self._process else None
-            return bool(self._change.wait_for(lambda: self._waiting or self._closed, idle))
+            idle = self._limits.rest if self._is_first else self._limits.idle
+            limit = idle if self._process and idle < math.inf else None
+            return bool(self._change.wait_for(lambda: self._waiting or self._closed, limit))
 
     def _start(self) -> bool:
         """Start the process and wait until it is ready. When it never is, what waits is told so."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ class Limits:
     start: float = 60.0  # that the process of the models may take until it is ready
     start_silence: float = 15.0  # that it may give no sign meanwhile
     idle: float = 30.0  # after which a second process ends
+    rest: float = math.inf  # after which the first ends too, until it is wanted again
     waiting: int = 1000
 
 

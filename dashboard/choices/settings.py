@@ -33,9 +33,10 @@ SENTENCES, UPLOAD = "ATTNVIZ_SENTENCES", "ATTNVIZ_UPLOAD_MB"
 HOSTS, ANY, CHECKPOINTS = "ATTNVIZ_HOSTS", "*", checkpoint_files.SETTING
 BESIDE = "ATTNVIZ_BESIDE"
 CACHE, VISITOR, MEMORY = "ATTNVIZ_CACHE_MB", "ATTNVIZ_VISITOR_MB", "ATTNVIZ_MEMORY_MB"
-TRAIN, LESSONS = "ATTNVIZ_TRAIN", "ATTNVIZ_LESSONS"
+TRAIN, LESSONS, IDLE = "ATTNVIZ_TRAIN", "ATTNVIZ_LESSONS", "ATTNVIZ_IDLE_S"
 SETTINGS = {
     TRAIN: Setting(2, 1),  # trainings at once; 0 switches the page off
+    IDLE: Setting(0, 0),  # seconds without a request after which the process of the models ends; 0 for never
     SENTENCES: Setting(2000, 500),  # of a run on the page of many sentences
     UPLOAD: Setting(10, 10),  # MB of a file of sentences or of pairs
     CACHE: Setting(256, 256),  # MB of the cache of traces, which all visitors share
@@ -73,7 +74,7 @@ def value(name: str) -> int:
     text = os.environ.get(name, "").strip()
     if not text:
         return SETTINGS[name].public if is_public() else SETTINGS[name].own
-    least = 0 if name == TRAIN else 1
+    least = 0 if name in (TRAIN, IDLE) else 1
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and least <= int(text) <= LARGEST):
         raise ValueError(f"{name} must be a whole number from {least} to {LARGEST:,}; got {text!r:.80}")
     return int(text)

@@ -9,6 +9,7 @@ model whose files have changed is read again.
 
 import contextlib
 import functools
+import math
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -283,7 +284,7 @@ def answers() -> Traces:
 
 @functools.cache
 def _opened_service() -> service.Service:
-    return service.open_service()
+    return service.open_service(settings.value(settings.IDLE) or math.inf)
 
 
 @functools.cache

@@ -4,6 +4,9 @@ import re
 import tomllib
 from pathlib import Path
 
+from attnviz import cli
+from dashboard.choices import settings
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text()
 COMPOSE = (ROOT / "deploy" / "compose.yaml").read_text()
@@ -33,3 +36,14 @@ def test_containers_write_nowhere_but_in_memory():
         assert "read_only: true" in part and "tmpfs: [" in part and "cap_drop: [ALL]" in part
     servers = re.findall(r"server ([\w-]+):(\d+)", (ROOT / "deploy" / "replicas.conf").read_text())
     assert servers == [(name, "8501") for name in re.findall(r"^  (page-\d+): \*page$", services, re.MULTILINE)]
+
+
+def test_the_demo_sets_what_the_page_reads_and_starts_it_as_its_program_does():
+    space = (ROOT / "deploy" / "space" / "Dockerfile").read_text()
+    read = {settings.HOSTS, settings.PUBLIC, settings.FRAMES, *settings.SETTINGS}
+    assert set(re.findall(r"(ATTNVIZ_\w+)=", space)) <= read
+    assert space.index("USER attnviz") < space.index('CMD ["sh"') and "HEALTHCHECK" in space
+    [port] = set(re.findall(r"(?:EXPOSE |localhost:|--port )(\d+)", space))
+    assert f"app_port: {port}\n" in (ROOT / "deploy" / "space" / "README.md").read_text()
+    words = cli.parse(re.search(r"exec attnviz (.*?)\"", space)[1].split())
+    assert (words.command, words.host, words.port, words.no_browser) == ("page", "0.0.0.0", int(port), True)

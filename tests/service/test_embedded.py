@@ -1,5 +1,6 @@
 """The model process on this machine: killed, overloaded, too slow, and stopped."""
 
+import math
 import os
 import signal
 import subprocess
@@ -159,6 +160,15 @@ def test_a_new_process_answers_what_a_stopped_one_was_given(service, ask, monkey
     assert [future.result(WAIT).text for future in futures] == TEXTS[1:5]
     assert answer(service, ask(TEXTS[5])).text == TEXTS[5]
     assert service.pid != first and service.state == RUNNING
+
+
+def test_a_process_that_nobody_wants_ends_and_starts_with_the_next_sentence(service, ask, monkeypatch):
+    monkeypatch.setattr(service.limits, "rest", 0.1)
+    answer(service, ask(TEXTS[0]))
+    first = service.pid
+    until(lambda: service.pid is None and service.state == STARTING)
+    monkeypatch.setattr(service.limits, "rest", math.inf)
+    assert answer(service, ask(TEXTS[1])).text == TEXTS[1] and service.pid not in (None, first)
 
 
 def test_a_process_that_is_stopped_while_it_starts_is_replaced(ask):
