@@ -124,19 +124,20 @@ def test_a_request_that_kills_the_process_each_time_takes_no_other_along(service
     assert len(killed) == 2
 
 
-@pytest.fixture
-def gate(tmp_path):
+@pytest.fixture(scope="module")
+def gate(tmp_path_factory):
     """A file with the words at which the models of `slow` stand still."""
-    return tmp_path / "gate"
+    return tmp_path_factory.mktemp("held") / "gate"
 
 
-@pytest.fixture
-def slow(gate, monkeypatch):
+@pytest.fixture(scope="module")
+def slow(gate):
     """A service that waits for a second."""
-    monkeypatch.setenv("PYTHONPATH", str(serving.ROOT / "tests" / "helpers" / "held"))
-    monkeypatch.setenv("HELD_WHILE", str(gate))
-    with closing(Embedded(limits=Limits(quiet=0.2, silence=1.0, idle=0.1))) as slow:
-        yield slow
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(serving.ROOT / "tests" / "helpers" / "held"))
+        patch.setenv("HELD_WHILE", str(gate))
+        with closing(Embedded(limits=Limits(quiet=0.2, silence=1.0, idle=0.1))) as slow:
+            yield slow
 
 
 def until(true):

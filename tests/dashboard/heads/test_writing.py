@@ -68,6 +68,8 @@ def test_a_candidate_is_taken_and_both_ways_are_shown():
     without = model.write(TEXT, 7, 0.8).translation
     written = spoken_words(ways[1])
     assert written.startswith(f"Without it{without}log-probability") and ways[0] != ways[1]
+    link = {name: str(app.session_state[name]) for name in ("way", "written")}  # as the address has it
+    assert heads_scene(sound(run(**link))).trace == trace
 
 
 @pytest.mark.parametrize("way", ["x", "1:2:3", "1:99999999", "-1:4"])

@@ -79,9 +79,9 @@ def test_large_messages_are_held_by_nobody(public):
                 await client.answer()
 
     async def work():
-        await asyncio.gather(*(visit() for _ in range(6)))  # what the first visitors bring to memory stays
+        await asyncio.gather(*(visit() for _ in range(3)))  # what the first visitors bring to memory stays
         before = await settled(pid)
-        await asyncio.gather(*(visit(*large) for large in LARGE * 6))
+        await asyncio.gather(*(visit(*large) for large in LARGE * 3))
         return before, await settled(pid, before * 1.1)
 
     before, after = run(work())
