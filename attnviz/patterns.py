@@ -91,7 +91,7 @@ def _after_the_same(view: Layout) -> np.ndarray:
 
 
 def _equal(view: Layout) -> np.ndarray:
-    """(Q, K): has the key the text of the query? Special tokens have none."""
+    """(Q, K): does the key have the same text as the query? False for special tokens."""
     queries, keys = (
         np.array([None if token.special else token.piece or token.text for token in tokens], dtype=object)
         for tokens in (view.queries, view.keys)
@@ -210,7 +210,7 @@ def score(weights: np.ndarray, ceiling: np.ndarray) -> float:
 
 
 class Example(NamedTuple):
-    """A place where a head follows a pattern. query, key : from 0. weight : of the key."""
+    """A cell in which a head follows a pattern. query, key : from 0. weight : of the key."""
 
     query: int
     key: int
@@ -221,8 +221,8 @@ class Example(NamedTuple):
 def examples(weights: np.ndarray, ceiling: np.ndarray, count: int = 5) -> list[Example]:
     """The cells of a pattern with the largest weights, at most one of each query, the largest first.
 
-    weights (Q, K), ceiling (Q, K) of `ceiling`: a cell counts by the part of its weight below the ceiling, and none
-    without weight. ValueError for other shapes.
+    weights (Q, K), ceiling (Q, K) of `ceiling`: a cell is ranked by the part of its weight below the ceiling; cells
+    without weight are left out. ValueError for other shapes.
     """
     if np.shape(weights) != np.shape(ceiling):
         raise ValueError(f"weights must have the shape of the ceiling, {np.shape(ceiling)}; got {np.shape(weights)}")
@@ -235,8 +235,8 @@ def examples(weights: np.ndarray, ceiling: np.ndarray, count: int = 5) -> list[E
 
 @checked
 def repeated(count: int = 12, seed: int = 1) -> str:
-    """A text that shows induction: `count` words in a random order, twice. Nothing in their order can be known but from
-    the first copy (Olsson et al. 2022, “random tokens repeated”). ValueError unless count is from 2 to 24."""
+    """A text that shows induction: `count` words in a random order, twice. Only the first copy allows predicting their
+    order (Olsson et al. 2022, “random tokens repeated”). ValueError unless count is from 2 to 24."""
     if not 2 <= count <= len(_WORDS):
         raise ValueError(f"count must be from 2 to {len(_WORDS)}; got {shown(count)}")
     if seed < 0:

@@ -1,4 +1,4 @@
-"""A person's own Python file is run. It can do what its author can, so only the person who starts attnviz names it."""
+"""Run a user's Python file. It can do whatever its author can, so only the person who starts attnviz may name it."""
 
 import contextlib
 import importlib.util
@@ -14,9 +14,9 @@ _MAIN = 'put what is to run as a program below `if __name__ == "__main__":`'
 
 
 def run(path: Path) -> ModuleType:
-    """Import a file, which may import its neighbours. What it prints goes to standard error.
+    """Import a file, which may import its neighbours. Its output goes to standard error.
 
-    ValueError where it is no Python file, is not in the encoding that it names, raises anything, or ends the program.
+    ValueError if it is not a Python file, is not in its declared encoding, raises an exception, or ends the program.
     """
     if path.suffix != ".py" or not path.is_file():
         raise ValueError(f"there is no Python file {path}; name it as FILE.py:NAME")
@@ -41,8 +41,8 @@ def run(path: Path) -> ModuleType:
 
 
 def _check_encoding(path: Path) -> None:
-    """ValueError for bytes that are not in the encoding of the file: UTF-8, or what one of its first two lines names.
-    Python runs a file with such bytes in a comment, and not with the same in a string."""
+    """ValueError for bytes that are not in the file's encoding: UTF-8, or the one declared in the first two lines.
+    Python accepts such bytes in a comment but not in a string."""
     try:
         content, encoding = path.read_bytes(), "utf-8"
         with contextlib.suppress(SyntaxError):  # of an unknown encoding, and of bytes in the first lines
@@ -65,7 +65,7 @@ def in_words(error: BaseException) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """What an exception of a person's code says, in one line; "" where it cannot even say that."""
+    """The message of an exception of a user's code, in one line; "" if even that fails."""
     try:
         return " ".join(str(error).split())[:300] if error.args != (None,) else ""
     except Exception:  # `str` is code of the error's class
@@ -73,7 +73,7 @@ def text_of(error: BaseException) -> str:
 
 
 def _where(error: BaseException, path: Path) -> str:
-    """`line 12, ` of the file, where the error says it."""
+    """`line 12, ` of the file, if the error has it."""
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}, " if error.lineno else ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]

@@ -1,12 +1,12 @@
-"""What a map shows, in a sentence worked out from its weights: `sentence` says the most telling, `observe` all.
+"""Observations on a map, computed from its weights: `sentence` returns the most informative one, `observe` all.
 
-A rule reads one Grid and says only what its weights show.
+A rule reads one Grid and states only what its weights show.
 
 A map of cross-attention is read word by word: weights are SUMMED over the pieces of a source word and AVERAGED over the
 pieces of a target word; words without a letter or digit are left out. A word "looks at" its most attended word when
 that has at least LEAST of its weight. Axes: Q queries, K keys; T target words, S source words.
 
-unit : what a word of these texts is called, one noun; in reversed letters it is a letter.
+unit : the noun for a word of these texts; for the toy tasks a letter.
 """
 
 import functools
@@ -32,7 +32,7 @@ FAR_SHARE = 1 / 3  # this share of the source, whichever is more
 
 @dataclass(frozen=True)
 class Observation:
-    """One thing that a map shows. rule : its name in RULES. sentence : plain text, not escaped.
+    """One observation on a map. rule : its name in RULES. sentence : plain text, not escaped.
 
     cells : the cells (query, key) that it is about, counted from 0; () when it is about the whole map.
     """
@@ -55,10 +55,10 @@ def special(grid: Grid, unit: str = "word") -> Observation | None:
 
 
 def swapped(grid: Grid, unit: str = "word") -> Observation | None:
-    """Two words that follow each other in the target look at two that stand the other way round in the source.
+    """Two consecutive target words look at two source words in reverse order.
 
-    Of several such places, first one where the two stand next to each other in the source too, then the one whose
-    smaller weight is the largest. Each of the four words must be one word only.
+    Of several such pairs, those adjacent in the source come first, then the pair whose smaller weight is largest. All
+    four must be single words.
     """
     if grid.kind != "cross":
         return None
@@ -79,7 +79,7 @@ def swapped(grid: Grid, unit: str = "word") -> Observation | None:
 
 
 def moved(grid: Grid, unit: str = "word") -> Observation | None:
-    """The word that looks furthest from its own place (both texts scaled to one length), when that is far."""
+    """The word that looks furthest from its own place (both texts scaled to one length), if that is far."""
     if grid.kind != "cross":
         return None
     targets, sources, weights = _on_words(grid)
@@ -150,7 +150,7 @@ def blurred(grid: Grid, unit: str = "word") -> Observation | None:
 
 
 def strongest(grid: Grid, unit: str = "word") -> Observation | None:
-    """The largest weight in the rows of words; punctuation is no word. None where no weight stands out (UNIFORM)."""
+    """The largest weight in the rows of words; punctuation is not a word. None if no weight stands out (UNIFORM)."""
     if (_mean(grid, "normalised_entropy", _usable_rows(grid)) or 0) >= UNIFORM:
         return None
     looks = [cell for cell in zip(*_argmax(grid)) if any(map(str.isalnum, grid.queries[cell[0]].text))]
@@ -176,15 +176,15 @@ RULES: dict[str, Callable[[Grid, str], Observation | None]] = {
 
 
 def observe(grid: Grid, unit: str = "word") -> list[Observation]:
-    """Everything that RULES see in a map, in their order; at least one, unless no row has weights.
+    """All observations of RULES on a map, in their order; at least one, unless no row has weights.
 
-    unit : what a word of these texts is called.
+    unit : the noun for a word of these texts.
     """
     return [seen for rule in RULES.values() if (seen := rule(grid, unit)) is not None]
 
 
 def sentence(grid: Grid, unit: str = "word") -> str:
-    """What is most worth looking at: the first observation about places, then how sharp it is; "" without weights."""
+    """The most important observations: the first one about places, then the sharpness; "" without weights."""
     places, degrees = [rule for name, rule in RULES.items() if name not in ("sharp", "blurred")], (sharp, blurred)
     first = (next(filter(None, (rule(grid, unit) for rule in rules)), None) for rules in (places, degrees))
     return " ".join(observation.sentence for observation in first if observation)
@@ -197,13 +197,13 @@ def _argmax(grid: Grid) -> tuple[list[int], list[int]]:
 
 
 def _of_words(grid: Grid) -> np.ndarray:
-    """The rows of `_usable_rows` that have a letter or digit; punctuation is no word."""
+    """The rows of `_usable_rows` that have a letter or digit, so no punctuation."""
     rows = _usable_rows(grid)
     return rows[[any(map(str.isalnum, grid.queries[row].text)) for row in rows]] if len(rows) else rows
 
 
 def _mean(grid: Grid, statistic: str, rows: np.ndarray | None = None) -> float | None:
-    """Over some rows, those of words unless given; None where there are none."""
+    """The mean over some rows, by default those of words; None if there are none."""
     rows = _of_words(grid) if rows is None else rows
     if not len(rows):
         return None
@@ -211,7 +211,8 @@ def _mean(grid: Grid, statistic: str, rows: np.ndarray | None = None) -> float |
 
 
 def _near(grid: Grid, mirrored: bool) -> float | None:
-    """Share of the target words that look within one word of the diagonal, or of the anti-diagonal; None if unfit."""
+    """Share of the target words that look within one word of the diagonal, or of the anti-diagonal; None if it does not
+    apply."""
     if grid.kind != "cross":
         return None
     weights = _on_words(grid)[2]
@@ -225,7 +226,8 @@ def _near(grid: Grid, mirrored: bool) -> float | None:
 
 
 def _places(shape: tuple[int, int]) -> np.ndarray:
-    """(T,): where in S source words each of T target words stands, counted from 0, when both texts have one length."""
+    """(T,): the position of each of T target words among S source words, from 0, with both texts scaled to one
+    length."""
     count, width = shape
     return (np.arange(count) + 0.5) * width / max(count, 1) - 0.5
 
@@ -292,7 +294,7 @@ def _words(tokens) -> list[_Word]:
 
 
 def _new_text(tokens, place: int, group: tuple[int, ...]) -> str:
-    """The text of a piece; "" for a further byte of a character that the piece before it has said."""
+    """The text of a piece; "" for a further byte of a character that an earlier piece already covers."""
     before = tokens[place - 1] if place > group[0] else None
     span = (tokens[place].start, tokens[place].end)
     return "" if before is not None and (before.start, before.end) == span else tokens[place].text

@@ -62,7 +62,7 @@ class Grid:
 
     @property
     def title(self) -> str:
-        """Which map it is, in words: as of `map_title`."""
+        """The map in words, as in `map_title`."""
         return map_title(self.layer, self.head)
 
     def _repr_html_(self) -> str:
@@ -151,7 +151,7 @@ def _join(tokens, starts, text):
 
 
 def _spelt(group) -> str | None:
-    """A word as the vocabulary spells it, if that may not be as the text does."""
+    """A word as the vocabulary spells it, if that may differ from the text."""
     return (
         "".join((token.piece or token.text).removeprefix("##") for token in group)
         if any(token.piece for token in group)
@@ -193,8 +193,8 @@ def select(
         and `Grid.removed` holds the weight that was left out. A row without remaining weight is NaN (blank). In the
         decoder map of a translation the first row is always blank, because it sees only <bos>.
 
-    shift : of cross-attention: the row of target piece t is read t + shift steps on, as some alignments are (Chen et
-        al. 2020). A row beyond the first or the last is blank; a word is the mean of its pieces that have a row.
+    shift : of cross-attention: the row of target piece t is read t + shift steps on, as in some alignments (Chen et al.
+        2020). A row beyond the first or the last is blank; a word is the mean of its pieces that have a row.
 
     Raises ValueError if there is no such map or head, or if no row or no column would be left.
     """
@@ -247,7 +247,7 @@ def shifted_rows(weights: np.ndarray, shift: int) -> np.ndarray:
 
 @checked
 def mean(trace: Trace, kind: str, heads: Sequence[tuple[int, int]], words: bool = False, special: bool = True) -> Grid:
-    """The mean of chosen heads, each (layer, head), as one map. words, special and errors : as of `select`.
+    """The mean of chosen heads, each (layer, head), as one map. words, special and errors : as in `select`.
 
     A statistic of the mean is not the mean of the heads' statistics.
     """

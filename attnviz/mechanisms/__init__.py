@@ -1,4 +1,5 @@
-"""The mechanisms: one file each, with all that is particular to it. No torch here, so that a stored trace can be drawn.
+"""The mechanisms: one file per mechanism, with everything specific to it. No torch here, so that a stored trace can be
+drawn.
 
 A mechanism names its score and its network; `networks.registry` imports them when it builds a model. Add one of your
 own with `add`, or with the environment variable ATTNVIZ_MECHANISMS=FILE.py:NAME, several separated by commas. An
@@ -28,11 +29,11 @@ STATES = "s is the decoder’s state, h an annotation (the encoder’s state)"  
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What a reader is told about a mechanism, what carries it, how it is trained, and how it is drawn.
+    """A mechanism: its description for readers, its network, its training, and its style in figures.
 
     name : in the names of its models. title : `family · variant`. formula : in LaTeX. words : the formula in plain
         words. kinds : of attention.
-    classifies : gives a sentence a label, rather than a translation. writes : writes on after a text. multi_head : its
+    classifies : gives a sentence a label, rather than a translation. writes : continues a text. multi_head : its
         layers have several heads. local : looks at a window around a place that it predicts.
     terms : the score as a sum, in LaTeX, with i for the dimension or hidden unit; "": the score is one term.
     letters : what the letters of that sum stand for.
@@ -40,17 +41,17 @@ class Mechanism:
     asks : which state is the query: the one "before" the decoder's step or "after" it, what a "layer" reads, or
         "always" the same. "" without cross-attention.
     score : of a recurrent translator: a class of `attention.Attention`, a function that makes one, or `module:name` of
-        either. It gets those of query_width, key_width, width and dropout that it has as parameters. Its other
-        parameters are options of the model.
+        either. It is called with those of query_width, key_width, width and dropout that are among its parameters. Its
+        other parameters are options of the model.
     summed : a recurrent translator's annotations are the sum of the encoder's two directions, as wide as the query;
         else both directions, one after the other, which is twice as wide.
-    network : a class, or `module:name` of one; "": the recurrent translator that `asks` says.
+    network : a class, or `module:name` of one; "": the recurrent translator that fits `asks`.
     start : `module:name` of a function that changes the weights of a new network; "" for none.
 
-    training : where its training differs from TrainingConfig. training_on : task -> further changes.
+    training : its changes of TrainingConfig. training_on : task -> further changes.
     color, dash, marker : of its lines, from `figures.theme`; a colour may also be a pair, for light and dark pages. "":
-        those that are free in a picture.
-    rank : its place in lists, from the lowest.
+        the first that is free in a picture.
+    rank : sorts lists, lowest first.
     """
 
     name: str
@@ -96,7 +97,8 @@ class Mechanism:
 
     @property
     def lends_its_score(self) -> bool:
-        """May its score be tried on the query of another model? A score between vectors of one width learns nothing."""
+        """Can its score be applied to the query of another model? False for local attention, and for scores between
+        vectors of one width, which have no parameters."""
         return bool(self.score) and not self.summed and not self.local
 
 
@@ -107,9 +109,9 @@ _problems: list[str] = []  # why mechanisms of SETTING or GROUP are not here
 
 
 def add(mechanism: Mechanism) -> Mechanism:
-    """Add a mechanism of your own, and return it. One that you added before under this name is replaced.
+    """Add a mechanism of your own, and return it. It replaces an added mechanism of the same name.
 
-    ValueError for the name of one that ships.
+    ValueError for the name of a shipped mechanism.
     """
     if not isinstance(mechanism, Mechanism):
         raise ValueError(f"mechanism must be a Mechanism; got {type(mechanism).__name__}")
@@ -128,7 +130,7 @@ def remove(name: str) -> None:
 
 
 def was_added(name: str) -> bool:
-    """Is it a mechanism of a person's own, which does not ship?"""
+    """Is it a user's mechanism, which does not ship?"""
     return name in ALL and name not in _SHIPPED
 
 
@@ -150,8 +152,8 @@ def find(name: str) -> Mechanism:
 def read(text: str) -> Mechanism:
     """Run a Python file and add the mechanism that it defines. text : FILE.py:NAME.
 
-    This runs the code of the file. Only who starts the program may name it: never a link, an upload or a checkpoint.
-    ValueError where there is no such file or name, or the file does not run or ends the program.
+    This runs the code of the file. Only the person who starts the program may name it: never a link, an upload or a
+    checkpoint. ValueError if the file or name does not exist, or the file fails or ends the program.
     """
     file, _, name = text.rpartition(":")
     path = Path(file)
@@ -167,13 +169,13 @@ def read(text: str) -> Mechanism:
 
 
 def check() -> None:
-    """ValueError where a mechanism of ATTNVIZ_MECHANISMS or of an installed package could not be added."""
+    """ValueError if a mechanism of ATTNVIZ_MECHANISMS or of an installed package could not be added."""
     if _problems:
         raise ValueError("; ".join(_problems))
 
 
 def _read_shipped() -> None:
-    """Those of this folder, by rank."""
+    """Read the mechanisms of this folder, sorted by rank."""
     shipped = []
     for file in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{file.name}")
@@ -184,7 +186,8 @@ def _read_shipped() -> None:
 
 
 def _read_own() -> None:
-    """Those of SETTING and of installed packages. What cannot be added is in `_problems`: an import does not fail."""
+    """Read the mechanisms of SETTING and of installed packages. Failures are collected in `_problems`, so that the
+    import does not fail."""
     for text in filter(None, (text.strip() for text in os.environ.get(SETTING, "").split(","))):
         try:
             read(text)
@@ -202,7 +205,8 @@ def _read_own() -> None:
 
 
 def _some_package_has_entries() -> bool:
-    """Does an installed package name GROUP? Asked first, because importlib.metadata takes .1 s, mostly its import."""
+    """Does an installed package have entry points of GROUP? Checked first, because importlib.metadata takes .1 s,
+    mostly for its import."""
     for folder in sys.path:
         for file in Path(folder or ".").glob("*-info/entry_points.txt"):
             with suppress(OSError):  # a folder of another user
@@ -213,7 +217,7 @@ def _some_package_has_entries() -> bool:
 
 @dataclass(frozen=True)
 class Config:
-    """What a checkpoint's network is built from. options : of its network and of its score."""
+    """The configuration of a checkpoint's network. options : of the network and of its score."""
 
     mechanism: str
     vocabulary: int

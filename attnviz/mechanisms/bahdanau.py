@@ -1,4 +1,4 @@
-"""Additive attention, asked with the state before the decoder's step."""
+"""Additive attention; the query is the decoder's state before the step."""
 
 from attnviz.mechanisms import STATES, Mechanism
 

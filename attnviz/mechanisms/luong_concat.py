@@ -1,4 +1,4 @@
-"""Bahdanau's small network, asked with the state after the decoder's step."""
+"""Bahdanau's small network; the query is the decoder's state after the step."""
 
 from attnviz.mechanisms import STATES, Mechanism
 

@@ -1,4 +1,4 @@
-"""Dot products, asked with the state after the decoder's step."""
+"""Dot products; the query is the decoder's state after the step."""
 
 from attnviz.mechanisms import RECURRENT, STATES, Mechanism
 

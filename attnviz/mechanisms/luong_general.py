@@ -1,4 +1,4 @@
-"""A learned bilinear form, asked with the state after the decoder's step."""
+"""A learned bilinear form; the query is the decoder's state after the step."""
 
 from attnviz.mechanisms import RECURRENT, STATES, Mechanism
 

@@ -1,4 +1,4 @@
-"""Causal self-attention with rotated queries and keys: a model that writes on after a text."""
+"""Causal self-attention with rotated queries and keys: a model that continues a text."""
 
 from attnviz.mechanisms import Mechanism
 

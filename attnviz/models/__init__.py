@@ -1,1 +1,1 @@
-"""What reads text and returns a Trace: trained translators and classifiers, and Hugging Face models."""
+"""Models, which read text and return a Trace: trained translators and classifiers, and Hugging Face models."""

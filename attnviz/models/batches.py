@@ -32,7 +32,7 @@ Read = Callable[[str, str], Tokens]  # a text, and what it is called in errors
 class Job:
     """A text to trace, with its tokens.
 
-    target, wanted : the text to force, and its tokens; None where the model chooses.
+    target, wanted : the text to force, and its tokens; None if the model chooses.
     """
 
     text: str
@@ -82,7 +82,7 @@ def _pairs(texts: Iterable[str], targets: Iterable[str | None]) -> Iterator[tupl
 
 
 def jobs(read: Read, texts: Iterable[str], targets: Iterable[str | None] | None) -> Iterator[Job | TextError]:
-    """Each text as a job, or as the error that says why it cannot be read."""
+    """Each text as a job, or as the error that occurred when reading it."""
 
     def job(text: str, target: str | None) -> Job | TextError:
         try:
@@ -120,7 +120,7 @@ class OneByOne:
         beam: int = 1,
         keep: Collection[str] = ("maps",),
     ) -> Iterator[Result | TextError]:
-        """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
+        """`trace` of each text, in the order given, as in `Translator.traces`; one at a time for any batch_size."""
         check_size(batch_size)
         self.check_beam(beam)
         trace = self.trace if beam == 1 else partial(self.trace, beam=beam)

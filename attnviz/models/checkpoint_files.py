@@ -1,5 +1,5 @@
-"""The JSON files of a checkpoint: where they are, what they say, and from which runs and teachers its weights come. No
-torch here: a page reads these files before any model.
+"""The JSON files of a checkpoint: their places, their contents, and the runs and teachers that its weights come from.
+No torch here: a page reads these files before any model.
 
 checkpoints/<pair>/tokenizer.json               one vocabulary for all mechanisms of a pair
 checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, options
@@ -37,9 +37,9 @@ class CheckpointError(ValueError):
 
 
 def roots() -> tuple[Path, ...]:
-    """The folders of checkpoints: those of ATTNVIZ_CHECKPOINTS, divided as PATH is; without it this project's own.
+    """The folders of checkpoints: those of ATTNVIZ_CHECKPOINTS, separated like PATH; by default this project's own.
 
-    Where the package is installed, a folder of the person's data comes before its own: there commands train.
+    For an installed package, the user's data folder comes first, and commands train there.
     """
     folders = os.environ.get(SETTING, "").split(os.pathsep)
     own = (data_folder() / "checkpoints", ROOT) if IS_INSTALLED else (ROOT,)
@@ -47,15 +47,15 @@ def roots() -> tuple[Path, ...]:
 
 
 def data_folder() -> Path:
-    """Where an installed package puts what it fetches and trains: the folder of ATTNVIZ_DATA, or the system's folder
-    for the data of a person's programs."""
+    """Where an installed package puts downloads and trained models: the folder of ATTNVIZ_DATA, or the system's user
+    data folder."""
     import platformdirs  # only an installed package needs it
 
     return Path(os.environ.get(DATA) or platformdirs.user_data_dir("attnviz", appauthor=False))
 
 
 def root_of(name: str, root: Path | None = None) -> Path:
-    """`root`, or without one the first of `roots` that has the checkpoint `name`; the first of all where none has."""
+    """`root`; if None, the first of `roots` that has the checkpoint `name`, or the first of `roots` if none has it."""
     if root is not None:
         return Path(root)
     folders = roots()
@@ -73,8 +73,8 @@ def names(root: Path | None = None) -> list[str]:
 
 
 def _entries(folder: str | Path) -> list[str]:
-    """The paths of the folders in a folder; [] where it cannot be read. A page asks at every edit, and Path.glob takes
-    several times as long."""
+    """The paths of the folders in a folder; [] if it cannot be read. The page calls this at every edit, and Path.glob
+    takes several times as long."""
     try:
         return [entry.path for entry in os.scandir(folder) if entry.is_dir()]
     except OSError:
@@ -82,12 +82,12 @@ def _entries(folder: str | Path) -> list[str]:
 
 
 def available(root: str | Path | None = None) -> list[str]:
-    """`names` below a folder that a caller names. ValueError for what no folder can be called."""
+    """`names` below a folder given by a caller. ValueError for an invalid folder name."""
     return names(None if root is None else arguments.path("root", root))
 
 
 def missing(name: str, root: Path | None = None) -> CheckpointError:
-    """The error for a name that no checkpoint has: where it was searched, what is there, and what to do."""
+    """The error for an unknown checkpoint name: the folders searched, the names found, and what to do."""
     existing, folders = names(root), roots() if root is None else (Path(root),)
     mechanisms = {Path(entry).name: entry for entry in reversed(existing)}
     guess = arguments.guess(name, existing) or arguments.guess(name, mechanisms)
@@ -98,7 +98,7 @@ def missing(name: str, root: Path | None = None) -> CheckpointError:
 
 
 def _listed(existing: list[str]) -> str:
-    """Names, as many as a sentence takes."""
+    """Names for a sentence, shortened if there are many."""
     text = ", ".join(existing) or "none"
     return text if len(text) <= LISTED else f"{text[:LISTED].rpartition(',')[0]}, … ({len(existing)} in all)"
 
@@ -124,7 +124,7 @@ def locate(folder: Path) -> tuple[str, Path]:
 
 
 def read_config(name: str, root: Path = ROOT) -> Config:
-    """What the checkpoint `name` was built from. Raises CheckpointError."""
+    """The config of the checkpoint `name`. Raises CheckpointError."""
     if not _is_folder(name, root):
         raise missing(name, root)
     content = read_json(Path(root) / name / CONFIG)
@@ -145,8 +145,8 @@ def _is_folder(name: str, root: Path) -> bool:
 def read_card(name: str, root: Path = ROOT) -> dict:
     """The card, cleaned by `values.card`. Raises CheckpointError.
 
-    A model without one whose training run is there has not been trained to its end: {"unfinished": {"epochs": how many
-    it had, "of": how many it was to have}}. Otherwise {}.
+    A model without a card but with a training run is unfinished: {"unfinished": {"epochs": finished, "of": planned}}.
+    Otherwise {}.
     """
     path = Path(root) / name / CARD
     if path.exists():
@@ -156,7 +156,7 @@ def read_card(name: str, root: Path = ROOT) -> dict:
 
 
 def _progress(run: Path) -> dict[str, int]:
-    """How far a saved training run has come; {} where it does not say."""
+    """The progress of a saved training run; {} if not recorded."""
     try:
         record = json.loads(weights_header.metadata(run)["json"])
         return {"epochs": len(record["history"]), "of": int(record["settings"]["epochs"])}
@@ -165,7 +165,7 @@ def _progress(run: Path) -> dict[str, int]:
 
 
 def unfinished(card: dict) -> str:
-    """What a card says of a run that was stopped, such as `unfinished: 3 of 11 epochs`; "" of a finished model."""
+    """The note on a card of a stopped run, such as `unfinished: 3 of 11 epochs`; "" for a finished model."""
     progress = card.get("unfinished")
     if progress is None:
         return ""
@@ -191,13 +191,13 @@ def brief(error: Exception) -> str:
 
 
 def short(path: Path) -> str:
-    """The path from `checkpoints` on, if it is below a folder of that name; a reader of the page recognises it."""
+    """The path from `checkpoints` on, if it is below a folder of that name, so that a reader recognises it."""
     path = Path(path)
     return path.relative_to(ROOT.parent).as_posix() if path.is_relative_to(ROOT.parent) else str(path)
 
 
 def weights(name: str, root: Path = ROOT) -> Path:
-    """The file of a checkpoint's weights. Where the package is installed without them: where `fetch` puts them."""
+    """The file of a checkpoint's weights. For a package installed without them: where `fetch` puts them."""
     beside = Path(root) / name / WEIGHTS
     if not IS_INSTALLED or Path(root) != ROOT or beside.is_file():
         return beside
@@ -211,7 +211,7 @@ def is_to_fetch(name: str, root: Path = ROOT) -> bool:
 
 
 def fetch(name: str, root: Path = ROOT) -> Path:
-    """`weights`, which are there afterwards if the package was installed without them. They come from the address of
+    """`weights`, downloaded first if the package was installed without them. They come from the address of
     ATTNVIZ_MIRROR, and their SHA-256 must be that of the card. Raises CheckpointError."""
     path = weights(name, root)
     if not is_to_fetch(name, root):
@@ -229,7 +229,7 @@ def fetch(name: str, root: Path = ROOT) -> Path:
 
 
 def _retrieve(url: str, sha256: str, path: Path) -> None:
-    """Fetch a file. CheckpointError where that fails, and where it has another SHA-256; then nothing is kept."""
+    """Fetch a file. CheckpointError if that fails or its SHA-256 differs; then no file remains."""
     import pooch  # 0.1 s, and only this needs them
     import requests
 
@@ -252,7 +252,7 @@ def _retrieve(url: str, sha256: str, path: Path) -> None:
 
 
 def fingerprint(name: str, root: Path = ROOT) -> str:
-    """SHA-256 of a checkpoint's weights; of those that are to be fetched, as the card says."""
+    """SHA-256 of a checkpoint's weights; taken from the card if they are not yet fetched."""
     return read_card(name, root)["weights_sha256"] if is_to_fetch(name, root) else sha256(weights(name, root))
 
 

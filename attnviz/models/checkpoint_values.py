@@ -1,9 +1,8 @@
-"""The config and the card of a checkpoint, checked and cleaned, from any JSON to values that all code can rely on. This
-is done here only.
+"""The config and the card of a checkpoint, checked and cleaned: any JSON -> valid values.
 
-A config decides what is built, so an error in it is refused. A card only informs: a wrong entry is left out, and the
-model stays on the page. The hashes on a card do more: a model whose files do not match them is refused, as is one whose
-card is no JSON (see checkpoints.py).
+This is the only place that does so. An error in a config is refused, because it decides what is built. A card only
+informs, so a wrong entry is left out, and the model stays on the page. But a model whose files do not match the hashes
+on its card is refused, as is one whose card is not JSON (see checkpoints.py).
 """
 
 import math
@@ -41,7 +40,7 @@ _FIELDS: dict[str, Any] = {
 
 
 def config(content: dict) -> Config:
-    """What a checkpoint is built from. Raises ValueError, TypeError (a value of another type)."""
+    """The config of a checkpoint. Raises ValueError, TypeError (a value of the wrong type)."""
     _check_keys(content)
     made = Config(**content)
     _check_count("vocabulary", made.vocabulary, PIECES)
@@ -105,7 +104,7 @@ def study(content: Any) -> dict:
 
 
 def numbers(row: dict, *names: str) -> bool:
-    """Does an object hold a number under each of these names?"""
+    """Does an object have a number under all of these names?"""
     return all(isinstance(row.get(name), int | float) and not isinstance(row[name], bool) for name in names)
 
 

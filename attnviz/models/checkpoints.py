@@ -75,7 +75,7 @@ def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
 
 
 def _is_finite(weight: Tensor) -> bool:
-    """Are all its entries numbers? Its extremes say so, in a tenth of the time of `weight.isfinite().all()`."""
+    """Are all entries finite? Checks the minimum and maximum, in a tenth of the time of `weight.isfinite().all()`."""
     return not weight.numel() or all(extreme.isfinite() for extreme in weight.aminmax())
 
 
@@ -101,7 +101,7 @@ def _check_fits(name: str, config: Config, root: Path) -> None:
 
 @contextmanager
 def _possible(name: str, root: Path) -> Iterator[None]:
-    """CheckpointError for sizes that no model has."""
+    """CheckpointError for impossible sizes."""
     try:
         yield
     except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises all of them
@@ -152,7 +152,7 @@ def _tokenizer(path: Path, stamp: tuple) -> SubwordTokenizer:
 def save_model(folder: Path, config: Config, weights: dict[str, Tensor]) -> None:
     """Write weights as fp16, and the config beside them; each file whole or not at all.
 
-    CheckpointError, and nothing is written, when fp16 cannot hold them.
+    CheckpointError, without writing anything, if a weight does not fit into fp16.
     """
     halves = {key: value.half() for key, value in weights.items()}
     if wrong := [key for key, value in halves.items() if not value.isfinite().all()]:

@@ -1,4 +1,4 @@
-"""What this process has to compute with: memory, of which a model to be trained takes a part, and threads of torch."""
+"""The resources of this process: memory for training, and threads of torch."""
 
 import contextlib
 import os
@@ -23,7 +23,8 @@ THREADS = 1
 
 
 def memory() -> tuple[int, str]:
-    """Bytes, and in words of what: of the GPU that trains, or of the machine, or of the container if that has fewer."""
+    """Bytes of memory, and whose in words: of the GPU that trains, or of the machine, or of its container if that has
+    less."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_properties(0).total_memory, torch.cuda.get_device_name(0)
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else []
@@ -40,8 +41,8 @@ def memory_in_words() -> str:
 
 
 def too_large(error: BaseException) -> str:
-    """What there is, where the error is of a size that no memory has; "" for any other error. The libraries' own words
-    for it are of their allocators."""
+    """The available memory in words, if the error is about a size too large for memory; "" for any other error. The
+    libraries' own messages are about their allocators."""
     if not isinstance(error, MemoryError | OverflowError) and not _TOO_LARGE.search(text_of(error)):
         return ""
     return f"it needs more memory than there is; {memory_in_words()}"
@@ -54,7 +55,7 @@ def check_trainable(config: Config) -> None:
 
 
 def check_parameters(parameters: int) -> None:
-    """ValueError where there are too many to be trained here."""
+    """ValueError if there are too many parameters to train here."""
     needed = 4 * NUMBERS * parameters
     if needed > memory()[0]:
         raise ValueError(
@@ -64,7 +65,7 @@ def check_parameters(parameters: int) -> None:
 
 
 def check_batch(pieces: int, vocabulary: int) -> None:
-    """ValueError for a batch whose scores, `vocabulary` for each of its pieces, have no room beside their gradient."""
+    """ValueError for a batch whose logits (`vocabulary` per piece) and their gradient do not fit into memory."""
     needed = 4 * 2 * pieces * vocabulary
     if needed > memory()[0]:
         raise ValueError(
@@ -74,7 +75,7 @@ def check_batch(pieces: int, vocabulary: int) -> None:
 
 
 def use_threads(threads: int | None) -> None:
-    """Compute with so many threads from now on; None leaves what is set. ValueError for a number below 1."""
+    """Use this number of threads from now on; None changes nothing. ValueError for a number below 1."""
     if threads is None:
         return
     arguments.check("threads", threads, int)

@@ -1,7 +1,6 @@
-"""The statistics of a trace, with its texts and tokens, but without its weights.
+"""The statistics of a trace, with its texts and tokens but without its weights.
 
-Letters: B batch, H heads, Q queries, K keys, R rows: all maps, their heads, their
-queries; queries vary fastest.
+Letters: B batch, H heads, Q queries, K keys, R rows: all maps, their heads, their queries; queries vary fastest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,10 +29,10 @@ COMMON = "model mechanism text translation forced complete source target start r
 
 @dataclass(frozen=True, eq=False)
 class TraceStatistics:
-    """The statistics of one trace. Fields with the names of fields of `Trace` mean the same.
+    """The statistics of one trace. Fields that `Trace` also has mean the same.
 
     maps : kind, layer, heads, queries of each map. values : (NAMES, R) float64, see `stats.rows`. probabilities :
-    `log_probs`, or what computes them. trace : the trace itself, if it was asked for.
+    `log_probs`, or what computes them. trace : the trace itself, if requested.
     """
 
     model: str
@@ -63,7 +62,7 @@ class TraceStatistics:
 
     @property
     def log_probs(self) -> tuple[float, ...]:
-        """As `Trace.log_probs`. A forced target's are computed when they are first read, because attention does not
+        """As in `Trace.log_probs`. Those of a forced target are computed when first read, because attention does not
         need them."""
         return self.probabilities() if callable(self.probabilities) else self.probabilities
 
@@ -100,11 +99,12 @@ class TraceStatistics:
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """What is shown of the self-attention of a long text, taken layer by layer as it was computed, without the weights.
+    """The data shown for the self-attention of a long text, collected layer by layer during the computation, without
+    the weights.
 
-    trace : the text without maps. kind : of attention. table : exact, as `heads.table`. pooled : layer -> (H, q, k), at
-    most 64 cells a side, each the largest weight of its block (`small_maps.pool`); NaN where every cell is hidden.
-    row_sums : layer -> (H, Q), which are 1 but for rounding.
+    trace : the text without maps. kind : of attention. table : exact, as in `heads.table`. pooled : layer -> (H, q, k),
+    at most 64 cells a side, each the largest weight of its block (`small_maps.pool`); NaN where every cell is hidden.
+    row_sums : layer -> (H, Q), 1 up to rounding.
     """
 
     trace: Trace
@@ -119,7 +119,7 @@ class Reduced:
 
 
 class Reducer:
-    """Makes a `Reduced` of the maps of a text as they come, some heads of a layer at a time; it keeps none of them.
+    """Builds a `Reduced` from the maps of a text, given a few heads of a layer at a time; it stores no map.
 
     bare : the trace without maps.
     """
@@ -131,7 +131,7 @@ class Reducer:
         self._sums: dict[int, list[np.ndarray]] = {}
 
     def take(self, attention: AttentionMap, first: int) -> None:
-        """Heads of a layer, from `first` on. ValueError for weights that are none of this text."""
+        """Add heads of a layer, from `first` on. ValueError for weights that do not belong to this text."""
         from attnviz import heads
         from attnviz.figures import small_maps
 
@@ -145,7 +145,7 @@ class Reducer:
         self.kind = attention.kind
 
     def done(self) -> Reduced:
-        """What was taken. ValueError when nothing was."""
+        """The result. ValueError if no heads were added."""
         if not self._tables:
             raise ValueError("there must be a layer to reduce; got none")
         table = lazy_pandas.concat(self._tables, ignore_index=True)

@@ -1,5 +1,5 @@
-"""What every model has in common (`Model`), and what those trained here share (`Trained`): a checkpoint's network,
-tokenizer and card, and how a text is read for it."""
+"""The interface of all models (`Model`), and the base of those trained here (`Trained`): a checkpoint's network,
+tokenizer and card, and how it reads a text."""
 
 import re
 from abc import ABC, abstractmethod
@@ -99,7 +99,7 @@ class Model(Protocol):
 
 
 def check_text(text: str, what: str) -> None:
-    """TextError for a text that no tokenizer can read; `what` is its name in the message."""
+    """TextError for a text that no tokenizer can read; `what` names the text in the message."""
     if not isinstance(text, str):
         raise TextError(f"the {what} must be a string; got {shown(text)}")
     if not text.strip():
@@ -116,7 +116,7 @@ def check_text(text: str, what: str) -> None:
 class Trained(ABC):
     """A checkpoint, ready to trace. It implements the protocol `Model`.
 
-    name : `pair/mechanism`. model : the network of its mechanism; subclasses say what they need of it. card : its
+    name : `pair/mechanism`. model : the network of its mechanism; subclasses declare what they need of it. card : its
     training data, settings and scores.
     """
 
@@ -194,7 +194,7 @@ class Trained(ABC):
         return self.task.labels
 
     def output(self, number: int) -> str:
-        """What a number that the network produces stands for: a piece, or a label."""
+        """The piece or the label of an output index of the network."""
         return self.labels[number] if self.labels else self.tokenizer.choice(number)
 
     @property
@@ -205,7 +205,7 @@ class Trained(ABC):
     def read(self, text: str, what: str = "text") -> Tokens:
         """The pieces of a text; `what` is its name in errors. Raises TextError for an empty or too long one.
 
-        Text in capitals is read as a normal sentence (`sentences.read`), but a target as it is given.
+        Text in capitals is read as a normal sentence (`sentences.read`); a target is read as given.
         """
         tokens = self._divided(text, what)
         if len(tokens.ids) == 1:
@@ -228,7 +228,8 @@ class Trained(ABC):
 
     @property
     def longest(self) -> int:
-        """The pieces (<eos> included) that its training texts have at most, but for one in a thousand; 0 if unknown."""
+        """The largest number of pieces (<eos> included) of its training texts, except one in a thousand; 0 if
+        unknown."""
         longest = self.card.get("longest")
         return longest if type(longest) is int and longest > 0 else 0
 
@@ -237,13 +238,13 @@ class Trained(ABC):
         return projections.own(self.model)
 
     def log_prob(self, text: str, target: str | None = None) -> float:
-        """Natural log of the probability of `target`, as of `trace(text, target)`. Raises what that raises."""
+        """Natural log of the probability of `target`, as in `trace(text, target)`. Raises what `trace` raises."""
         return sum(self.trace(text, target).log_probs)
 
 
 def describe(name: str, root: Path | None = None) -> dict:
-    """A checkpoint's card and state without reading its weights: name, mechanism, title, problem (None when sound),
-    and to_fetch: are its weights fetched on first use?"""
+    """A checkpoint's card and state without reading its weights: name, mechanism, title, problem (None if sound), and
+    to_fetch: are its weights downloaded at first use?"""
     root = checkpoint_files.root_of(name, root)
     try:
         config, card = checkpoints.check(name, root), checkpoints.verify(name, root)

@@ -19,8 +19,8 @@ MOMENTS = "moments"  # the folder of packed moments, beside those of pairs
 
 @dataclass(frozen=True, order=True)
 class ModelName:
-    """A language pair or another task, and a mechanism: what a checkpoint's folder is called. `str` gives
-    PAIR/MECHANISM, and @ with the number where it is a moment of the training (`attnviz.moments`), from 0."""
+    """A language pair or another task, and a mechanism: the name of a checkpoint's folder. `str` gives PAIR/MECHANISM,
+    followed by @ and a number (from 0) for a moment of the training (`attnviz.moments`)."""
 
     pair: str
     mechanism: str
@@ -59,7 +59,7 @@ class ModelName:
 
 
 def moments_file(name: str, root: Path) -> Path:
-    """Where the numbers of the packed moments of a model are; the moments are beside it, in a file `.moments`."""
+    """The file with the measurements of a model's packed moments; the moments are beside it, in a file `.moments`."""
     return Path(root) / MOMENTS / f"{name}.json"
 
 
@@ -67,7 +67,7 @@ HUGGING_FACE = "hf:"  # before the name of a model for the transformers library
 
 
 def is_hugging_face(text: str) -> bool:
-    """Does a text begin with the name of a model for the transformers library?"""
+    """Does a text begin like the name of a model for the transformers library?"""
     return text.startswith(HUGGING_FACE)
 
 
@@ -78,8 +78,8 @@ def without_prefix(text: str) -> str:
 
 @dataclass(frozen=True)
 class HuggingFaceName:
-    """A model for the transformers library. path : its folder, or its name on the Hugging Face hub; behind it, of a
-    model of many languages, `#` and the codes of two: facebook/nllb-200#eng_Latn:fra_Latn. `str` gives hf:PATH."""
+    """A model for the transformers library. path : its folder, or its name on the Hugging Face hub; for a multilingual
+    model followed by `#` and two language codes: facebook/nllb-200#eng_Latn:fra_Latn. `str` gives hf:PATH."""
 
     path: str
 
@@ -93,7 +93,7 @@ class HuggingFaceName:
 
     @property
     def languages(self) -> tuple[str, str]:
-        """The codes of the source and the target language; "" for one that is not named."""
+        """The codes of the source and the target language; "" if not named."""
         source, _, target = self._parts[1].partition(":")
         return source, target
 

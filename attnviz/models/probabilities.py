@@ -1,6 +1,6 @@
-"""From the logits of a model to what a trace keeps of them. B sentences, T steps, V tokens or labels.
+"""From the logits of a model to the probabilities in a trace. B sentences, T steps, V tokens or labels.
 
-The models make no log-probabilities themselves: their softmax is taken here.
+Models return logits; the softmax is taken here.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,14 +21,15 @@ Spell = Callable[[int], str]  # id -> what readers see
 
 
 class TokenProbabilities(NamedTuple):
-    """What a trace keeps. log_probs : of the T tokens. alternatives : of each step; () if not asked for."""
+    """The probabilities in a trace. log_probs : of the T tokens. alternatives : of each step; () if not requested."""
 
     log_probs: tuple[float, ...]
     alternatives: Alternatives = ()
 
 
 def _of_tokens(log_probs: Tensor, ids: Sequence[int]) -> tuple[float, ...]:
-    """log_probs (T, V) -> the T natural log-probabilities of `ids`. Rounding may not make one greater than 0."""
+    """log_probs (T, V) -> the T natural log-probabilities of `ids`. Values are clipped to at most 0, because of
+    rounding."""
     return tuple(np.minimum(log_probs.numpy()[np.arange(len(ids)), ids], 0).tolist())
 
 
@@ -52,7 +53,7 @@ def alternatives(logits: Tensor, text_of: Spell) -> Alternatives:
 
 
 def of_sentence(logits: Tensor, ids: Sequence[int], text_of: Spell, count: int = CHOICES) -> TokenProbabilities:
-    """logits (T, V) -> what a trace keeps of the tokens `ids`: with `count` alternatives of each step."""
+    """logits (T, V) -> the probabilities of the tokens `ids`, with `count` alternatives per step."""
     log_probs = torch.log_softmax(logits, dim=-1)
     return TokenProbabilities(_of_tokens(log_probs, ids), _alternatives(log_probs, text_of, count))
 
@@ -63,7 +64,7 @@ def of_batch(
 ) -> list[TokenProbabilities]:
     """`of_sentence` of each sentence, without the logits of padding, and never with all logits in memory.
 
-    readouts (B, T, D), of which `project` makes logits. tokens : (B, T) ids. steps : of each sentence. text_of : None
+    readouts (B, T, D), which `project` turns into logits. tokens : (B, T) ids. steps : of each sentence. text_of : None
     leaves out the alternatives.
     """
     real = torch.arange(tokens.shape[1]) < torch.tensor(steps)[:, None]
@@ -79,8 +80,8 @@ def of_batch(
 
 
 def when_read(read: Callable[[], list[TokenProbabilities]], count: int) -> list[Callable[[], tuple[float, ...]]]:
-    """The log-probabilities of each of the `count` sentences of a batch, each as a function. The first that is called
-    computes those of the whole batch."""
+    """The log-probabilities of each of the `count` sentences of a batch, each as a function. The first call computes
+    those of the whole batch."""
     whole_batch = cache(read)
 
     def log_probs_of(place: int) -> Callable[[], tuple[float, ...]]:

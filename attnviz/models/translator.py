@@ -47,10 +47,9 @@ class Translator(Trained):
     def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
         """Translate a text, or force the model to produce `target`; the trace has all attention weights.
 
-        Text in capitals is read as a normal sentence: `Trace.read_as`. A text that is longer than those of training is
-        read all the same: `Trace.longest`.
-        beam : hypotheses kept; 1 is greedy decoding, 5 translates better. The trace is of the best hypothesis.
-        Raises TextError for an empty or too long text, ValueError for a beam out of range.
+        Text in capitals is read as a normal sentence: `Trace.read_as`. A text longer than those of training is read
+        nevertheless (see `Trace.longest`). beam : hypotheses kept; 1 is greedy decoding, 5 translates better. The trace
+        is of the best hypothesis. Raises TextError for an empty or too long text, ValueError for a beam out of range.
         """
         check_beam(beam)
         source = self.read(text)
@@ -73,13 +72,12 @@ class Translator(Trained):
         """`trace` of each text (and target: None leaves it to the model) in the order given, in batches of
         similar lengths.
 
-        The tokens are the same as one by one, and the numbers agree up to rounding. Any number of texts will do: a few
-        hundred are read at a time. A text that cannot be read yields its TextError in its place.
-        keep : ("maps",) yields Trace; ("statistics",) TraceStatistics, without weights, which is faster; both,
-        TraceStatistics with its trace. guess : what may be the translation of a text, such as another model's; decoded
-        greedily and alone it takes less time, and nothing but rounding changes.
-        Raises ValueError for a beam, batch_size or keep out of range, and when there are more texts than targets or
-        fewer.
+        The tokens are the same as one by one, and the numbers agree up to rounding. The number of texts is not limited,
+        because a few hundred are read at a time. A text that cannot be read yields its TextError in its place. keep :
+        ("maps",) yields Trace; ("statistics",) TraceStatistics, without weights, which is faster; both, TraceStatistics
+        with its trace. guess : a likely translation of a text, such as another model's; it speeds up greedy decoding of
+        a single text and changes nothing but rounding. Raises ValueError for a beam, batch_size or keep out of range,
+        and when there are more texts than targets or fewer.
         """
         check_beam(beam)
         batches.check_size(batch_size)
@@ -88,8 +86,8 @@ class Translator(Trained):
         return batches.in_order(jobs, lambda batch: self._run(batch, beam, wanted, guess), batch_size)
 
     def samples(self, text: str, count: int) -> tuple[str, ...]:
-        """Other translations of a text, drawn at random (networks/decode.py); the same for the same text and count.
-        Long ones are cut off.
+        """Other translations of a text, drawn at random (networks/decode.py); the same text and count give the same
+        samples. Long samples are cut off.
 
         Raises TextError for a text that cannot be read, ValueError for a count that is not from 0 to MOST_SAMPLES.
         """
@@ -100,8 +98,8 @@ class Translator(Trained):
         return tuple(self.tokenizer.spell(ids)[0] for ids in drawn)
 
     def hypotheses(self, text: str, beam: int = 5) -> tuple[Hypothesis, ...]:
-        """The translations that beam search ends with, at most `beam`, in its order: by log-probability over length.
-        The first is that of `trace(text, beam=beam)`; two may be spelled alike, in other pieces.
+        """The final hypotheses of beam search, at most `beam`, sorted by log-probability over length. The first is that
+        of `trace(text, beam=beam)`. Two may have the same text in different pieces.
 
         Raises TextError for a text that cannot be read, ValueError for a beam out of range.
         """
@@ -111,7 +109,8 @@ class Translator(Trained):
 
     @torch.inference_mode()
     def log_prob(self, text: str, target: str | None = None) -> float:
-        """`trace(text, target).log_prob`, to rounding; of a target in one pass of the network, without attention."""
+        """`trace(text, target).log_prob`, up to rounding; for a given target in one pass of the network, without
+        attention."""
         if target is None:
             return super().log_prob(text)
         source, wanted = torch.tensor([self.read(text).ids]), torch.tensor([self.read(target, "target").ids])
@@ -119,8 +118,8 @@ class Translator(Trained):
         return probabilities.total(self.model(source, inputs)[0][0], wanted[0].tolist())
 
     def _unroll(self, jobs: Sequence[Job], beam: int, guess: str = "") -> Unrolled:
-        """Decode a batch of texts; either all of them are forced or none. Of several that are forced,
-        the logits are not yet made."""
+        """Decode a batch of texts, either all forced or none. For several forced texts, the logits are not yet
+        computed."""
         source = pad([list(job.source.ids) for job in jobs])
         mask = source != PAD if len({len(job.source.ids) for job in jobs}) > 1 else None
         if wanted := [list(job.wanted.ids) for job in jobs if job.wanted is not None]:
@@ -174,7 +173,7 @@ class Translator(Trained):
         return self._measured(jobs, unrolled, outputs, [row.log_probs for row in of_sentences], traces)
 
     def _probabilities(self, unrolled: Unrolled, steps: Sequence[int], alternatives: bool) -> list[TokenProbabilities]:
-        """What traces keep of the probabilities of each sentence of a batch."""
+        """The probabilities in the traces of each sentence of a batch."""
         project = self.model.logits if unrolled.logits is None else _as_it_is
         spell = self.tokenizer.choice if alternatives else None
         mode: AbstractContextManager = OneDNN() if unrolled.logits is None else nullcontext()
@@ -214,7 +213,7 @@ class Translator(Trained):
         )
 
     def _outline(self, job: Job, translation: str, target: tuple[Token, ...]) -> dict:
-        """What `Trace` and `TraceStatistics` both say, by field."""
+        """The fields that `Trace` and `TraceStatistics` share, by name."""
         return dict(
             model=self.name,
             mechanism=self.mechanism,

@@ -18,7 +18,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 class HeaderError(ValueError):
-    """A file that is not in the safetensors format, or too small for what its header says."""
+    """A file that is not in the safetensors format, or is smaller than its header requires."""
 
 
 def shapes(path: str | Path) -> Shapes:
@@ -31,7 +31,7 @@ def shapes(path: str | Path) -> Shapes:
 
 
 def metadata(path: str | Path) -> dict:
-    """What the file says beside its tensors; {} where it says nothing. Raises as `shapes`."""
+    """The metadata of the file; {} if it has none. Raises as `shapes`."""
     content = _read(path)[0].get("__metadata__")
     return content if isinstance(content, dict) else {}
 

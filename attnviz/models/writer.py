@@ -19,10 +19,11 @@ from attnviz.trace import AttentionMap, Token, Trace
 
 
 class Writer(batches.OneByOne, Trained):
-    """A checkpoint that writes on after a text, token by token.
+    """A checkpoint that continues a text, token by token.
 
-    In its traces the target is the whole text, and the source is what was given of it: the target's first tokens. So a
-    row of a map is the attention that produced a token, given or written, and each has its log-probability.
+    In its traces the target is the whole text, and the source is the prompt: the target's first tokens. So a row of a
+    map is the attention that produced a token of the prompt or the continuation, and every token has its
+    log-probability.
     """
 
     model: DecoderOnly
@@ -33,7 +34,8 @@ class Writer(batches.OneByOne, Trained):
         return self.model.longest
 
     def read(self, text: str, what: str = "text") -> Tokens:
-        """The pieces of a text, without <eos>: it may go on. Raises TextError for an empty or too long one."""
+        """The pieces of a text, without <eos>, because the text may be continued. Raises TextError for an empty or too
+        long one."""
         whole = self._divided(text, what)
         ids, tokens = whole.ids[:-1], whole.tokens[:-1]
         if not ids:
@@ -46,10 +48,10 @@ class Writer(batches.OneByOne, Trained):
         return Tokens(ids, tokens)
 
     def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
-        """Read a text, without writing: how probable was each of its tokens after those before it, and which others
-        could have followed, with all attention weights. Raises TextError for an empty or too long text.
+        """Read a text without writing: the probability of each token given those before it, its alternatives, and all
+        attention weights. Raises TextError for an empty or too long text.
 
-        target : must be None, and beam 1 (ValueError): a model that writes gives a text no other side.
+        target : must be None, and beam 1 (ValueError): a model that writes has no separate target.
         """
         self.check_beam(beam)
         self._refuse_target(target)
@@ -67,12 +69,12 @@ class Writer(batches.OneByOne, Trained):
         seed: int = 1,
         choices: Mapping[int, int] | None = None,
     ) -> Trace:
-        """Write on after `prompt`: a trace of the whole text, `complete` when the model ended it with <eos>.
+        """Continue `prompt`: a trace of the whole text, `complete` if the model ended it with <eos>.
 
-        steps : how many tokens at most, of the room that the prompt leaves in the context (`limit`). choices : tokens
-        that are taken and not drawn: step after the prompt, from 0, to the id of the token. The other arguments : see
-        `Sampling`; the same ones give the same text. Raises TextError for an empty or too long prompt,
-        ValueError for a number out of range.
+        steps : the most tokens to write, within the room that the prompt leaves in the context (`limit`). choices :
+        chosen tokens, which are not drawn: step after the prompt (from 0) -> id of the token. The other arguments : see
+        `Sampling`; the same ones give the same text. Raises TextError for an empty or too long prompt, ValueError for a
+        number out of range.
         """
         how = Sampling(temperature, top_k, top_p, seed)
         writing.check_steps(steps)
@@ -90,8 +92,8 @@ class Writer(batches.OneByOne, Trained):
     @torch.inference_mode()
     def candidates(self, trace: Trace, place: int | None, how: Sampling, count: int = 8) -> tuple[Candidate, ...]:
         """The `count` most probable tokens at a place of the trace's target, from 0; None for the token that
-        would come next. () where the text has ended or the context is full. ValueError as of `lens`, and for a place
-        that the trace does not have."""
+        would come next. () if the text has ended or the context is full. ValueError as in `lens`, and for a place out
+        of range."""
         ids = self.ids(trace)
         place = len(ids) if place is None else place
         if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place <= len(ids):
@@ -118,8 +120,9 @@ class Writer(batches.OneByOne, Trained):
 
     @torch.inference_mode()
     def again(self, trace: Trace, prompt: str | None = None) -> tuple[Trace, torch.Tensor]:
-        """The text of a trace read again in one pass, and the logits (T, V) of its tokens. prompt : another text before
-        what was written, which stays. Raises TextError for a prompt that leaves no room, ValueError as of `ids`."""
+        """The text of a trace read again in one pass, and the logits (T, V) of its tokens. prompt : another text in
+        place of the prompt; the continuation is unchanged. Raises TextError for a prompt that leaves no room,
+        ValueError as of `ids`."""
         text, ids = trace.text if prompt is None else prompt, self.ids(trace)
         source = self.read(text, "prompt")
         whole = [*source.ids, *ids[trace.given :]]
@@ -133,8 +136,8 @@ class Writer(batches.OneByOne, Trained):
         return self._trace(text, source, Written(whole, logits, [weights[0] for weights in reading.maps])), logits
 
     def lens(self, trace: Trace) -> tuple[TokenProbabilities, ...]:
-        """What the model would say before its first layer and after each: of every token of the trace's target its
-        log-probability and the most probable tokens in its place (`decoder_only.lens`). The last is the model's own.
+        """The predictions before the first layer and after each: for every token of the trace's target its
+        log-probability and the most probable tokens in its place (`decoder_only.lens`). The last are the model's own.
 
         ValueError for a trace of another model's vocabulary.
         """
@@ -143,7 +146,7 @@ class Writer(batches.OneByOne, Trained):
         return tuple(probabilities.of_sentence(logits, ids, self.tokenizer.choice) for logits in layers)
 
     def contributions(self, trace: Trace) -> Contributions:
-        """The direct part that the embedding, each head, each bias and each feed-forward network has in the logit of
+        """The direct contribution of the embedding, each head, each bias and each feed-forward network to the logit of
         every token of the trace's target (networks/decoder_only.py). ValueError as of `lens`."""
         ids = torch.tensor(self.ids(trace))
         return decoder_only.contributions(self.model, torch.cat([ids.new_tensor([BOS]), ids[:-1]]), ids)
@@ -155,7 +158,7 @@ class Writer(batches.OneByOne, Trained):
         return float(self.model.logits(self.model.readouts(torch.tensor([[BOS, *ids[:-1]]])))[0, -1, ids[-1]])
 
     def ids(self, trace: Trace) -> list[int]:
-        """The ids of a trace's target. ValueError if the vocabulary does not spell it so: a trace of another model."""
+        """The ids of a trace's target. ValueError if the ids do not spell it, because the trace is of another model."""
         given, written = self.read(trace.text, "text of the trace"), trace.target[trace.given :]
         before = trace.target[trace.given - 1 : -1]
         numbers = [number for number in map(self._number, before, written) if number is not None]
@@ -170,18 +173,18 @@ class Writer(batches.OneByOne, Trained):
         return [*given.ids, *numbers]
 
     def _writes(self, number: int) -> bool:
-        """Is it the id of a token that can be written?"""
+        """Is it the id of a token that may be written?"""
         return 0 <= number < len(self.tokenizer) and number not in NEVER
 
     def _readable(self, logits: torch.Tensor, last: int | None) -> torch.Tensor:
-        """logits (V) after the piece `last`, -inf for pieces that the vocabulary would not read as they are written:
+        """logits (V) after the piece `last`, with -inf for pieces that would be tokenised differently in the text:
         after a line break those that do not begin a word."""
         within = self.tokenizer.within_words if last is not None and last == self.tokenizer.line_break else ()
         return logits.index_fill(0, torch.tensor(within, dtype=torch.long), -torch.inf)
 
     def _spelling(self, how: Sampling, last: int, taken: Mapping[int, int]) -> Callable[[torch.Tensor], int]:
-        """A chooser of tokens after the piece `last`. taken : step -> token. A random number is used up for these too,
-        so that another choice leaves those of later steps as they are."""
+        """A function that chooses tokens after the piece `last`. taken : step -> token. Taken tokens consume a random
+        number too, so that another choice does not change the random numbers of later steps."""
         choose, step = writing.chooser(how), -1
 
         def next_piece(logits: torch.Tensor) -> int:
@@ -194,7 +197,7 @@ class Writer(batches.OneByOne, Trained):
         return next_piece
 
     def _number(self, before: Token, token: Token) -> int | None:
-        """The id of a written token: of a piece with a mark where a space stands before it, or a line begins."""
+        """The id of a written token: of the piece with a mark if it follows a space or begins a line."""
         if token.special:
             return EOS
         marked = token.start > before.end or before.text.endswith("\n")
@@ -203,7 +206,7 @@ class Writer(batches.OneByOne, Trained):
         return next((number for number in numbers if number is not None), None)
 
     def _trace(self, text: str, source: Tokens, written: Written) -> Trace:
-        """The trace of a text of which `source` was given."""
+        """The trace of a text with the prompt `source`."""
         count = len(source.ids)
         begun = text[: source.tokens[-1].end] if len(written.ids) > count else text
         whole, tokens = self.tokenizer.spell_on(begun, source.tokens[-1], written.ids[count:])
@@ -228,8 +231,8 @@ class Writer(batches.OneByOne, Trained):
 
 
 def beginning(trace: Trace, count: int) -> Trace:
-    """The trace of the first `count` tokens of a target that a model wrote, no fewer than were given: later tokens
-    change nothing of earlier rows."""
+    """The trace of the first `count` tokens of a written target, at least those of the prompt. Later tokens do not
+    affect earlier rows."""
     if count >= len(trace.target):
         return trace
     return replace(

@@ -1,10 +1,10 @@
-"""Moments of a model on its way from untrained to trained.
+"""Moments: the weights of a model at several points of its training.
 
     >>> moments.moments("en-fr/bahdanau")     # update and loss of each one that ships
     >>> moments.restore("en-fr/bahdanau", 3)  # the model as it was at the fourth; 0 is the untrained one
 
-A run keeps about forty (`train --moments DIR`), in fp16, in a folder of its own. `python -m attnviz moments` packs a
-dozen of them into one file that ships, checkpoints/moments/<pair>/<mechanism>.moments. Its first moment is the
+A training run saves about forty (`train --moments DIR`), in fp16, in a folder of its own. `python -m attnviz moments`
+packs a dozen of them into one file that ships, checkpoints/moments/<pair>/<mechanism>.moments. Its first moment is the
 untrained model: the seed gives it, so the file holds only the others. The last one is the trained model of that run.
 The file needs no checkpoint, and the checkpoint of that name may come from another run.
 """
@@ -47,18 +47,18 @@ LARGEST = 2**25  # weights of a model
 
 @cache
 def due(total: int, count: int = KEPT) -> frozenset[int]:
-    """The updates, of `total`, before which a moment is kept: 0, then from FIRST_UPDATE on a geometric sequence.
+    """The updates, of `total`, before which a moment is saved: 0, then from FIRST_UPDATE on a geometric sequence.
 
-    Its next member would be the end of the run, which is kept as well.
+    Its next member would be the end of the run, which is saved as well.
     """
     factor = (max(total, FIRST_UPDATE + 1) / FIRST_UPDATE) ** (1 / (count - 1))
     return frozenset({0, *(round(FIRST_UPDATE * factor**number) for number in range(count - 1))})
 
 
 def keep(folder: Path, update: int, config: Config, weights: dict[str, Tensor]) -> Path:
-    """Write the weights as they are before that update, in fp16; returns their file.
+    """Write the weights before that update, in fp16; returns their file.
 
-    ValueError when a run begins where another one kept its moments: those of both would be mixed.
+    ValueError if a run begins in a folder with moments of another run, which would be mixed up.
     """
     path = Path(folder) / f"{update:06}.safetensors"
     if update == 0 and any(other != path for other in Path(folder).glob("*.safetensors")):
@@ -69,7 +69,7 @@ def keep(folder: Path, update: int, config: Config, weights: dict[str, Tensor]) 
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of the kept moments, in the order of the updates. ValueError when there are none."""
+    """The files of the saved moments, in the order of the updates. ValueError if there are none."""
     paths = sorted(Path(folder).glob("*.safetensors"), key=lambda path: (len(path.stem), path.stem))
     if not paths:
         raise ValueError(f"{folder} must hold the moments of a run (train --moments); got none")
@@ -77,7 +77,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def update_of(path: Path) -> int:
-    """The update before which a moment was kept. Raises CheckpointError."""
+    """The update before which a moment was saved. Raises CheckpointError."""
     return checkpoints.load_metadata(path, "update")["update"]
 
 
@@ -89,7 +89,7 @@ def check_config(paths: Sequence[Path], config: Config) -> None:
 
 
 def as_kept(path: Path, config: Config) -> nn.Module:
-    """The model of a kept moment, in evaluation mode. ValueError for a moment of another model; Raises
+    """The model of a saved moment, in evaluation mode. ValueError for a moment of another model; raises
     CheckpointError."""
     check_config([path], config)
     with Unfilled():
@@ -98,9 +98,9 @@ def as_kept(path: Path, config: Config) -> nn.Module:
 
 
 def spaced(losses: Sequence[float], count: int) -> list[int]:
-    """The places of `count` of the losses, the first and the last among them, at about equal distances from each other.
+    """The indices of `count` losses, including the first and the last, at about equal distances of the loss.
 
-    losses : on the way, so about falling. ValueError for a count below 2, or for more than there are.
+    losses : in training order, so mostly falling. ValueError for a count below 2, or above the number of losses.
     """
     if not 2 <= count <= len(losses):
         raise ValueError(f"count must be from 2 to {len(losses)}; got {count}")
@@ -113,12 +113,12 @@ def spaced(losses: Sequence[float], count: int) -> list[int]:
 
 
 def path_for(name: str, root: Path | None = None) -> Path:
-    """The file of the packed moments of `name` below `root`, or beside the model; it may not be there."""
+    """The file of the packed moments of `name` below `root`, or beside the model; it may not exist."""
     return checkpoint_files.root_of(name, root) / MOMENTS / f"{name}.moments"
 
 
 def untrained(config: Config, seed: int) -> nn.Module:
-    """The model that a run with that seed begins with, in evaluation mode. torch's generator stays as it is."""
+    """The initial model of a run with that seed, in evaluation mode. torch's generator is not changed."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)  # torch.manual_seed would also seed the GPU
         return build(config).eval()
@@ -133,8 +133,8 @@ def pack(
 ) -> Path:
     """Pack kept moments of the run of the checkpoint `name` below `root`, with their losses; returns the file.
 
-    paths : the untrained model first, the trained one last. near : is the moment of that number (from 1), as restored,
-    near enough to what was kept? The coarsest steps for which it is are taken; without it the finest. Raises
+    paths : the untrained model first, the trained one last. near : is the restored moment of that number (from 1) near
+    enough to the saved one? The coarsest steps for which this holds are used; without it the finest. Raises
     CheckpointError, and ValueError for moments of another model or another seed, or of a run with --start.
     """
     check_count(paths, losses)
@@ -152,7 +152,7 @@ def pack(
 
 
 def moments(name: str, root: Path | None = None) -> list[Moment]:
-    """The moments of `name`, the untrained model first; none where none are packed. Raises CheckpointError."""
+    """The moments of `name`, the untrained model first; () if none are packed. Raises CheckpointError."""
     path = path_for(name, root)
     return _header(path).moments if path.is_file() else []
 
@@ -171,7 +171,7 @@ def restore(name: str, number: int, root: Path | None = None) -> nn.Module:
 
 def restored(name: str, root: Path | None = None) -> Iterator[tuple[int, nn.Module]]:
     """The number and the model of every moment, in the order in which they are stored, which begins with the untrained
-    one. It is one model, filled anew each time. Raises CheckpointError."""
+    one. It is always the same model object with new weights. Raises CheckpointError."""
     path = path_for(name, root)
     header = _header(path)
     model = _untrained(header, path)
@@ -192,7 +192,7 @@ def _header(path: Path) -> Header:
 
 
 def _untrained(header: Header, path: Path) -> nn.Module:
-    """The untrained model that a file describes. Its size is known before its memory is taken. Raises
+    """The untrained model that a file describes. Its size is checked before memory is allocated. Raises
     CheckpointError."""
     try:
         with torch.device("meta"), Unfilled():
@@ -211,7 +211,7 @@ def _untrained(header: Header, path: Path) -> nn.Module:
 
 
 def _kept_weights(path: Path) -> codec.Weights:
-    """The weights of a kept moment. ValueError when some are not finite."""
+    """The weights of a saved moment. ValueError if some are not finite."""
     weights = {key: value.float().numpy() for key, value in checkpoints.load_tensors(path).items()}
     if not all(np.isfinite(value).all() for value in weights.values()):
         raise ValueError(f"{path} has weights that are not numbers, or too large for 16 bits")
@@ -228,5 +228,5 @@ def _filled(model: nn.Module, weights: codec.Weights) -> nn.Module:
 
 
 def _sample(weights: codec.Weights) -> list[float]:
-    """One number of every tensor, to tell weights by."""
+    """One number of every tensor, as a fingerprint of the weights."""
     return [round(float(value.ravel()[value.size // 2]), 4) for _, value in sorted(weights.items())]

@@ -1,14 +1,15 @@
-"""Moments of one run as differences to predictions: from the trained model backwards, each as coarse as is near enough.
+"""Moments of one run, coded as differences from predictions, starting from the trained model, with the coarsest steps
+that are accurate enough.
 
-The untrained model is at hand. The last moment is coded first, and then the others as pictures of a film are: the
-middle one, the middle of each half, and so on. Each is predicted tensor by tensor, by least squares, from its
-nearest neighbours that are coded already and from the last moment, as they will be restored: so errors do not add up.
-Only the difference is stored, as whole numbers: a matrix is turned to its principal directions, and stored in steps.
+The untrained model is known. The last moment is coded first, then the others like frames of a video: the middle one,
+the middle of each half, and so on. A moment is predicted tensor by tensor, by least squares, from its nearest
+neighbours that are already coded and from the last moment, all in their restored form, so that errors do not add up.
+Only the difference is stored, as whole numbers: a matrix is rotated to the directions of its singular value
+decomposition, and rounded to steps. In the first updates of a run a matrix changes in few directions, and later in
+more.
 
-In the first updates of a run a matrix changes in few directions, and later in more (the directions are those of its
-singular value decomposition). So its coordinates along them are stored, and only along those where they are not small
-against the step. Rounding to steps of one size is near the best there is (Gish & Pierce 1968).
-Letters: M rows, N columns, R directions.
+So only coordinates along directions where they are not small against the step are stored. Uniform rounding is near the
+optimum (Gish & Pierce 1968). Letters: M rows, N columns, R directions.
 """
 
 import bisect
@@ -63,7 +64,7 @@ class Difference:
 
 
 def decode_difference(shape: tuple[int, ...], step: float, rank: int, levels: np.ndarray) -> np.ndarray:
-    """The difference (float32) from its levels, of which there are as many as `count` says."""
+    """The difference (float32) from its levels; their number is `count_levels`."""
     if rank == AS_IT_IS:
         return levels.reshape(shape) * np.float32(step)
     rows, columns = max(shape), min(shape)
@@ -74,7 +75,7 @@ def decode_difference(shape: tuple[int, ...], step: float, rank: int, levels: np
 
 
 def count_levels(shape: tuple[int, ...], rank: int) -> int:
-    """How many levels a tensor has. ValueError for a rank that it cannot have."""
+    """The number of levels of a tensor. ValueError for an impossible rank."""
     if rank == AS_IT_IS:
         return int(np.prod(shape))
     if len(shape) != 2 or not 0 <= rank <= min(shape):
@@ -95,7 +96,8 @@ def _rounded(values: np.ndarray, step: float) -> np.ndarray:
 
 
 class Tensor(NamedTuple):
-    """mix : factors on the ways from the untrained tensor to each that predicts it. coded : the difference to that."""
+    """mix : factors of the differences between the predicting tensors and the untrained one. coded : the difference
+    from the prediction."""
 
     mix: list[float]
     coded: Coded
@@ -105,8 +107,8 @@ Entry = dict[str, Tensor]  # a moment, by the names of its tensors
 
 
 def encode(first: Weights, moments: Sequence[Weights], near: Near) -> list[Entry]:
-    """The moments in the order of `order`. first : the untrained model. near : the coarsest of STEPS
-    for which it is true is taken, and the finest if there is none; a finer step is taken to be nearer.
+    """The moments in the order of `order`. first : the untrained model. near : the coarsest of STEPS for which it is
+    true is used, or the finest if there is none; a finer step is assumed to be nearer.
 
     ValueError unless every moment has the tensors of `first`.
     """
@@ -143,14 +145,14 @@ def order(count: int) -> list[int]:
 
 
 def predictors(count: int) -> list[int]:
-    """How many restored moments predict each, in the order of `order`."""
+    """The number of restored moments that predict each moment, in the order of `order`."""
     numbers = order(count)
     return [len(_neighbours(number, numbers[:place], count)) for place, number in enumerate(numbers)]
 
 
 def _neighbours(number: int, coded: Collection[int], count: int) -> list[int]:
-    """The numbers of what predicts a moment, besides the untrained model: the last, and the nearest coded on either
-    side."""
+    """The numbers of the moments that predict a moment, besides the untrained model: the last, and the nearest coded
+    one on either side."""
     before, after = [at for at in coded if at < number], [at for at in coded if number < at < count - 1]
     last = [count - 1] if number < count - 1 else []
     return [*last, *([max(before)] if before else []), *([min(after)] if after else [])]
@@ -180,7 +182,7 @@ class _Attempts:
         return STEPS[place]
 
     def entry(self, step: float) -> Entry:
-        """The moment in steps of that part of each matrix's way."""
+        """The moment coded with steps of that size, relative to the change of each matrix."""
         tensors = self._tensors.items()
         return {name: Tensor(mix, difference.coded(step * way)) for name, (mix, way, difference) in tensors}
 
@@ -197,7 +199,7 @@ def _decoded(first: Weights, neighbours: Sequence[Weights], entry: Entry) -> Wei
 
 
 def _mix(first: np.ndarray, others: Sequence[np.ndarray], moment: np.ndarray) -> list[float]:
-    """The factors on the ways from `first` to the others that lead nearest to this moment."""
+    """The factors of the differences from `first` to the others whose sum is nearest to this moment (least squares)."""
     if not others:
         return []
     ways = np.stack([(other - first).ravel() for other in others]).astype(np.float64)

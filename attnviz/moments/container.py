@@ -1,6 +1,6 @@
-"""The file of a run's packed moments: what is known of them as JSON, then the levels of all, packed by LZMA.
+"""The file of a run's packed moments: their description as JSON, then all levels, packed by LZMA.
 
-What the JSON says is checked here only: any JSON becomes a Header, or is refused."""
+The JSON is checked only here: any JSON becomes a Header, or is refused."""
 
 import json
 import lzma
@@ -31,7 +31,7 @@ MOST = 32  # moments in a file
 
 @dataclass(frozen=True)
 class Moment:
-    """A packed moment. update : the update before which it was kept. loss : on validation, nats a token."""
+    """A packed moment. update : the update before which it was saved. loss : on validation, nats a token."""
 
     update: int
     loss: float
@@ -53,7 +53,7 @@ class Header:
 
 
 def checked(content: object) -> Header:
-    """From any JSON. ValueError, TypeError or ArithmeticError when it describes no moments."""
+    """Any JSON -> Header. ValueError, TypeError or ArithmeticError if it does not describe moments."""
     if not isinstance(content, dict):
         raise ValueError("it describes no moments")
     if missing := [key for key in ("config", "seed", "begins", "moments") if key not in content]:
@@ -69,7 +69,7 @@ def checked(content: object) -> Header:
 
 
 def is_number(value: Any, least: float = -1e9, most: float = 1e9) -> bool:
-    """A number, no boolean, within these bounds; NaN is within none."""
+    """Is the value a number (not a bool) within these bounds? False for NaN."""
     return type(value) in (int, float) and least <= value <= most
 
 
@@ -88,7 +88,7 @@ def _moment(entry: object) -> Moment:
 
 
 def write(path: Path, about: dict, entries: Sequence[Entry]) -> None:
-    """about : what is to be known of the run and its moments. The file is replaced whole.
+    """about : the description of the run and its moments. The file is replaced whole.
 
     ValueError for a number that is not finite, and for moments that take more than LARGEST.
     """
@@ -103,7 +103,7 @@ def write(path: Path, about: dict, entries: Sequence[Entry]) -> None:
 
 
 def read_about(path: Path) -> dict:
-    """What was written as `about`. Raises CheckpointError."""
+    """The description that was written as `about`. Raises CheckpointError."""
     return _read(path)[0]
 
 
@@ -126,7 +126,7 @@ def read(path: Path, shapes: Shapes, count: int) -> list[Entry]:
 
 
 def _rows(coded: object, shapes: Shapes, count: int) -> list[list[list]]:
-    """The rows of the header, one of each tensor: its name, the factors of its prediction, step and rank. ValueError,
+    """The rows of the header, one per tensor: its name, the factors of its prediction, step and rank. ValueError,
     TypeError or LookupError for others."""
     if not isinstance(coded, list) or len(coded) != count:
         raise ValueError(f"there must be {count} moments")
@@ -164,7 +164,7 @@ def _levels(packed: bytes, size: int) -> np.ndarray:
 
 
 def _read(path: Path) -> tuple[dict, bytes]:
-    """What is known of the moments, and the packed levels."""
+    """The description of the moments, and the packed levels."""
     try:
         content = storage.read(path, LARGEST)
         if not content.startswith(MAGIC):

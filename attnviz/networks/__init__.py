@@ -1,4 +1,4 @@
-"""What a translator's network is for those who use it, whatever it is made of.
+"""The interface of a translator's network, independent of its architecture.
 
 Letters: B batch, T target positions, S source positions, D width of a readout, E embedding width, V vocabulary, H
 heads.
@@ -17,7 +17,7 @@ Block = TypeVar("Block", bound=nn.Module)
 
 
 class Memory(Protocol):
-    """What an encoder leaves for the decoder: a named tuple, whose further fields only its own network knows.
+    """The encoder's output for the decoder: a named tuple; its other fields are private to the network.
 
     state : of the decoder before its first step. maps : encoder self-attention weights (B, H, S, S) of each layer.
     """
@@ -44,7 +44,7 @@ class ReadoutStep(NamedTuple):
 
 
 class DecoderStep(NamedTuple):
-    """One target position. state, cross, decoder : as of `ReadoutStep`."""
+    """One target position. state, cross, decoder : as in `ReadoutStep`."""
 
     logits: Tensor  # (B, V)
     state: tuple
@@ -53,10 +53,10 @@ class DecoderStep(NamedTuple):
 
 
 class Network(Protocol):
-    """A translator's network. `decode` needs its first five methods; all else is for those who change what it reads or
-    attends to.
+    """A translator's network. `decode` needs the first five methods; the others are for changing its inputs or its
+    attention.
 
-    memory : what its own `encode` returned. target : inputs (B, T) from <bos> on. mask (B, S) : True = a real token;
+    memory : the result of its own `encode`. target : inputs (B, T) from <bos> on. mask (B, S) : True = a real token;
     None when nothing is padded. reweigh : changes the weights of cross-attention, one a layer; () for none.
     """
 
@@ -67,8 +67,8 @@ class Network(Protocol):
         """state and token (B,) before this position -> DecoderStep."""
 
     def force(self, memory: Any, target: Tensor) -> tuple[Tensor, tuple, tuple]:
-        """Readouts (B, T, D), and of each layer cross (B, H, T, S) and decoder weights (B, H, T, T): what `step` gives
-        position by position, in evaluation mode."""
+        """Readouts (B, T, D), and of each layer cross (B, H, T, S) and decoder weights (B, H, T, T): what `step`
+        returns position by position, in evaluation mode."""
 
     def readouts(self, memory: Any, target: Tensor) -> Tensor:
         """The readouts of `force` alone."""
@@ -77,7 +77,7 @@ class Network(Protocol):
         """readout (..., D) -> (..., V)."""
 
     def step_readout(self, memory: Any, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()) -> ReadoutStep:
-        """`step` without the product with the output matrix, by far the largest."""
+        """`step` without the product with the output matrix, the most expensive one."""
 
     def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> Memory:
         """`encode` from rows of the embedding (B, S, E)."""
@@ -94,7 +94,7 @@ class Network(Protocol):
 class Walk:
     """Step by step through the target positions from <bos> on: call it with tokens before (B, T) for logits (B, T, V).
 
-    goes_back : can it forget steps? Then tokens may be guesses, and several at once take less time than one by one.
+    goes_back : can it forget steps? Then several guessed tokens can be read at once, which is faster than one by one.
     """
 
     goes_back = False
@@ -115,7 +115,7 @@ class Walk:
         return torch.stack(logits, dim=1)
 
     def forget(self, count: int) -> None:
-        """Go back to before the last `count` tokens; less than all of the last call."""
+        """Forget the last `count` tokens, fewer than those of the last call."""
         if count:
             raise ValueError(f"{type(self).__name__} does not go back")
 
@@ -127,7 +127,7 @@ class Walk:
 
 
 class Blocks(nn.ModuleList, Generic[Block]):
-    """torch's list of modules, of one class, which it names."""
+    """torch's ModuleList with the class of its modules as a type parameter."""
 
     if TYPE_CHECKING:
 

@@ -2,9 +2,9 @@
 layer.
 
 Multi-head self-attention is the Transformer's (Vaswani et al. 2017, sec. 3.2.2), with a residual connection, the norm
-before it and no feed-forward layer after it, because there is little data. One more attention pools the tokens into the
-vector that decides, by a query that is the same for every sentence (Yang et al. 2016, eq. 5 to 7).
-Letters: B batch, S tokens, D width, H heads, C classes.
+before it and no feed-forward layer after it, because there is little data. Another attention pools the tokens into one
+vector for the label, with a query that is the same for every sentence (Yang et al. 2016, eq. 5 to 7). Letters: B batch,
+S tokens, D width, H heads, C classes.
 """
 
 from typing import NamedTuple

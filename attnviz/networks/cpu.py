@@ -1,9 +1,9 @@
 """Layers that cost less on a CPU: dropout from few random bits, and matrix products by oneDNN for batches.
 
-Drawing random bits is most of what `nn.Dropout` costs. torch multiplies fp32 matrices by MKL, which does not use the
-widest registers of processors that Intel did not make. On one core of an AMD EPYC with AVX-512, measured: MKL 90
-GFLOP/s; oneDNN, which torch carries too, 210. The results differ by rounding, so what must be the same bit for bit does
-without.
+Drawing random bits is most of the cost of `nn.Dropout`. torch multiplies fp32 matrices by MKL, which does not use the
+widest registers of non-Intel processors. On one core of an AMD EPYC with AVX-512, measured: MKL 90 GFLOP/s; oneDNN,
+which torch includes too, 210. The results differ by rounding, so code that must be reproducible bit for bit does not
+use it.
 """
 
 import torch
@@ -16,7 +16,7 @@ FEW = 16  # rows of a product with a transposed copy, at most: a third faster fo
 
 
 def share(p: float, name: str = "dropout") -> float:
-    """p itself. ValueError, with `name` in its message, unless 0 <= p < 1."""
+    """Return p. ValueError, with `name` in its message, unless 0 <= p < 1."""
     if not 0 <= p < 1:
         raise ValueError(f"{name} must be at least 0 and below 1; got {p}")
     return p
@@ -35,8 +35,8 @@ class Dropout(nn.Module):
         self.dropped = min(round(share(p) * 256), 255)  # of the 256 values of a byte
 
     def __call__(self, x: Tensor) -> Tensor:
-        """In evaluation mode x itself at once: a step of a Transformer has twenty of these, and torch's own call takes
-        longer than doing nothing does."""
+        """In evaluation mode return x at once. A step of a Transformer has twenty dropouts, and even an empty torch
+        module call takes time."""
         return super().__call__(x) if self.training else x
 
     def forward(self, x: Tensor) -> Tensor:
@@ -52,17 +52,17 @@ class Dropout(nn.Module):
 
 
 class Transposed:
-    """A matrix (V, D) with a copy that is read the other way: the product of few rows with it, (.., D) -> (.., V), is
-    made in two thirds of the time, in a third when it is not in the processor's cache.
+    """A matrix (V, D) with a transposed copy. The product with few rows, (.., D) -> (.., V), takes two thirds of the
+    time, or a third if the matrix is not in the processor's cache.
 
-    The copy is made anew when the matrix has changed. Where gradients are wanted the matrix itself is used.
+    The copy is renewed when the matrix has changed. For gradients the matrix itself is used.
     """
 
     def __init__(self):
         self._copy, self._of = torch.empty(0), (0, 0)
 
     def product(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        """x (..., D), weight (V, D), bias (V,) -> as `F.linear`, to rounding."""
+        """x (..., D), weight (V, D), bias (V,) -> as `F.linear`, up to rounding."""
         if torch.is_grad_enabled() or x.numel() > FEW * x.shape[-1] or weight.is_inference():
             return F.linear(x, weight, bias)
         version = weight.data_ptr(), weight._version
@@ -72,8 +72,8 @@ class Transposed:
 
 
 class Joined:
-    """Linear maps of one input, one below the other, for one product in place of several. What they are is joined anew
-    when one of them has changed, and each time where torch does not say whether it has."""
+    """Linear maps of one input, stacked into one product. They are stacked again when one of them has changed, and at
+    every call if torch cannot tell."""
 
     def __init__(self):
         self._joined = torch.empty(0), torch.empty(0)
@@ -93,8 +93,8 @@ class OneDNN(TorchFunctionMode):
     """Within it (`with OneDNN():`) linear maps and GRU cells go through oneDNN, in this thread, where no gradient
     is wanted.
 
-    Many rows of fp32 on a CPU, that is; others, and all where torch has no oneDNN, go the usual way. Each call of
-    torch costs some microseconds more, so it pays for few large products and not for many small ones.
+    This applies to many rows of fp32 on a CPU; all else, and everything if torch has no oneDNN, is computed as usual.
+    Every torch call costs some microseconds more, so it pays for few large products and not for many small ones.
     """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -106,8 +106,8 @@ class OneDNN(TorchFunctionMode):
 
 
 def columns(weight: Tensor, first: int, last: int | None, rows: int) -> Tensor:
-    """Columns `first` to `last` of a matrix, for a product with so many rows: oneDNN wants a copy of a part, and for
-    few rows the copy would take longer than the product."""
+    """Columns `first` to `last` of a matrix, for a product with this number of rows: copied for oneDNN, except for few
+    rows, where the copy would take longer than the product."""
     part = weight[:, first:last]
     return part if rows < ROWS else part.contiguous()
 

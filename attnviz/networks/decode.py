@@ -27,7 +27,7 @@ LOOP_TIMES = {1: 8, 2: 5, 3: 4, 4: 4, 5: 3, 6: 3, 7: 3, 8: 3}
 class Unrolled:
     """All steps of a batch. Steps after a sentence's <eos> carry no meaning.
 
-    Of logits and readouts only those asked for are there; the model's `logits` makes logits of readouts.
+    Either logits or readouts are present, as requested; the model's `logits` turns readouts into logits.
     """
 
     tokens: Tensor  # (B, T) token chosen at each step
@@ -38,7 +38,7 @@ class Unrolled:
     readouts: Tensor | None = None  # (B, T, D)
 
     def rows(self) -> Tensor:
-        """The logits, or the readouts where those were asked for."""
+        """The logits, or the readouts if those were requested."""
         rows = self.readouts if self.logits is None else self.logits
         if rows is None:
             raise ValueError("neither logits nor readouts are there")
@@ -96,12 +96,12 @@ def _places(tokens: tuple[int, ...], device: torch.device) -> Tensor:
 def unroll(
     model: Network, source: Tensor, mask: Tensor | None, choose: Choose, steps: int, guess: Sequence[int] = ()
 ) -> Unrolled:
-    """Step a model from <bos> until every sentence has its <eos>, or `steps` times, keeping all it attended to.
+    """Step a model from <bos> until every sentence has its <eos>, or `steps` times, recording all attention.
 
     source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded.
-    guess : ids of what it may choose, of one sentence, without <eos>. Steps are taken together as far as the guess says
-    what comes next, and those after a wrong guess are taken back. So the tokens chosen are the same, and all else to
-    rounding (Leviathan et al. 2023, without chance).
+    guess : ids of a likely output for one sentence, without <eos>. Guessed steps are computed together, and steps after
+    a wrong guess are discarded. So the tokens are the same, and all else is the same up to rounding (Leviathan et al.
+    2023, without sampling).
     """
     memory = model.encode(source, mask)
     walk = getattr(model, "walk", partial(Walk, model))(memory)
@@ -125,7 +125,8 @@ def unroll(
 
 
 def _what_follows(guess: list[int], tokens: Sequence[Tensor]) -> list[int]:
-    """The part of a guess after the token chosen last, where that stands nearest to its own place; all at first."""
+    """The part of a guess after the occurrence of the last chosen token that is nearest to its position; at the
+    beginning the whole guess."""
     if not guess or not tokens:
         return guess
     last = int(tokens[-1])
@@ -138,13 +139,14 @@ def greedy(
     model: Network, source: Tensor, mask: Tensor | None = None, end_loops: bool = False, guess: Sequence[int] = ()
 ) -> Unrolled:
     """The most probable token at every step. source (B, S), mask (B, S). end_loops : <eos> after a loop, see `Loop`.
-    guess : of `unroll`."""
+    guess : as in `unroll`."""
     choose = best_or_end(len(source)) if end_loops else best
     return unroll(model, source, mask, choose, limit(source.shape[1]), guess)
 
 
 def best_or_end(rows: int) -> Choose:
-    """`best`, but <eos> after a loop (`loop_at_end`). For one batch of so many rows, from its first step on."""
+    """`best`, but <eos> after a loop (`loop_at_end`). For one batch with this number of rows, from its first step
+    on."""
     produced: list[list[int]] = [[] for _ in range(rows)]
 
     def choose(step: int, logits: Tensor) -> Tensor:
@@ -187,11 +189,11 @@ def beams(
     model: Network, source: Tensor, width: int, penalty: float = 1.0, end_loops: bool = False
 ) -> list[tuple[float, list[int]]]:
     """At most `width` hypotheses for one sentence (1, S), the best first: log-probability in nats, and ids, <eos>
-    included. One that was cut off because none ended has no <eos>, and is alone.
+    included. If none ended, the only result is a hypothesis that was cut off, without <eos>.
 
     Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant). The
-    search ends when `width` hypotheses have ended and no open one scores better now. This is a heuristic: with the
-    penalty, an open one could still become better. end_loops : a hypothesis ends after a loop (`loop_at_end`).
+    search ends when `width` hypotheses have ended and no open one scores better at that point. This is a heuristic:
+    with the penalty, an open one could still become better. end_loops : a hypothesis ends after a loop (`loop_at_end`).
     """
     memory = take_rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
     state, token = memory.state, source.new_full((width,), BOS)
@@ -275,7 +277,8 @@ def sample(
 
 
 def drawn(scores: Tensor, generator: np.random.Generator) -> Tensor:
-    """A token of each row of scores (B, V), from their softmax: where its running sum passes a random number."""
+    """A token per row, drawn from the softmax of scores (B, V): the first at which the cumulative sum exceeds a random
+    number."""
     sums = scores.double().softmax(dim=-1).cumsum(dim=-1)
     places = torch.from_numpy(generator.random((len(scores), 1))).to(scores.device) * sums[:, -1:]
     return torch.searchsorted(sums, places, right=True)[:, 0]
@@ -283,8 +286,8 @@ def drawn(scores: Tensor, generator: np.random.Generator) -> Tensor:
 
 @dataclass(frozen=True)
 class Loop:
-    """Where a text begins to repeat itself without end (“…titititi…”), so that decoding can end it:
-    pieces[start : start + length] stands `times` times in a row, to the end of the pieces."""
+    """A loop at the end of a text (“…titititi…”), at which decoding can stop: pieces[start : start + length] stands
+    `times` times in a row, to the end of the pieces."""
 
     start: int
     length: int
@@ -292,7 +295,7 @@ class Loop:
 
 
 def loop_at_end(pieces: Sequence[Hashable]) -> Loop | None:
-    """The loop that the pieces end in, the one of the shortest unit; None when they end in none."""
+    """The loop at the end of the pieces, with the shortest unit; None if there is no loop."""
     for length, least in LOOP_TIMES.items():
         if len(pieces) <= length or pieces[-1] != pieces[-1 - length]:
             continue

@@ -1,14 +1,14 @@
-"""A model that writes: a decoder-only Transformer, which reads a text and gives the logits of the token that follows
-each token; what it would say after each layer; and what each head adds to the logit of a token.
+"""A model that writes: a decoder-only Transformer, which reads a text and returns the logits of the token after each
+token; its predictions after each layer; and the contribution of each head to the logit of a token.
 
 Every token attends to itself and to the tokens before it (Vaswani et al. 2017, sec. 3.2.3). Positions are rotations of
 queries and keys (Su et al. 2021). Each sub-layer adds f(norm(x)) to x (Xiong et al. 2020), with RMSNorm (Zhang and
 Sennrich 2019). The feed-forward network is SwiGLU (Shazeer 2020, eq. 6). One matrix embeds the tokens and gives the
 logits (Press and Wolf 2017).
 
-A layer adds to a stream of vectors, one a token; the final norm and the matrix of the embedding read logits from it
-(Elhage et al. 2021). So a stream may be read early (nostalgebraist 2020, the logit lens), and a logit is a sum over all
-that was added: the norm divides the whole by one number, and everything after that is linear.
+A layer adds to the residual stream, one vector per token; the final norm and the embedding matrix turn it into logits
+(Elhage et al. 2021). So the stream may be read after any layer (nostalgebraist 2020, the logit lens), and a logit is a
+sum over everything that was added: the norm divides the stream by one number, and everything after it is linear.
 Letters: B batch, T tokens, t tokens so far, D width, H heads, d width of one head, L layers, V vocabulary.
 """
 
@@ -28,7 +28,7 @@ SMALL = 0.02  # standard deviation of the first weights, as in GPT-2 (Radford et
 
 
 class Reading(NamedTuple):
-    """What a pass gives for its tokens."""
+    """The result of a pass for its tokens."""
 
     readouts: Tensor  # (B, T, D) what `logits` makes logits of
     state: tuple  # keys and values (B, H, t, d) of each layer, for the next pass
@@ -95,8 +95,8 @@ class DecoderOnly(nn.Module):
         self._begin_small()
 
     def _begin_small(self) -> None:
-        """Draw the first weights. What 2 * layers sub-layers add is divided by sqrt(2 * layers) (Radford et al. 2019,
-        sec. 2.3)."""
+        """Draw the initial weights. The outputs of the 2 * layers sub-layers are scaled by 1 / sqrt(2 * layers)
+        (Radford et al. 2019, sec. 2.3)."""
         for name, parameter in self.named_parameters():
             if name.endswith("bias"):
                 nn.init.zeros_(parameter)
@@ -143,8 +143,8 @@ class DecoderOnly(nn.Module):
 
 @dataclass(frozen=True)
 class Stream:
-    """What was added to the stream of one text. embedding (T, D), heads (L, H, T, D), biases (L, D) of the output
-    projections of attention, feeds (L, T, D) of the feed-forward networks."""
+    """The contributions to the residual stream of one text. embedding (T, D), heads (L, H, T, D), biases (L, D) of the
+    output projections of attention, feeds (L, T, D) of the feed-forward networks."""
 
     embedding: Tensor
     heads: Tensor
@@ -186,7 +186,7 @@ def lens(network: DecoderOnly, tokens: Tensor) -> Tensor:
 @dataclass(frozen=True)
 class Contributions:
     """The direct parts of the logits of T tokens: embedding (T,), heads (L, H, T), biases (L, T), feeds (L, T).
-    constant (T,) : what a bias of the final norm or of the output matrix adds; None without one."""
+    constant (T,) : the contribution of a bias of the final norm or the output matrix; None without one."""
 
     embedding: Tensor
     heads: Tensor
@@ -196,7 +196,7 @@ class Contributions:
 
     @property
     def others(self) -> Tensor:
-        """(T,): all but the heads and the feed-forward networks."""
+        """(T,): the sum of all parts except the heads and the feed-forward networks."""
         parts = self.embedding + self.biases.sum(dim=0)
         return parts if self.constant is None else parts + self.constant
 
@@ -209,8 +209,8 @@ class Contributions:
 def contributions(network: DecoderOnly, tokens: Tensor, produced: Tensor) -> Contributions:
     """tokens (T,) from <bos> on, produced (T,) the token after each -> the parts of the logit of each produced token.
 
-    What a part changes in later layers is not in it. RMSNorm is x / rms(x) * gain; rms is that of the whole stream
-    (Elhage et al. 2021, “Handling layer normalization”).
+    The effect of a part through later layers is not included. RMSNorm is x / rms(x) * gain; rms is that of the whole
+    stream (Elhage et al. 2021, “Handling layer normalization”).
     """
     parts, norm = stream(network, tokens), network.decoder_norm
     whole = parts.after()[-1]

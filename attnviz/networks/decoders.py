@@ -22,11 +22,11 @@ Score = Callable[[int, int, int, float], Attention]
 
 
 class DeepOutput(Recurrent):
-    """A decoder that steps with a context, and reads its words from state, context and the word before through maxout.
+    """A decoder that steps with a context, and predicts words from state, context and previous word through maxout.
 
     s_t = GRU([y_{t-1}; c_t], s_{t-1})     p(y_t) from maxout(U_o s_t + V_o y_{t-1} + C_o c_t)
 
-    Cho et al. 2014, A.1.2; Bahdanau et al. 2015, eq. 4 and A.2. Where c_t comes from (`look`) is what tells them apart.
+    Cho et al. 2014, A.1.2; Bahdanau et al. 2015, eq. 4 and A.2. The subclasses differ in the source of c_t (`look`).
     context : the width of c_t.
     """
 
@@ -47,8 +47,8 @@ class DeepOutput(Recurrent):
         return torch.cat([state[0], context], dim=-1), state, cross
 
     def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list, list]:
-        """words (B, T, G) as the cell reads them, more (G, C) for what it reads of c_t -> [s_t; c_t] (B, T, W + C),
-        weights, states.
+        """words (B, T, G) multiplied by the cell's input weights, more (G, C) the input weights of c_t -> [s_t; c_t]
+        (B, T, W + C), weights, states.
 
         W_c c_t = W_c sum_j a_tj h_j = sum_j a_tj (W_c h_j): the products with the annotations come first.
         """
@@ -67,7 +67,7 @@ class DeepOutput(Recurrent):
     def readout(self, outputs: Tensor, embedded: Tensor) -> Tensor:
         """[s_t; c_t] (..., W + C), y_{t-1} (..., E) -> maxout over pairs (..., E).
 
-        Bahdanau et al. print s_{i-1} in A.2.2, where their eq. 4 and Cho et al. have s_i; the latter is followed.
+        Bahdanau et al. print s_{i-1} in A.2.2, where their eq. 4 and Cho et al. have s_i, which is used here.
         """
         pairs = self.deep(torch.cat([outputs, embedded], dim=-1))
         return pairs.view(*pairs.shape[:-1], -1, 2).amax(dim=-1)
@@ -96,12 +96,12 @@ class FixedContext(DeepOutput):
         return RecurrentMemory(values, values, None, self.first(context))
 
     def look(self, memory: RecurrentMemory, previous: Tensor, reweigh: Reweigh = None) -> tuple[Tensor, tuple]:
-        """-> c (B, 2W), whatever the state, and no weights, so nothing to reweigh."""
+        """-> c (B, 2W), independent of the state; there are no weights to reweigh."""
         return memory.values, ()
 
 
 class Bahdanau(DeepOutput):
-    """Attention that looks first and steps second. Bahdanau et al. 2015, sec. 3 and appendix A.
+    """Attention before the decoder's step. Bahdanau et al. 2015, sec. 3 and appendix A.
 
     a_tj = softmax_j(score(s_{t-1}, h_j))      c_t = sum_j a_tj h_j
     """
@@ -130,7 +130,7 @@ class Bahdanau(DeepOutput):
 
 
 class Luong(Recurrent):
-    """Attention that steps first and looks second, with input feeding. Luong et al. 2015, sec. 3.1 and 3.3.
+    """Attention after the decoder's step, with input feeding. Luong et al. 2015, sec. 3.1 and 3.3.
 
     s_t = GRU([y_{t-1}; h~_{t-1}], s_{t-1})     a_tj = softmax_j(score(s_t, h_j))     h~_t = tanh(W_c [c_t; s_t]), eq. 5
     """
@@ -156,7 +156,7 @@ class Luong(Recurrent):
     def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
         """The encoder's states (B, S, 2W) -> annotations to read, and the same for the score, without dropout.
 
-        The noise of dropout, summed over the width, would favour rows with all the weight on one key.
+        Dropout noise, summed over the width, would favour rows with all weight on one key.
         """
         annotations = self.join(directions)
         return self.dropout(annotations), self.attention.prepare(annotations)
@@ -178,8 +178,8 @@ class Luong(Recurrent):
         return vector, (*current, vector), (weights,)
 
     def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list, list]:
-        """words (B, T, G) as the cell reads them, more (G, E) for what it reads of h~_{t-1} -> h~_t (B, T, E), weights,
-        states.
+        """words (B, T, G) times the cell's input weights, more (G, E) the input weights of h~_{t-1} -> h~_t (B, T, E),
+        weights, states.
 
         W_c [c_t; s_t] = sum_j a_tj (W h_j) + W' s_t: the products with the annotations come first.
         """
@@ -197,14 +197,15 @@ class Luong(Recurrent):
         return torch.stack([fed for *_, fed in states], dim=1), cross, states
 
     def readout(self, outputs: Tensor, embedded: Tensor) -> Tensor:
-        """h~_t goes to the output as it is, eq. 6."""
+        """h~_t itself is the readout, eq. 6."""
         return outputs
 
 
 def smaller_states(network: Luong) -> None:
-    """Let states and annotations of a new network begin smaller by width^(1/4) each, and their products by sqrt(width).
+    """Scale the initial states and annotations of a new network down by width^(1/4), and so their products by
+    sqrt(width).
 
-    A dot product sums so many products that it saturates the softmax before anything is learnt: at width 256 half the
+    Otherwise dot products saturate the softmax before anything is learnt: at width 256 half the
     weight of 16 keys is on one.
     """
     with torch.no_grad():

@@ -1,7 +1,7 @@
 """Output projections: the linear layers that read the contexts of all heads of a layer, (B, Q, H*d), side by side.
 
-In models of this project it is that of attention.MultiHead. Families of the transformers library have
-different names for it. In those of ENDS it is the last step of attention, and a head is a slice of its input.
+In models of this project it is that of attention.MultiHead. Families of the transformers library name it differently.
+In the families of ENDS it is the last step of attention, and a head is a slice of its input.
 """
 
 from collections import defaultdict
@@ -45,7 +45,7 @@ class Projection(NamedTuple):
 
 
 def own(model: nn.Module) -> list[Projection]:
-    """Those of a model of this project, by kind and layer; [] without multi-head attention."""
+    """The projections of a model of this project, by kind and layer; [] without multi-head attention."""
     projections = []
     for kind, (stack, name) in _PLACES.items():
         layers = getattr(model, stack, ())
@@ -64,9 +64,9 @@ def named(
     numbers: Mapping[str, Sequence[int]] | None = None,
     used: Collection[str] = (),
 ) -> list[Projection]:
-    """Those of a model of the transformers library. counts : kind -> heads of each layer, as its attention has them.
+    """The projections of a model of the transformers library. counts : kind -> number of heads of each layer.
 
-    numbers : kind -> the numbers of these layers, where they are not all. used : the paths of the modules that read a
+    numbers : kind -> the numbers of these layers, if not all. used : the paths of the modules that read a
     text; () for all.
 
     ValueError unless there is exactly one for each layer, as wide as its heads need; otherwise heads cannot be located.

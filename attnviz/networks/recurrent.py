@@ -1,4 +1,4 @@
-"""What recurrent translators share: a bidirectional encoder, the loop over target positions, and the output.
+"""The base of recurrent translators: a bidirectional encoder, the loop over target positions, and the output.
 
 The decoders are in decoders.py.
 Letters: B batch, T target positions, S source positions, E embedding width, W state width, V vocabulary. G the gates'
@@ -19,7 +19,7 @@ from attnviz.networks.cpu import Dropout, Transposed, columns, gru_step
 
 
 class GRUCell(nn.GRUCell):
-    """torch's, with its state in a tuple: (h,), as LSTMCell has (h, c)."""
+    """torch's GRUCell with its state in a tuple (h,), like (h, c) of LSTMCell."""
 
     def forward(self, x, state):  # type: ignore[override]  # a tuple in place of torch's tensor
         return (torch.gru_cell(x, state[0], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh),)
@@ -30,7 +30,7 @@ class GRUCell(nn.GRUCell):
 
 
 class LSTMCell(nn.LSTMCell):
-    """torch's, with `follow`."""
+    """torch's LSTMCell, with `follow`."""
 
     def follow(self, read: Tensor, state: tuple) -> tuple:
         """read (B, G), which is W_ih x + b_ih, and the state before, (h, c) -> the state after."""
@@ -41,7 +41,7 @@ class LSTMCell(nn.LSTMCell):
 
 
 class LSTM(nn.LSTM):
-    """torch's, which gives the last h alone, as GRU does."""
+    """torch's LSTM, returning only the last h, as GRU does."""
 
     def forward(self, x, hx=None):
         outputs, (last, _) = super().forward(x, hx)
@@ -63,7 +63,7 @@ CELLS = {"gru": Cell(nn.GRU, GRUCell, 1), "lstm": Cell(LSTM, LSTMCell, 2)}
 
 
 class RecurrentMemory(NamedTuple):
-    """What the encoder leaves for the decoder."""
+    """The encoder's output for the decoder."""
 
     # (B, S, 2W) annotations: forward and backward states, concatenated; (B, S, W) summed; (B, 2W) a fixed context
     values: Tensor
@@ -74,7 +74,7 @@ class RecurrentMemory(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """Bidirectional; padded positions are never read, so a batch gives what each sentence gives alone."""
+    """Bidirectional; padded positions are never read, so sentences in a batch give the same results as alone."""
 
     def __init__(self, embedding_width: int, width: int, cell: Cell):
         super().__init__()
@@ -93,16 +93,15 @@ class Encoder(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """What all decoders share: embeddings, encoder, and the loop over target positions.
+    """The base of all decoders: embeddings, encoder, and the loop over target positions.
 
-    A decoder says how it goes from one position to the next (`advance`) and what it reads its words from (`readout`);
-    one that attends has an `attention`. The source, target and output embeddings are one matrix: the vocabulary is
-    joint (Press & Wolf 2017). A forced target needs less: the products with its words, and all else that needs no
-    state, are computed for all positions at once (`unfold`).
+    A decoder defines its step (`advance`) and its output vector (`readout`); one with attention has `attention`. The
+    source, target and output embeddings are one matrix: the vocabulary is joint (Press & Wolf 2017). For a forced
+    target, everything that does not depend on the state is computed for all positions at once (`unfold`).
 
-    summary : width of what the first state is made from. extra : width of what the decoder's cell reads beside the word
-    before. cell : gru or lstm, of encoder and decoder. summed : an annotation is the sum of the encoder's two
-    directions (B, S, W), as a score between vectors of one width needs it; else both, concatenated (B, S, 2W).
+    summary : width of the input of the first state. extra : width of the cell's input besides the previous word. cell :
+    gru or lstm, of encoder and decoder. summed : an annotation is the sum of the encoder's two directions (B, S, W), as
+    a score between vectors of one width needs it; else both, concatenated (B, S, 2W).
     """
 
     attention: Attention
@@ -153,23 +152,24 @@ class Recurrent(nn.Module):
         return RecurrentMemory(values, prepared, visible, self.first(backward))
 
     def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
-        """The encoder's states (B, S, 2W) -> annotations to read, and the same as the score function wants them."""
+        """The encoder's states (B, S, 2W) -> annotations (values), and the same prepared for the score function
+        (keys)."""
         annotations = self.dropout(self.join(directions))
         return annotations, self.attention.prepare(annotations)
 
     def advance(
         self, memory: RecurrentMemory, state: tuple, embedded: Tensor, reweigh: Reweigh = None
     ) -> tuple[Tensor, tuple, tuple]:
-        """state, embedded (B, E) the word before -> what `readout` reads (B, ...), the state after, weights."""
+        """state, embedded previous word (B, E) -> input of `readout` (B, ...), next state, weights."""
         raise TypeError(f"{type(self).__name__} must define advance()")
 
     def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list, list]:
-        """words (B, T, G) as the cell reads them, more (G, ...) for what else it reads -> what `readout` reads
-        (B, T, ...), weights and states step by step."""
+        """words (B, T, G) multiplied by the cell's input weights, more (G, ...) the other input weights -> input of
+        `readout` (B, T, ...), weights and states step by step."""
         raise TypeError(f"{type(self).__name__} must define unfold()")
 
     def readout(self, outputs: Tensor, embedded: Tensor) -> Tensor:
-        """What `advance` or `unfold` gave, embedded (..., E) the word before -> what logits are made of (..., E)."""
+        """Result of `advance` or `unfold`, embedded previous word (..., E) -> input of the logits (..., E)."""
         raise TypeError(f"{type(self).__name__} must define readout()")
 
     def join(self, directions: Tensor) -> Tensor:
@@ -195,7 +195,7 @@ class Recurrent(nn.Module):
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """source (B, S), target inputs (B, T) from <bos> on, mask (B, S) -> logits (B, T, V), weights (B, T, S).
 
-        None for the weights where there is no attention.
+        The weights are None without attention.
         """
         memory = self.encode(source, mask)
         embedded = self.embed(target)
@@ -209,8 +209,8 @@ class Recurrent(nn.Module):
         return self.logits(readout), weights[0] if weights else None
 
     def force(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
-        """target inputs (B, T) from <bos> on -> readouts (B, T, E), cross weights (B, 1, T, S) of each layer, and () of
-        none: what `step` gives position by position, in evaluation mode."""
+        """target inputs (B, T) from <bos> on -> readouts (B, T, E), cross weights (B, 1, T, S) of each layer, and ()
+        for the decoder weights: what `step` returns position by position, in evaluation mode."""
         readouts, cross, _ = self.follow(memory, target)
         weights = tuple(torch.stack(layer, dim=2) for layer in zip(*cross))
         return readouts, weights, ()
@@ -220,7 +220,7 @@ class Recurrent(nn.Module):
         return self.follow(memory, target)[0]
 
     def follow(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, list, list]:
-        """Readouts, and weights and states step by step. Every product that needs no state is outside the loop."""
+        """Readouts, and weights and states step by step. Products that do not need the state are outside the loop."""
         embedded = self.embed(target)
         read, cell = embedded.shape[-1], self.cell
         of_word, more = (
@@ -236,7 +236,7 @@ class Recurrent(nn.Module):
 
 
 class RecurrentWalk(Walk):
-    """Keeps the states, to go back to, and takes several tokens as `Recurrent.follow` does."""
+    """Keeps all states, so that it can go back, and reads several tokens at once like `Recurrent.follow`."""
 
     goes_back = True
     _network: Recurrent

@@ -1,4 +1,4 @@
-"""From a mechanism and its options to a network, with random numbers or without."""
+"""From a mechanism and its options to a network, with or without random initial weights."""
 
 import importlib
 import inspect
@@ -26,7 +26,7 @@ _SIZES = ("query_width", "key_width", "width", "dropout")  # parameters of a sco
 def build(config: Config) -> nn.Module:
     """The untrained model of a config, in training mode.
 
-    ValueError for an option that it does not have, or a value that is not possible.
+    ValueError for an unknown option or an impossible value.
     """
     mechanism, allowed = mechanisms.find(config.mechanism), options(config.mechanism)
     if unknown := config.options.keys() - allowed.keys():
@@ -67,7 +67,7 @@ def _score(mechanism: Mechanism, own: dict, query_width: int, key_width: int, wi
 
 @torch.no_grad()
 def _check_shape(score: Attention, title: str, query_width: int, key_width: int) -> None:
-    """ValueError for a score that is not one number for each query and key of each sentence."""
+    """ValueError unless the score has one number per query and key of each sentence."""
     query, keys = torch.ones(2, 3, query_width), torch.ones(2, 5, key_width)
     shape = tuple(score.score(query, score.prepare(keys)).shape)
     if shape != (2, 3, 5):
@@ -99,7 +99,7 @@ def _class(mechanism: Mechanism) -> type[nn.Module]:
 
 
 def named(thing: Callable | str) -> Any:
-    """What `module:name` names; what is no text is itself."""
+    """The object that `module:name` names; a value that is not a text is returned unchanged."""
     if not isinstance(thing, str):
         return thing
     module, _, name = thing.partition(":")
@@ -107,10 +107,9 @@ def named(thing: Callable | str) -> Any:
 
 
 class Unfilled(TorchFunctionMode):
-    """Within it (`with Unfilled():`) parameters keep what their memory holds, so each must be given its numbers next.
-
-    The random numbers would be thrown away. On the device `meta` they also cost a second: there is no fast path for
-    them, and the slow one imports torch's compiler.
+    """In this block (`with Unfilled():`) new parameters are not initialised and must be filled afterwards; random
+    initial values would be overwritten. On the device `meta` they also cost a second: there is no fast path for them,
+    and the slow one imports torch's compiler.
     """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):

@@ -2,7 +2,7 @@
 sub-layer.
 
 Pre-norm (Xiong et al. 2020): x + f(norm(x)), and one norm at the end of each stack. Post-norm (Vaswani et al. 2017,
-sec. 3.1): norm(x + f(x)). Weights of every layer and head come back from the very call that makes the output.
+sec. 3.1): norm(x + f(x)). Weights of every layer and head are returned by the same call as the output.
 Letters: B batch, T target, S source, D width, H heads.
 """
 
@@ -19,7 +19,7 @@ from attnviz.networks.cpu import Dropout, Joined, Transposed, share
 
 
 class TransformerMemory(NamedTuple):
-    """What the encoder leaves for the decoder."""
+    """The encoder's output for the decoder."""
 
     cross: tuple  # keys and values of each decoder layer's cross-attention, each (B, H, S, d)
     mask: Tensor | None  # (B, 1, 1, S) True = visible; None when nothing is padded
@@ -40,7 +40,7 @@ class FeedForward(nn.Module):
 
 
 class Shape(NamedTuple):
-    """What all layers of a stack have in common."""
+    """The settings shared by all layers of a stack."""
 
     width: int
     heads: int
@@ -61,11 +61,11 @@ class Layer(nn.Module):
         self.norm_first = shape.norm_first
 
     def read(self, x: Tensor, norm: nn.Module) -> Tensor:
-        """What a sub-layer reads of x."""
+        """The input of a sub-layer, from x."""
         return norm(x) if self.norm_first else x
 
     def add(self, x: Tensor, answer: Tensor, norm: nn.Module) -> Tensor:
-        """x with what a sub-layer answers."""
+        """x with the output of a sub-layer added."""
         x = x + self.dropout(answer)
         return x if self.norm_first else norm(x)
 
@@ -130,7 +130,7 @@ def positions(length: int, width: int, scale: float = 1.0) -> Tensor:
 
 
 def begin_evenly(model: nn.Module) -> None:
-    """Draw the linear maps' weights anew, so that neither direction through them grows or shrinks much.
+    """Draw the weights of linear maps again, so that neither activations nor gradients grow or shrink much.
 
     Glorot and Bengio 2010, eq. 16.
     """
@@ -144,7 +144,7 @@ class Transformer(nn.Module):
     """Encoder-decoder; one matrix embeds source, target and output (the vocabulary is joint).
 
     encoder_layers: when not as many as `layers`; a deep encoder costs little, it runs once (Kasai et al. 2021).
-    activation_dropout: of the feed-forward networks' hidden units; as dropout when it is None. norm_first: the norm
+    activation_dropout: of the feed-forward networks' hidden units; equal to dropout if None. norm_first: the norm
     before each sub-layer, not after it. Post-norm begins with the weights of Glorot and Bengio (2010).
     """
 
@@ -196,7 +196,7 @@ class Transformer(nn.Module):
         return self.encode_vectors(self.embedding(source), mask)
 
     def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> TransformerMemory:
-        """`encode` from rows of the embedding (B, S, D), to which positions are yet to be added."""
+        """`encode` from rows of the embedding (B, S, D), without positions, which are added here."""
         visible = None if mask is None else mask[:, None, None, :]
         x, maps = self.place(vectors), []
         for layer in self.encoder:
@@ -207,8 +207,8 @@ class Transformer(nn.Module):
         return TransformerMemory(cross, visible, ((),) * len(self.decoder), tuple(maps))
 
     def decode(self, memory: TransformerMemory, state: tuple, tokens: Tensor, reweigh: Sequence[Reweigh] = ()):
-        """tokens (B, T) after the positions in state -> what logits are read from (B, T, D), state, self and cross
-        weights by layer. reweigh : changes the weights of cross-attention, one a layer; () for none."""
+        """tokens (B, T) after the positions in state -> the vectors that give the logits (B, T, D), state, self and
+        cross weights by layer. reweigh : changes the weights of cross-attention, one a layer; () for none."""
         first = state[0][0].shape[2] if state[0] else 0
         count = tokens.shape[1]
         causal = causal_mask(count, first + count, tokens.device) if count > 1 and self.causal else None
@@ -232,7 +232,7 @@ class Transformer(nn.Module):
     def step(
         self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()
     ) -> DecoderStep:
-        """state, token (B,) the token before this position -> DecoderStep. reweigh : of `decode`."""
+        """state, token (B,) the token before this position -> DecoderStep. reweigh : as in `decode`."""
         readout, *rest = self.step_readout(memory, state, token, reweigh)
         return DecoderStep(self.logits(readout), *rest)
 
@@ -263,8 +263,8 @@ class Transformer(nn.Module):
 
 
 class QuickWalk:
-    """What `Walk` does, for a network of pre-norm layers as they were built: modules are opened once, not at every
-    step, and keys and values are written into memory that was set aside. Half the time of a step is saved."""
+    """A faster `Walk` for a network of unmodified pre-norm layers: module attributes are looked up once, not at every
+    step, and keys and values are written into preallocated memory. This halves the time of a step."""
 
     goes_back = True
 
@@ -309,8 +309,8 @@ def _filled(parts: Sequence[Tensor], steps: int) -> Tensor:
 
 
 class _LayerWalk:
-    """`DecoderLayer.forward`, with its positions so far. N sentences times heads, T new positions, t all so far, d
-    width of a head.
+    """`DecoderLayer.forward`, with a cache of its positions so far. N sentences times heads, T new positions, t all so
+    far, d width of a head.
 
     own, cross : weights (N, T, t) and (N, T, S) of each call.
     """
@@ -364,7 +364,7 @@ class _LayerWalk:
 
 
 def _is_plain(network: Transformer) -> bool:
-    """Is it as it was built, with the norms first, in evaluation mode, and without hooks?"""
+    """Is it unmodified, pre-norm, in evaluation mode, and without hooks?"""
     if network.training or not all(layer.norm_first for layer in network.decoder):
         return False
     return all(

@@ -1,4 +1,5 @@
-"""A text written on, token by token: which tokens may come next, one of them chosen, and the model read on with it.
+"""Continuing a text token by token: the candidates for the next token, the choice of one, and reading it with the
+model.
 
 Letters: T tokens, V vocabulary, H heads.
 """
@@ -24,9 +25,9 @@ HOTTEST = 100.0  # a temperature at which every token is nearly as probable as a
 class Sampling:
     """How the next token is chosen. ValueError for a number out of range.
 
-    temperature : the logits are divided by it; 0 takes the most probable token. top_k : only so many of the most
-    probable tokens; 0 for all. top_p : of these, the fewest that together have this probability; 1 for all (Holtzman et
-    al. 2020, sec. 3.1). seed : of the random numbers.
+    temperature : the logits are divided by it; 0 takes the most probable token. top_k : the number of most probable
+    tokens that may be drawn; 0 for all. top_p : of these, the smallest set with at least this total probability; 1 for
+    all (Holtzman et al. 2020, sec. 3.1). seed : of the random numbers.
     """
 
     temperature: float = 1.0
@@ -54,8 +55,8 @@ def _number(value: object) -> bool:
 
 
 def allowed(logits: Tensor, how: Sampling, never: Sequence[int] = NEVER) -> Tensor:
-    """logits (V) -> scores (V), whose softmax has the probabilities that a token is drawn with: -inf for one that is
-    cut off, and for those that are `never` drawn. With temperature 0 only the most probable is left."""
+    """logits (V) -> scores (V), whose softmax is the distribution that tokens are drawn from: -inf for tokens that are
+    cut off or `never` drawn. With temperature 0 only the most probable is left."""
     scores = without(never, logits.double().unsqueeze(0))[0] if never else logits.double()
     if how.temperature == 0:
         best = scores.argmax()  # the first of equal ones
@@ -71,13 +72,13 @@ def allowed(logits: Tensor, how: Sampling, never: Sequence[int] = NEVER) -> Tens
 
 
 def chooser(how: Sampling, never: Sequence[int] = NEVER) -> Callable[[Tensor], int]:
-    """A function from logits (V) to the id of a token, which draws its own random numbers. never : as of `allowed`."""
+    """A function from logits (V) to the id of a token, which draws its own random numbers. never : as in `allowed`."""
     generator = np.random.default_rng(how.seed)
     return lambda logits: int(drawn(allowed(logits, how, never).unsqueeze(0), generator)[0])
 
 
 def check_steps(steps: int) -> None:
-    """ValueError unless it is a number of tokens that can be written."""
+    """ValueError unless it is a possible number of tokens to write."""
     if not _whole(steps) or steps < 1:
         raise ValueError(f"steps must be a whole number of at least 1; got {shown(steps)}")
 
@@ -95,7 +96,7 @@ def checked_choices(choices: Mapping[int, int], fits: Callable[[int], bool], nam
 @dataclass(frozen=True)
 class Candidate:
     """A token that may come next. id : in the vocabulary. text : as a reader sees it. probability : the model's.
-    drawn : the probability that it is taken, after temperature and cut-offs."""
+    drawn : the probability of drawing it, after temperature and cut-offs."""
 
     id: int
     text: str
@@ -104,7 +105,8 @@ class Candidate:
 
 
 def candidates(logits: Tensor, scores: Tensor, name: Callable[[int], str], count: int) -> tuple[Candidate, ...]:
-    """The `count` most probable tokens, by the logits (V) of the model. scores (V) : of `allowed`. name : of an id."""
+    """The `count` most probable tokens, by the logits (V) of the model. scores (V) : from `allowed`. name : id ->
+    text."""
     best, drawn_with = logits.softmax(dim=-1).topk(min(count, len(logits))), scores.softmax(dim=-1)
     return tuple(
         Candidate(number, name(number), probability, float(drawn_with[number]))
@@ -114,7 +116,7 @@ def candidates(logits: Tensor, scores: Tensor, name: Callable[[int], str], count
 
 @dataclass(frozen=True)
 class Written:
-    """ids (T) of the text and of what was written after it; logits (T, V) that each of them was chosen from; weights
+    """ids (T) of the text and its continuation; logits (T, V) from which each was chosen; weights
     (H, T, T) of each layer, row t of the token that produced token t, 0 above the diagonal."""
 
     ids: list[int]
@@ -126,7 +128,7 @@ class Written:
 def write(model: DecoderOnly, ids: Sequence[int], steps: int, choose: Callable[[Tensor], int]) -> Written:
     """Read the ids of a text, then write up to `steps` tokens after it; fewer when one of them is <eos>.
 
-    The keys and values of every token are kept, so a step reads one token. 0 steps only read the text.
+    Keys and values of all tokens are cached, so a step reads one token. With 0 steps the text is only read.
     """
     readings: list[Reading] = []
     written, new = list(ids), [BOS, *ids]

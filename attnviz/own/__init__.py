@@ -1,4 +1,4 @@
-"""Attention of your own: how it is called, whether it is right, and what it looks at.
+"""Attention of your own: its signature, its correctness, and its weights.
 
 from attnviz import own
 own.check(module)               # an nn.Module, its class, or a function -> a Report

@@ -1,7 +1,7 @@
-"""What happens inside a module during a call: every softmax with its scores, without a change to the module.
+"""Captures every softmax with its scores during a call of a module, without changing the module. PyTorch passes all its
+functions through an active mode.
 
-PyTorch passes each of its functions through the mode that is switched on. So a module that returns its context alone
-still shows its weights, and so does one that calls a fused kernel, which has no weights to return.
+So the weights are available even if a module returns only its context, or calls a fused kernel (without weights).
 """
 
 import inspect
@@ -21,17 +21,17 @@ _DROPOUT = {torch.dropout, F.dropout, torch.dropout_}
 
 @dataclass(frozen=True)
 class Softmax:
-    """One softmax: its scores, None where a kernel keeps them, and its weights, of the same shape."""
+    """One softmax: its scores (None if a kernel does not expose them) and its weights, of the same shape."""
 
     scores: Tensor | None
     weights: Tensor
 
 
 class Capture(TorchFunctionMode):
-    """While it is on, `softmaxes` collects what every softmax and every fused attention computes.
+    """While active, `softmaxes` collects the results of every softmax and fused attention.
 
-    dropout : False switches every dropout off, also one that a module leaves on in evaluation.
-    frozen : weights that the softmaxes return, in their order, in place of their own.
+    dropout : False switches off every dropout, even one that a module applies in evaluation mode. frozen : weights that
+    the softmaxes return, in their order, instead of their own.
     """
 
     def __init__(self, dropout: bool = True, frozen: Sequence[Tensor] = ()):
@@ -53,7 +53,7 @@ class Capture(TorchFunctionMode):
         return function(*args, **kwargs)
 
     def _keep(self, scores: Tensor | None, weights: Tensor) -> Tensor:
-        """Record a softmax. A copy is kept, because a module may write into its weights."""
+        """Record a softmax. The weights are copied, because a module may modify them in place."""
         if self.frozen:
             weights = self.frozen.pop(0)
         self.softmaxes.append(Softmax(scores, weights.clone()))
@@ -76,7 +76,7 @@ class Capture(TorchFunctionMode):
 
     def _heads(self, *args, **kwargs):
         """`F.multi_head_attention_forward`, the function below `nn.MultiheadAttention`, with the weights of every head.
-        It returns what its caller wanted: no weights, their mean, or all."""
+        It returns what its caller requested: no weights, their mean, or all."""
         call = inspect.signature(F.multi_head_attention_forward).bind(*args, **kwargs)
         call.apply_defaults()
         wanted, mean = call.arguments["need_weights"], call.arguments["average_attn_weights"]

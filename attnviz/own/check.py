@@ -1,4 +1,4 @@
-"""`own.check`: a module goes through every test, and the report says what holds."""
+"""`own.check`: run every test on a module and report the results."""
 
 import contextlib
 import io
@@ -46,10 +46,10 @@ def check(
 ) -> Report:
     """Test an attention of your own: an `nn.Module`, its class, a function, or what `own.load` returns.
 
-    name : for the report. mask : what 1 in the mask is meant to do, `keep` or `hide`; None: as the docstring says, else
-    as its name says. formula : the one that it is meant to compute, of `formula.NAMES`. in_trained : run it in
-    the trained model of its formula too, see `own.in_trained`. settings : arguments of the class, by name; the others
-    are chosen. NotRecognised, a ValueError, when it has none of the forms that are recognised.
+    name : for the report. mask : the meaning of 1 in the mask, `keep` or `hide`; None: from the docstring, else from
+    its name. formula : the intended formula, one of `formula.NAMES`. in_trained : also run it in the trained model of
+    its formula, see `own.in_trained`. settings : arguments of the class, by name; the others are chosen. NotRecognised,
+    a ValueError, if it has none of the supported forms.
     """
     if mask not in (None, masks.KEEP, masks.HIDE):
         raise ValueError(f"mask must be {masks.KEEP} or {masks.HIDE}; got {mask!r:.80}")
@@ -80,9 +80,8 @@ def in_trained(
     """Run a module of your own in the trained en-fr model of its formula, beside ours: its class is built in the
     trained widths and gets the trained matrices.
 
-    texts : sentences; (): the examples of the page. formula : the one to take where a module has two names.
-    settings : as of `check`.
-    ValueError where that cannot be, with the reason.
+    texts : sentences; (): the examples of the page. formula : the one to use if the module fits two. settings : as in
+    `check`. ValueError, with the reason, if this is impossible.
     """
     from attnviz.own import trained  # which imports the models, and they the mechanisms, of which a person's is one
 
@@ -96,8 +95,8 @@ def in_trained(
 
 @contextlib.contextmanager
 def _same_afterwards() -> Iterator[None]:
-    """torch's random numbers, and its number of threads. Meanwhile there is one: matrices this small take ten times as
-    long with two, where both cores have other work."""
+    """After the block, torch's random state and number of threads are restored. In the block there is one thread,
+    because with two, matrices this small take ten times as long if both cores are busy."""
     state, threads = torch.get_rng_state(), torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -108,7 +107,7 @@ def _same_afterwards() -> Iterator[None]:
 
 
 def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted: str | None) -> str:
-    """What the module does in the trained model of its formula, or why it cannot."""
+    """The module's result in the trained model of its formula, or why there is none."""
     from attnviz.own import trained
 
     try:
@@ -118,7 +117,7 @@ def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted
 
 
 def _line(test: Callable, subject: Subject, mask: str | None) -> Line:
-    """One test. What raises where it must not is a fault of the module."""
+    """Run one test. An unexpected exception is a fault of the module."""
     try:
         return test(subject, mask) if test is masks.hidden else test(subject)
     except ANYTHING as error:  # a person's code may raise anything

@@ -19,7 +19,7 @@ Examine = Callable[[Inputs], str | None]
 
 
 def examples(subject: Subject, queries: int = 0) -> Iterator[tuple[Inputs, str]]:
-    """Inputs from small to larger, and their sizes in words. queries : as many in every example; 0: as listed."""
+    """Inputs from small to larger, and their sizes in words. queries : their number in every example; 0: as listed."""
     for batch, several, keys in _SIZES:
         inputs = subject.inputs(batch, queries or several, keys)
         yield inputs, f"{_count(batch, 'sentence')}, {_count(inputs.query.shape[1], 'query')}, {_count(keys, 'key')}"
@@ -31,8 +31,8 @@ def _count(number: int, thing: str) -> str:
 
 
 def smallest(subject: Subject, examine: Examine) -> str:
-    """The first example that fails, in words; "" when none does. Sizes that the module cannot take are left out: the
-    test of sizes is about them."""
+    """The first failing example, in words; "" if none fails. Sizes that the module rejects are skipped; the test of
+    sizes covers them."""
     for inputs, words in examples(subject):
         try:
             text = examine(inputs)
@@ -50,7 +50,7 @@ def numbers(values: Tensor) -> str:
 
 
 def undefined(subject: Subject) -> str:
-    """Why a test cannot be done where weights are NaN without a mask; "" where they are numbers."""
+    """Why a test cannot be done because weights are NaN without a mask; "" if there is no NaN."""
     weights = subject.run(subject.inputs(1 if subject.form.alone else 3, 4, 5)).weights
     return "some weights are NaN without a mask: mend that first" if bool(weights.isnan().any()) else ""
 
@@ -147,7 +147,7 @@ def context(subject: Subject) -> Line:
 
 
 def _other_context(subject: Subject) -> str:
-    """What the context is instead, where that is simple."""
+    """What the context is instead, if it is a simple case."""
     inputs = subject.inputs(3, 4, 5)
     outcome = subject.run(inputs)
     weights = outcome.weights.mean(dim=1)
@@ -169,17 +169,18 @@ def _other_context(subject: Subject) -> str:
 
 
 def _given(outcome: Outcome) -> Tensor:
-    """The context. ValueError where none comes back."""
+    """The context. ValueError if none is returned."""
     if outcome.context is None:
         raise ValueError("no context comes back")
     return outcome.context
 
 
 def projected(subject: Subject) -> float | None:
-    """How badly the weights explain what a change of one value changes in the context: 0 for a projection of values.
+    """The error with which the weights explain the effect of one changed value on the context: 0 for a projection of
+    values.
 
     With the weights fixed, a change d of value s changes the context of query t by sum_h a_hts M_h d. The M_h d are
-    fitted. None where values cannot change without the weights.
+    fitted. None if values cannot change without the weights.
     """
     form = subject.form
     inputs = subject.inputs(1 if form.alone else 2, 2 if form.many else 1, 6)
@@ -203,7 +204,7 @@ def projected(subject: Subject) -> float | None:
 
 
 def of_weighted_sum(subject: Subject) -> bool:
-    """Is what comes back a function of the weighted sum and of the query, as tanh(W [c; s]) and x + c are?
+    """Is the returned context a function of the weighted sum and of the query, as tanh(W [c; s]) and x + c are?
 
     With the weights fixed, values are changed in a way that leaves the weighted sums of one query as they are, and its
     own row in self-attention.
@@ -258,8 +259,7 @@ def sizes(subject: Subject) -> Line:
 
 
 def _most_keys(subject: Subject, too_many: int) -> int:
-    """How many keys a module can take that was built for a number of them, as its attributes or its tensors say; 0 of
-    any other."""
+    """The largest number of keys, from attributes or tensors, of a module built for a fixed number; 0 for any other."""
 
     def takes(keys: int) -> bool:
         try:

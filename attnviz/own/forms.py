@@ -1,8 +1,8 @@
-"""How a person's attention is called, and where in what comes back its weights and its context are.
+"""The calling convention of a user's attention, and the places of weights and context in its result.
 
-Letters: B batch, T queries, S keys, H heads, N = B*H, L layers, D width. The names of axes in their order, such as
-`SBD`, say how a tensor lies. Inside, everything is batch-first: query (B, T, D), keys and values (B, S, D),
-weights (B, H, T, S), context (B, T, D).
+Letters: B batch, T queries, S keys, H heads, N = B*H, L layers, D width. The layout of a tensor is a string of axis
+names in order, such as `SBD`. Inside, everything is batch-first: query (B, T, D), keys and values (B, S, D), weights
+(B, H, T, S), context (B, T, D).
 """
 
 import inspect
@@ -46,7 +46,7 @@ All may be batch-first or sequence-first, or for one sentence without a batch. W
 
 
 class NotRecognised(ValueError):
-    """No form fits; the message says what the trial returned."""
+    """No form fits; the message describes the result of the trial."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Outcome:
-    """weights (B, H, T, S); context (B, T, D), None where none comes back; scores (B, H, T, S) before the softmax, None
-    where it is not one of PyTorch."""
+    """weights (B, H, T, S); context (B, T, D), None if not returned; scores (B, H, T, S) before the softmax, None if it
+    is not a softmax of PyTorch."""
 
     weights: Tensor
     context: Tensor | None
@@ -73,7 +73,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Place:
-    """A tensor among what a call leaves: its name, such as `result[1]` or `self.attn`, and its axes."""
+    """A tensor left by a call: its name, such as `result[1]` or `self.attn`, and its axes."""
 
     name: str
     axes: str
@@ -81,7 +81,7 @@ class Place:
 
 @dataclass(frozen=True)
 class MaskForm:
-    """How a mask is given. kind : bool, int, additive (0 and -inf), or lengths. hides : 1 hides a key."""
+    """The format of a mask. kind : bool, int, additive (0 and -inf), or lengths. hides : does 1 hide a key?"""
 
     parameter: str
     kind: str
@@ -89,7 +89,7 @@ class MaskForm:
     hides: bool = False
 
     def make(self, visible: Tensor, queries: int, dtype: torch.dtype) -> Tensor:
-        """visible (B, S) -> the mask as the module takes it."""
+        """visible (B, S) -> the mask in the module's format."""
         if self.kind == "lengths":
             return visible.sum(dim=-1)
         keep = visible ^ self.hides
@@ -112,8 +112,8 @@ class MaskForm:
 
 @dataclass(frozen=True)
 class Form:
-    """How a module is called. roles : parameter -> what it gets. query, keys : their axes. many : takes several queries
-    at once. widths : of query, keys and values. causal : a token sees none after it."""
+    """How a module is called. roles : parameter -> the tensor passed. query, keys : their axes. many : accepts several
+    queries at once. widths : of query, keys and values. causal : a token sees no later token."""
 
     roles: Mapping[str, str]
     query: str
@@ -129,7 +129,7 @@ class Form:
 
     @property
     def given_mask(self) -> MaskForm:
-        """The form of its mask. ValueError where it takes none."""
+        """The form of its mask. ValueError if it takes none."""
         if self.mask is None:
             raise ValueError("it takes no mask")
         return self.mask
@@ -193,12 +193,12 @@ def _from(name: str) -> str:
 
 
 def role_of(name: str) -> str | None:
-    """The role that the name of a parameter says; None when it says none."""
+    """The role implied by the name of a parameter; None if there is none."""
     return next((role for role, pattern in _ROLES if re.search(pattern, name.lower())), "") or None
 
 
 def arrange(tensor: Tensor, axes: str) -> Tensor | tuple[Tensor, Tensor]:
-    """A query (B, T, D) or keys (B, S, D) -> the tensor as it lies in `axes`, a copy."""
+    """A query (B, T, D) or keys (B, S, D) -> a copy with the layout `axes`."""
     if axes == STATES:
         states: Any = arrange(tensor, "LBD")
         return states, states.flip(-1)
@@ -215,7 +215,7 @@ def arrange(tensor: Tensor, axes: str) -> Tensor | tuple[Tensor, Tensor]:
 
 
 def as_context(tensor: Tensor, axes: str) -> Tensor:
-    """A context as it lies in `axes` -> (B, T, D)."""
+    """A context with the layout `axes` -> (B, T, D)."""
     if axes == "TBD":
         return tensor.transpose(0, 1)
     if axes == "BTD":
@@ -224,7 +224,7 @@ def as_context(tensor: Tensor, axes: str) -> Tensor:
 
 
 def as_weights(tensor: Tensor, axes: str, batch: int) -> Tensor:
-    """Weights as they lie in `axes` -> (B, H, T, S). batch : B."""
+    """Weights with the layout `axes` -> (B, H, T, S). batch : B."""
     if axes == "NTS":
         return tensor.reshape(batch, -1, *tensor.shape[1:])
     for letter in "BHTS":
@@ -241,11 +241,11 @@ def fits(shape: torch.Size, axes: str, sizes: Mapping[str, int]) -> bool:
 
 
 class ShapeChanged(ValueError):
-    """For other sizes the module returned other axes than in the trial."""
+    """For other sizes the module returned a different layout than in the trial."""
 
 
 class Subject:
-    """A person's module, and how it is called. Every call is in evaluation mode and leaves the module as it was."""
+    """A user's module, and how it is called. Every call is in evaluation mode and does not change the module."""
 
     def __init__(self, target: Callable, form: Form, title: str = ""):
         self.target, self.form = target, form
@@ -253,7 +253,7 @@ class Subject:
 
     @property
     def module(self) -> nn.Module | None:
-        """The module; None of a function."""
+        """The module; None for a function."""
         return self.target if isinstance(self.target, nn.Module) else None
 
     @property
@@ -285,8 +285,8 @@ class Subject:
         return self._one(inputs, dropout, frozen, train)
 
     def weights(self, inputs: Inputs) -> Tensor:
-        """The weights alone (B, H, T, S), in the mode that the module is in. Where the module returns or keeps them,
-        nothing watches the call: this is for training, which calls it at every step."""
+        """The weights alone (B, H, T, S), in the mode that the module is in. If the module returns or stores them, the
+        call is not captured, to save time in training."""
         place = self.form.weights
         if place.name.startswith("softmax") or self.form.alone or (not self.form.many and inputs.query.shape[1] > 1):
             training = self.module is not None and self.module.training
@@ -306,7 +306,7 @@ class Subject:
         return Outcome(as_weights(own, place.axes, batch), context, scores, softmaxes)
 
     def _fitting(self, place: Place, tensor: Tensor | None, inputs: Inputs) -> Tensor:
-        """The tensor that a call left at a place. ShapeChanged where it has other axes."""
+        """The tensor that a call left at a place. ShapeChanged if its layout differs."""
         sizes = {"B": inputs.query.shape[0], "T": inputs.query.shape[1], "S": inputs.keys.shape[1]}
         if tensor is None or not fits(tensor.shape, place.axes, sizes):
             shape = "nothing" if tensor is None else tuple(tensor.shape)
@@ -331,7 +331,7 @@ class Subject:
         return arguments
 
     def call(self, arguments: dict, dropout: bool = False, frozen: tuple = (), train: bool = False):
-        """Arguments by name -> what the call leaves, by name, and its softmaxes."""
+        """Arguments by name -> the tensors left by the call, by name, and its softmaxes."""
         modes = {part: part.training for part in self.module.modules()} if self.module else {}
         if self.module:
             self.module.train(train)
@@ -372,7 +372,7 @@ def left_by(result, module: nn.Module | None, softmaxes: list[Softmax]) -> dict[
 
 
 def _scores(softmaxes: list[Softmax], weights: Tensor, axes: str, batch: int) -> Tensor | None:
-    """The scores whose softmax became these weights, which may have been transposed since, or have got an axis."""
+    """The scores whose softmax is these weights, which may since have been transposed or got another axis."""
     for softmax in softmaxes:
         if softmax.scores is None or softmax.weights.numel() != weights.numel():
             continue

@@ -1,7 +1,8 @@
 """Which formula a module computes: its own parameters, put into each known formula, give the same weights.
 
-A softmax keeps the scores up to a constant of a row. So the logarithms of weights, less their mean over the keys, are
-compared with the scores of a formula, less theirs. Letters as in forms; w is the width in which query and key meet.
+A softmax determines the scores up to a constant per row. So the logarithms of weights minus their mean over the keys
+are compared with the scores of a formula minus their mean. Letters as in forms; w is the width in which query and key
+meet.
 """
 
 import copy
@@ -29,9 +30,9 @@ _ACTIVATIONS: dict[str, Any] = {"tanh": torch.tanh, "ReLU": F.relu, "sigmoid": t
 
 @dataclass(frozen=True)
 class Formula:
-    """What was recognised. names : of NAMES that it may be called; none for a near miss or an unknown formula. slip : a
-    known formula with another root or without it, as by mistake. places : where the matrices of the formula lie, by the
-    letters of `attention`, and their biases; `[q; k]` or `[k; q]` for W and U in one; `h bias` of a hidden layer."""
+    """What was recognised. names : its possible names, of NAMES; () for a near miss or an unknown formula. slip : a
+    known formula with a wrong or missing root. places : of the formula's matrices and their biases in the module, by
+    the letters of `attention`; `[q; k]` or `[k; q]` for W and U in one; `h bias` of a hidden layer."""
 
     words: str
     names: tuple[str, ...] = ()
@@ -42,7 +43,7 @@ class Formula:
 @dataclass(frozen=True)
 class Seen:
     """One run in double precision: query (B, T, Dq), keys (B, S, Dk), weights and their centred logarithms
-    (B, H, T, S), values (B, S, Dv), context (B, T, D) where one comes back. itself : in self-attention."""
+    (B, H, T, S), values (B, S, Dv), context (B, T, D) if returned. itself : is it self-attention?"""
 
     query: Tensor
     keys: Tensor
@@ -53,7 +54,7 @@ class Seen:
     itself: bool = False
 
     def factor(self, scores: Tensor) -> float | None:
-        """c with which c * scores gives these weights; None where no factor does. scores (B, H, T, S)."""
+        """The factor c for which c * scores gives these weights; None if there is none. scores (B, H, T, S)."""
         if scores.shape != self.logs.shape:
             return None
         scores = scores - scores.mean(dim=-1, keepdim=True)
@@ -68,7 +69,7 @@ class Seen:
 
 
 def scaling(formula: Formula, title: str = "") -> Line:
-    """Are the scores scaled as in the formula that they are near to? title : of the module, which may say `scaled`."""
+    """Are the scores scaled as in the nearest formula? title : of the module, which may contain `scaled`."""
     test = "scores are scaled as in the formula"
     if "scaled" in title.partition("(")[0].lower() and formula.names == ("dot",):
         return Line(test, FAULT, f"its name says scaled, and the products are not divided by √d: {formula.words}")
@@ -80,12 +81,12 @@ def scaling(formula: Formula, title: str = "") -> Line:
 
 
 def line(formula: Formula, wanted: str) -> Line:
-    """Is the formula the one that was wanted?"""
+    """The test whether the formula is the intended one."""
     return Line(f"the formula is {wanted}", OK if wanted in formula.names else FAULT, formula.words)
 
 
 def recognised(subject: Subject) -> Formula:
-    """The formula of a module, as far as it can be told."""
+    """The formula of a module, as far as it can be recognised."""
     try:
         return _recognised(subject)
     except ANYTHING as error:  # a person's code may raise anything, in double precision too
@@ -104,7 +105,7 @@ def _recognised(subject: Subject) -> Formula:
 
 
 def _look(subject: Subject) -> tuple[Seen, nn.Module | None]:
-    """A run of the module in double precision. Of causal attention, the last query, which sees every key."""
+    """A run of the module in double precision. For causal attention, only the last query, which sees every key."""
     module = copy.deepcopy(subject.module).double() if subject.module else None
     if module is not None:
         tell_apart(module)
@@ -149,8 +150,8 @@ def _is(a: float, b: float) -> bool:
 
 
 def _times(factor: float, width: int, whole: int = 0, read: int = 0) -> str:
-    """A factor in words. width : d, of a head where there are heads. whole : of all heads together. read : of what the
-    heads read."""
+    """A factor in words. width : d, of one head if there are heads. whole : of all heads together. read : of the heads'
+    input."""
     if _is(factor, 1 / width):
         return "divided by d, not by its root"
     if _is(factor, width**0.5):
@@ -165,7 +166,7 @@ def _times(factor: float, width: int, whole: int = 0, read: int = 0) -> str:
 
 
 def _projections(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
-    """Bilinear scores: general, where one matrix stands between q and k; multi-head, where both are projected."""
+    """Bilinear scores: general, with one matrix between q and k; multi-head, with both projected."""
     query_width, key_width = seen.query.shape[-1], seen.keys.shape[-1]
     of_query = [m for m in matrices if m.weight.shape[1] == query_width]
     of_keys = [m for m in matrices if m.weight.shape[1] == key_width]
@@ -228,7 +229,7 @@ def _multi_head(
 
 
 def _of_values(seen: Seen, matrices: list[Matrix]) -> tuple[str, dict[str, Place]]:
-    """The projections of values and output, in words and where they lie; none without a context of these alone."""
+    """The projections of values and output, in words and as places; none unless the context consists of these alone."""
     if seen.context is None:
         return "", {}
     for values in matrices:
@@ -245,7 +246,7 @@ def _of_values(seen: Seen, matrices: list[Matrix]) -> tuple[str, dict[str, Place
 
 
 def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
-    """v . tanh(W q + U k) and v . tanh(W [q; k]), with biases, and with another function in place of tanh."""
+    """v . tanh(W q + U k) and v . tanh(W [q; k]), with biases, and with other functions than tanh."""
     if seen.logs.shape[1] != 1:
         return None
     named = module.named_parameters() if module else ()
@@ -268,7 +269,8 @@ def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None
 
 
 def _layers(seen: Seen, matrices: list[Matrix]) -> Iterator[tuple[tuple[str, ...], str, Tensor, Tensor, dict]]:
-    """Ways to make a hidden layer: names of the formula, words, both parts (B, T, w), (B, S, w), where matrices lie."""
+    """Candidates for a hidden layer: names of the formula, words, both parts (B, T, w), (B, S, w), places of
+    matrices."""
     query_width, key_width = seen.query.shape[-1], seen.keys.shape[-1]
     for matrix in matrices:
         if matrix.weight.shape[1] != query_width + key_width:
@@ -301,7 +303,7 @@ def _additive(
 
 
 def _shape_of(subject: Subject) -> str:
-    """How the score depends on query and key, where they are apart."""
+    """How the score depends on query and key, if they are separate."""
     if subject.form.itself:
         return ""
     first = subject.inputs(1, 1, 2, seed=5)

@@ -1,5 +1,5 @@
 """Tests of a module as a part of a network: every parameter learns, no input is changed, and large numbers and half
-precision are no harm."""
+precision work."""
 
 import copy
 import re
@@ -81,7 +81,7 @@ def _random(tensor: Tensor) -> Tensor:
 
 
 def _changes(subject: Subject, parameter: torch.nn.Parameter) -> bool:
-    """Does another value of a parameter change the result?"""
+    """Does changing a parameter change the result?"""
     inputs = subject.inputs(1 if subject.form.alone else 2, 1, 4)
     with torch.no_grad():
         before = subject.run(inputs)

@@ -33,7 +33,7 @@ _NO_SHARES = "weights are no shares of the keys: mend that first"
 
 
 def meant(subject: Subject, stated: str | None = None) -> tuple[str, str]:
-    """What 1 in the mask is meant to do, and where that is said: by the caller, a docstring or comment, the name."""
+    """The meaning of 1 in the mask, and its source: the caller, a docstring or comment, or the name."""
     if stated:
         return stated, "you say"
     lines = [line for line in _source(subject).splitlines() if "#" in line or '"' in line or ":" in line]
@@ -53,7 +53,7 @@ def meant(subject: Subject, stated: str | None = None) -> tuple[str, str]:
 
 
 def _code(subject: Subject) -> str:
-    """The text of the class or function. "" where Python cannot find it."""
+    """The source of the class or function; "" if Python cannot find it."""
     try:
         return inspect.getsource(type(subject.target) if subject.module else subject.target)
     except (OSError, TypeError):

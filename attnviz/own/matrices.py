@@ -1,4 +1,5 @@
-"""The matrices of a module, and where they lie in it. Letters as in forms; w: the width in which query and key meet."""
+"""The matrices of a module, and their places in it. Letters as in forms; w: the common width of projected queries and
+keys."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ from torch.nn import functional as F
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a module a matrix lies: a parameter, turned or not, and which of `count` equal parts of its rows."""
+    """The place of a matrix in a module: a parameter, transposed or not, and which of `count` equal parts of its
+    rows."""
 
     parameter: str
     turned: bool = False
@@ -46,7 +48,7 @@ class Matrix:
 
 
 def matrices_of(module: nn.Module) -> Iterator[Matrix]:
-    """The matrices of a module, also transposed, and the thirds of one that makes queries, keys and values at once."""
+    """The matrices of a module, also transposed, and the thirds of a joint projection of queries, keys and values."""
     biases = dict(module.named_parameters())
     yield from _of_heads(module)
     for name, parameter in module.named_parameters():
@@ -65,7 +67,7 @@ def matrices_of(module: nn.Module) -> Iterator[Matrix]:
 
 
 def _of_heads(module: nn.Module) -> Iterator[Matrix]:
-    """Matrices of heads that are modules one after the other, such as `heads.0.key.weight`, as one."""
+    """Matrices of heads that are separate modules, such as `heads.0.key.weight`, joined into one."""
     groups: dict[str, list[Tensor]] = {}
     for name, parameter in module.named_parameters():
         if parameter.ndim == 2 and re.search(r"\.\d+\.", name):
@@ -76,7 +78,7 @@ def _of_heads(module: nn.Module) -> Iterator[Matrix]:
 
 
 def _parts(name: str, weight: Tensor, bias: Tensor | None, turned: bool) -> Iterator[Matrix]:
-    """Of a matrix that makes keys and values at once, or queries too."""
+    """The parts of a joint projection of keys and values, or of queries too."""
     count, rest = divmod(len(weight), weight.shape[1])
     if rest or count not in (2, 3):
         return
@@ -89,7 +91,7 @@ def _parts(name: str, weight: Tensor, bias: Tensor | None, turned: bool) -> Iter
 
 
 def tell_apart(module: nn.Module) -> None:
-    """Change matrices that are equal and not one, such as layers that were copied when they were made."""
+    """Change distinct matrices with equal values, such as copied layers, so that they differ."""
     generator, seen = torch.Generator().manual_seed(3), []
     for parameter in (p for p in module.parameters() if p.ndim > 1):
         if any(torch.equal(parameter, other) for other in seen if other.shape == parameter.shape):

@@ -1,7 +1,6 @@
-"""Which form a person's module has: found by the names of its parameters and by trial runs.
-
-In a trial the numbers of sentences, queries and keys and the widths all differ where the module lets them, so the axes
-of what comes back can be told apart.
+"""Finds the form of a user's module by the names of its parameters and by trial runs. In a trial the numbers of
+sentences, queries and keys and the widths all differ if the module permits, so that the axes of the result can be
+distinguished.
 """
 
 import copy
@@ -48,8 +47,8 @@ _MASK_AXES = ("BS", "B1S", "BTS", "B11S", "B1TS", "SB", "TS", "S")
 
 @dataclass
 class Trials:
-    """What was tried: the best subject so far, and what came of the first trials. close : forms that only lack a mask.
-    pools : what came back are weights without a query."""
+    """The state of the search: the best subject so far, and the results of the first trials. close : forms that only
+    lack a mask. pools : the result is weights without a query."""
 
     best: Subject | None = None
     rank: tuple = ()
@@ -59,13 +58,13 @@ class Trials:
     close: list[Form] = field(default_factory=list)
 
     def done(self, roles: Mapping[str, str]) -> bool:
-        """Does the best fit so well that no further trial is needed? A module may project its context."""
+        """Is the best fit good enough to stop? A module may project its context."""
         certain = INPUT in roles.values() or all(forms.role_of(name) == role for name, role in roles.items())
         return self.rank[:2] == (True, True) and self.rank[2] >= (1 if certain else 2)
 
 
 def recognise(target: Callable, title: str = "") -> Subject:
-    """The module or function with its form. NotRecognised with the list of forms, and what the trial returned."""
+    """The module or function with its form. NotRecognised with the list of forms and the result of the trial."""
     with looked_at(target, title or _name(target)):
         return _recognised(target, title or _name(target))
 
@@ -91,7 +90,7 @@ def _recognised(target: Callable, title: str) -> Subject:
 
 
 def _per_head(subject: Subject) -> Subject:
-    """Of a module that returns the mean of its heads' weights: with those of every head, seen at a softmax."""
+    """For a module that returns the mean weights of its heads: the form with all heads, captured at a softmax."""
     inputs = subject.inputs(1 if subject.form.alone else 3, 2 if subject.form.many else 1, 4)
     outcome = subject.run(inputs)
     for index, softmax in enumerate(outcome.softmaxes if subject.form.many else ()):
@@ -109,7 +108,7 @@ def _per_head(subject: Subject) -> Subject:
 
 
 def _within(target: Callable) -> str:
-    """Which part of a module may be the attention, in a sentence; "" where none is called so."""
+    """Which submodule may be the attention, in a sentence; "" if none has such a name."""
     parts = target.named_modules() if isinstance(target, nn.Module) else ()
     own = ((name, type(part)) for name, part in parts if name)
     names = [
@@ -160,7 +159,7 @@ def _assignments(parameters: dict) -> Iterator[dict[str, str]]:
 
 
 def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
-    """Roles of two or three tensors. A role that a name says is kept, unless another name says the same."""
+    """Roles of two or three tensors. A role implied by a name is fixed, unless another name implies the same role."""
     wanted = (QUERY, KEYS, VALUES)[: len(names)]
     says = {name: KEYS if roles[name] == VALUES and len(names) == 2 else roles[name] for name in names}
     for order in permutations(wanted):
@@ -171,7 +170,8 @@ def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
 
 
 def unregistered(module: nn.Module) -> list[tuple[str, nn.Module | Tensor]]:
-    """Layers and parameters in a plain list, tuple or dict, which PyTorch does not see: their attribute, and each."""
+    """Layers and parameters in a plain list, tuple or dict, which PyTorch does not register: (attribute, layer or
+    parameter)."""
     parts: list[tuple[str, nn.Module | Tensor]] = []
     for name, value in ((name, value) for part in module.modules() for name, value in vars(part).items()):
         held = list(value.values()) if isinstance(value, dict) else value
@@ -181,7 +181,7 @@ def unregistered(module: nn.Module) -> list[tuple[str, nn.Module | Tensor]]:
 
 
 def widths(target: Callable) -> list[int]:
-    """Widths that inputs of a module may have, read off its parameters and its whole-number attributes."""
+    """Possible input widths of a module, from its parameters and its integer attributes."""
     if not isinstance(target, nn.Module):
         return []
     of_layers: list[Any] = [part.in_features for part in target.modules() if hasattr(part, "in_features")]
@@ -196,7 +196,7 @@ def widths(target: Callable) -> list[int]:
 
 
 def _width_choices(target: Callable, roles: dict) -> Iterator[tuple[int, int, int]]:
-    """Widths of query, keys and values to try, different ones first where nothing in the module says them."""
+    """Widths of query, keys and values to try; different ones first if the module does not determine them."""
     sizes = widths(target)
     if INPUT in roles.values():
         yield from ((n, n, n) for n in sizes or [6])
@@ -227,7 +227,7 @@ def _lazy(target: Callable) -> bool:
 
 
 def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
-    """One trial run; keep the subject when it fits better than those before."""
+    """One trial run; store the subject if it fits better than earlier ones."""
     subject = Subject(copy.deepcopy(target) if _lazy(target) else target, form, title)
     batch, queries, keys = [n for n in _PRIMES if n not in (*form.widths, *widths(target))][:3]
     queries = keys if form.itself else queries if form.many else 1
@@ -265,7 +265,7 @@ def _shapes(subject: Subject, inputs) -> str:
 
 
 def _places(form: Form, left: dict, softmaxes: list, sizes: dict) -> Iterator[dict[str, Any]]:
-    """Where weights and context may be among what a call left: the likely first."""
+    """Possible places of weights and context among the tensors left by a call, the likely ones first."""
     kind = "alone" if form.alone else "batch"
     scores = {f"softmax {index}": softmax.scores for index, softmax in enumerate(softmaxes)}
     places = []
@@ -291,14 +291,14 @@ def _places(form: Form, left: dict, softmaxes: list, sizes: dict) -> Iterator[di
 
 
 def _is_score(tensor: Tensor, scores) -> bool:
-    """Is a tensor what goes into a softmax? Then it is not what comes out."""
+    """Is a tensor the input of a softmax? Then it is not the weights."""
     return any(score is not None and score.shape == tensor.shape and torch.equal(score, tensor) for score in scores)
 
 
 def _rank(subject: Subject, inputs, results: int) -> tuple:
-    """How well a form fits: (rows are shares of 1, sentences do not mix, context, returned). Larger is better.
+    """How well a form fits: (rows sum to 1, sentences do not mix, context, returned). Larger is better.
 
-    results : how many tensors the call returns."""
+    results : number of tensors that the call returns."""
     outcome = subject.run(inputs)
     weights = outcome.weights
     shares = bool((weights >= -1e-6).all()) and torch.allclose(
@@ -314,16 +314,16 @@ def _rank(subject: Subject, inputs, results: int) -> tuple:
 
 
 def _returned(name: str) -> float:
-    """2 for a tensor that the call returned, 1 for one that the module keeps, 0 for one seen at a softmax, a half for
-    those of several heads."""
+    """2 for a tensor that the call returned, 1 for one that the module stores, 0 for one captured at a softmax, a half
+    for those of several heads."""
     if name == forms.HEADS:
         return 0.5
     return 2 if name.startswith("result") else 1 if name.startswith("self.") else 0
 
 
 def _context(outcome, inputs, results: int) -> int:
-    """2 where the context is weights times values, or nothing but weights comes back; 1 for another context; 0 where
-    something else comes back that is no context."""
+    """2 if the context is weights times values, or only weights are returned; 1 for another context; 0 if something
+    else is returned."""
     if outcome.context is None:
         return 2 if results == 1 else 0
     mean = (outcome.weights.mean(dim=1) if outcome.weights.shape[1] > 1 else outcome.weights[:, 0]) @ inputs.values
@@ -331,7 +331,7 @@ def _context(outcome, inputs, results: int) -> int:
 
 
 def _mask_forms(names: list[str]) -> Iterator[MaskForm]:
-    """The ways to give a mask, the usual first."""
+    """The formats of a mask, the usual ones first."""
     for name in names:
         if forms.role_of(name) == LENGTHS:
             yield MaskForm(name, "lengths", "B")
@@ -347,7 +347,7 @@ _NOTHING, _SOMETHING, _AFTER, _NEARLY, _HIDES = range(5)
 
 
 def _with_mask(subject: Subject, names: list[str]) -> Subject:
-    """The subject with the form in which it takes a mask, if any, and whether it is causal."""
+    """The subject with its mask format, if any, and whether it is causal."""
     queries, keys = [n for n in _PRIMES if n not in (*subject.form.widths, *widths(subject.target))][1:3]
     inputs = subject.inputs(1 if subject.form.alone else 3, queries if subject.form.many else 1, keys)
     base = subject.run(inputs).weights
@@ -372,13 +372,14 @@ def _with(subject: Subject, **changes) -> Subject:
 
 
 def padded(batch: int, keys: int, same: bool) -> Tensor:
-    """Which keys are visible (batch, keys): the first of every sentence, at least one and never all. same : for all."""
+    """Visible keys (batch, keys): the first ones of every sentence, at least one and never all. same : the same for all
+    sentences."""
     lengths = [keys - 2] * batch if same else [max(1, keys - 1 - b % (keys - 1)) for b in range(batch)]
     return torch.arange(keys) < torch.tensor(lengths).unsqueeze(1)
 
 
 def _effect(subject: Subject, inputs: forms.Inputs, base: Tensor) -> tuple[int, bool]:
-    """What a mask of 1 for visible keys does to the weights, and whether it does it the other way round."""
+    """The effect on the weights of a mask with 1 for visible keys, and whether it is inverted."""
     mask, keys = subject.form.given_mask, inputs.keys.shape[1]
     visible = padded(len(inputs.keys), keys, same="B" not in mask.axes)
     weights = subject.run(replace(inputs, visible=visible)).weights

@@ -1,4 +1,4 @@
-"""What a check says about a module: a line for each test, as text, as a table of a notebook, and as JSON."""
+"""The report of a check: a line for each test, as text, as a table of a notebook, and as JSON."""
 
 import html
 from dataclasses import asdict, dataclass
@@ -20,8 +20,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Report:
-    """Every test of one module. name : how it was made. form : how it is called. formula : which one it computes.
-    trained : what it does in the trained model of this formula."""
+    """Every test of one module. name : how it was made. form : how it is called. formula : the formula that it
+    computes. trained : its result in the trained model of this formula."""
 
     name: str
     form: str
@@ -45,7 +45,7 @@ class Report:
         return ", ".join(f"{count} {_plural(verdict, count)}" for verdict, count in counts.items() if count)
 
     def _facts(self) -> list[str]:
-        """How the module is called, what it computes, and what it does in a trained model, a line each."""
+        """Lines on how the module is called, what it computes, and its result in a trained model."""
         facts = {"recognised as": self.form, "formula:": self.formula, "in a trained model:": self.trained}
         return [f"{name} {words}" for name, words in facts.items() if words]
 

@@ -1,4 +1,4 @@
-"""From `FILE.py:Name` to a module: the file is run, and a class gets a width for every parameter whose name says so.
+"""From `FILE.py:Name` to a module: the file is run, and a class gets a width for every parameter named like one.
 
 The file is a program, and it can do what its author can. Only the person who starts attnviz names it.
 """
@@ -25,7 +25,7 @@ from attnviz.python_file import ANYTHING
 
 
 class Sizes(NamedTuple):
-    """The arguments of a class. width : of queries, keys and values where only one of them is named."""
+    """The arguments of a class. width : of queries, keys and values if the class has only one."""
 
     query: int
     key: int
@@ -72,8 +72,8 @@ _CONFIGS = re.compile(r"config|cfg|^args$|hparams|options")
 
 @dataclass(frozen=True)
 class Built:
-    """A module or function, and the words that say how it was made, such as `Attn(hidden_size=16)`. again : builds its
-    class in other Sizes, None of a function."""
+    """A module or function, and how it was made, such as `Attn(hidden_size=16)`. again : builds its class in other
+    Sizes; None for a function."""
 
     target: Callable
     title: str
@@ -81,11 +81,11 @@ class Built:
 
 
 def built(module: Any, settings: Mapping[str, object] | None = None) -> Built:
-    """A class in sizes for a check; a module or a function as it is. settings : arguments of the class.
+    """A class built in sizes for a check; a module or function unchanged. settings : arguments of the class.
     ValueError for anything else.
 
-    A module can be built again where its class has a size for every argument; words and switches that it keeps under
-    their names, such as `self.method`, stay.
+    A module can be rebuilt if its class has a size for every argument. Strings and bools that it stores under their
+    names, such as `self.method`, are kept.
     """
     if settings is not None and not isinstance(settings, Mapping):
         raise ValueError(f"settings must be a dict, a name and a value for each argument; got {shown(settings)}")
@@ -149,10 +149,8 @@ def _listed(names: list[str]) -> str:
 def build(
     kind: type, settings: Mapping[str, object] | None = None, sizes: Sizes = CHECKED, biases: bool = False
 ) -> Built:
-    """An object of a class. A parameter gets the value of `settings`, or the size that its name says, or its default.
-    biases : switch those on that are off by default.
-
-    ValueError for a parameter that is neither, and when the class raises.
+    """An object of a class. A parameter gets its value in `settings`, or the size implied by its name, or its default.
+    biases : switch on biases that are off by default. ValueError for any other parameter, and if the class raises.
     """
     settings, chosen, again = dict(settings or {}), {}, partial(build, kind, settings)
     parameters = _parameters(kind)
@@ -199,12 +197,12 @@ def _is_share(default: object) -> bool:
 
 
 def _size_name(name: str) -> str | None:
-    """Which of Sizes the name of a parameter says; None when it says none."""
+    """The field of Sizes implied by the name of a parameter; None if there is none."""
     return next((size for pattern, size in _SIZES if re.search(pattern, name.lower())), None)
 
 
 def _value(name: str, sizes: Sizes):
-    """The value of a needed parameter; None where its name tells none."""
+    """The value of a required parameter; None if its name implies none."""
     if _CONFIGS.search(name.lower()):
         return Config(sizes)
     size = _size_name(name)
@@ -214,7 +212,7 @@ def _value(name: str, sizes: Sizes):
 
 
 class Config:
-    """A configuration object, or a dict of one: any name that says a size has it, as in `config.n_embd`."""
+    """A configuration object or dict: every name that implies a size has it, as in `config.n_embd`."""
 
     def __init__(self, sizes: Sizes):
         self._sizes = sizes
@@ -235,7 +233,7 @@ class Config:
             raise KeyError(str(error)) from None
 
     def get(self, name: str, default: object = None):
-        """As of a dict."""
+        """As in a dict."""
         return getattr(self, name, default)
 
     def __repr__(self):
@@ -243,7 +241,7 @@ class Config:
 
 
 def _made(kind: type, arguments: dict, methods: list[str]) -> Built:
-    """The object. Where a word chooses the formula, the first of METHODS that the class takes."""
+    """The object. If a string chooses the formula, the first of METHODS that the class accepts."""
     reason = ""
     for method in METHODS if methods else ("",):
         arguments |= dict.fromkeys(methods, method)
@@ -263,8 +261,8 @@ def _made(kind: type, arguments: dict, methods: list[str]) -> Built:
 
 
 def _parameter_count(kind: type, arguments: dict) -> int:
-    """Of an object with wide arguments, which the system might end the program for: counted with shapes alone. 0 where
-    the class cannot be made of these."""
+    """The number of parameters, counted from shapes alone, because allocating too many may end the program. 0 if the
+    class cannot be built this way."""
     if any(type(value) is int and value > WIDE for value in arguments.values()):
         with contextlib.suppress(*ANYTHING), contextlib.redirect_stdout(sys.stderr), torch.device("meta"):
             return sum(parameter.numel() for parameter in kind(**arguments).parameters())
@@ -273,7 +271,7 @@ def _parameter_count(kind: type, arguments: dict) -> int:
 
 @contextlib.contextmanager
 def looked_at(target: Callable, title: str) -> Iterator[None]:
-    """What a person's code raises where it is only looked at, as a ValueError; also what it lacks to be looked at."""
+    """In this block, exceptions from inspecting a user's code become ValueError."""
     try:
         if isinstance(target, nn.Module) and not all(hasattr(target, name) for name in vars(nn.Module())):
             raise NotRecognised(
@@ -288,5 +286,5 @@ def looked_at(target: Callable, title: str) -> Iterator[None]:
 
 
 def in_words(error: BaseException, raised: str = "") -> str:
-    """An exception of a person's code in one line. raised : words before its name, such as `it raised `."""
+    """An exception of a person's code in one line. raised : text before its name, such as `it raised `."""
     return machine.too_large(error) or f"{raised}{python_file.in_words(error)}"

@@ -1,8 +1,8 @@
 """A module trained for a fixed time on a toy task, beside shipped mechanisms trained the same way in the same time.
 
 The right alignment of a toy task is known: each letter is copied from one in the sequence. Sequences are short and
-networks narrow, so that a minute on one core shows whether a mechanism learns it. The models take turns, so that
-whenever a person stops, all have had the same processor time.
+networks narrow, so that a minute on one core shows whether a mechanism learns it. The models take turns, so that all
+have had the same processor time at any stop.
 """
 
 import math
@@ -32,9 +32,9 @@ _TESTED = 300  # sequences of the test
 
 @dataclass(frozen=True)
 class Score:
-    """How far a model came. exact : share (%) of test sequences that are right. alignment_error : share of the letters
-    whose largest weight is on no letter that they are made from, with the right letters before; None without attention.
-    loss : of the last batches, nats a letter."""
+    """The result of a model. exact : share (%) of correct test sequences. alignment_error : share of letters whose
+    largest weight is not on a letter that they are made from, with teacher forcing; None without attention. loss : of
+    the last batches, nats a letter."""
 
     mechanism: str
     title: str
@@ -52,7 +52,8 @@ def train_beside(
     """Train a mechanism on a task of TOYS beside those of BESIDE, and save all in a folder of checkpoints -> scores on
     the test, and whether Ctrl-C ended it early.
 
-    seconds : of processor time, which the models share equally. What was trained until Ctrl-C is kept. ValueError.
+    seconds : of processor time, which the models share equally. The models trained until Ctrl-C are saved. Raises
+    ValueError.
     """
     if not 0 < seconds < math.inf:
         raise ValueError(f"seconds must be positive and finite; got {seconds}")
@@ -73,7 +74,7 @@ def train_beside(
 
 
 def _take_turns(learners: list[Learner], seconds: float, task: str) -> bool:
-    """Train until the time is over -> did Ctrl-C end it early?"""
+    """Train until the time is up -> did Ctrl-C end it early?"""
     form = "{desc} {percentage:3.0f}% {bar} {n:.0f} of {total:.0f} s{postfix}"
     with progress_bar(total=seconds, desc=task, bar_format=form) as bar:
         try:
@@ -112,8 +113,8 @@ def _score(learner: Learner, folder: Path, test: Pairs, task: str, held: Held) -
 def write_file(
     folder: Path, place: str, settings: Mapping[str, object], order: str, trained: tuple[str, str] | None = None
 ) -> Path:
-    """The file in a folder of checkpoints that brings the mechanism `yours` to the page and to every command. trained :
-    the mechanism in whose trained model it is too, and the notes of `trained.network`."""
+    """Write the file in a folder of checkpoints that adds the mechanism `yours` to the page and to every command.
+    trained : the mechanism whose trained model also has the module, and the notes of `trained.network`."""
     path, colon, name = place.rpartition(":")
     absolute = f"{Path(path).resolve()}:{name}" if colon and path.endswith(".py") else str(Path(place).resolve())
     file = folder / FILE

@@ -1,8 +1,8 @@
-"""A person's attention in the trained model of its formula: the class is built in the trained widths, gets the trained
-matrices, and reads real sentences beside ours.
+"""A user's attention in the trained model of its formula: the class is built in the trained widths, gets the trained
+matrices, and is compared with ours on real sentences.
 
 Letters: as in forms. W, U, v, V and O are the matrices of `attention`, which the recogniser of formulas finds in our
-scores as it finds them in a person's.
+scores as in a user's.
 """
 
 import copy
@@ -45,7 +45,8 @@ PAIR = "en-fr"
 class InTrained:
     """A module in the trained model of its formula, with the trained matrices in it.
 
-    ours, yours : traces of the same sentences. difference : the largest one of a weight. words : what came of it.
+    ours, yours : traces of the same sentences. difference : the largest difference of a weight. words : the result in
+    words.
     """
 
     model: str
@@ -56,9 +57,9 @@ class InTrained:
 
 
 class InPlaceOfHeads(nn.Module):
-    """A module in place of a MultiHead of a Transformer. It reads what that reads, also as keys and values that a
-    decoder keeps. Where `whole`, its context is used too; else its weights weight the trained values, and a module of
-    one head takes the place of the first head."""
+    """A module in place of a MultiHead of a Transformer, with the same inputs, including a decoder's cached keys and
+    values. If `whole`, its context is used too; else its weights are applied to the trained values, and a module of one
+    head replaces the first head."""
 
     def __init__(self, subject: Subject, ours: MultiHead, whole: bool):
         super().__init__()
@@ -127,8 +128,8 @@ def placed(
 
 @functools.lru_cache(1)
 def network(place: str, settings: tuple[tuple[str, object], ...] = ()) -> tuple[str, Any, str]:
-    """The module that `FILE.py:Class` names, in the trained model of its formula -> the mechanism of that, the network,
-    and what is to be said. ValueError as of `in_trained`."""
+    """The module that `FILE.py:Class` names, in the trained model of its formula -> that model's mechanism, the
+    network, and notes. ValueError as in `in_trained`."""
     with torch.no_grad():
         made = load(place, dict(settings))
         subject = recognise(made.target, made.title)
@@ -140,7 +141,7 @@ def network(place: str, settings: tuple[tuple[str, object], ...] = ()) -> tuple[
 
 def save(folder: Path, place: str, settings: Mapping[str, object]) -> tuple[str, str]:
     """Write the checkpoint of `wrap.of_trained` to a folder of checkpoints, with the tokenizer of its pair -> the
-    mechanism of the trained model, and what is to be said. ValueError as of `in_trained`."""
+    mechanism of the trained model, and notes. ValueError as in `in_trained`."""
     shutil.rmtree(folder / PAIR, ignore_errors=True)  # that of an earlier module
     ours, theirs, notes = network(place, tuple(settings.items()))
     mechanism = of_trained(place, settings, ours, notes)
@@ -152,13 +153,13 @@ def save(folder: Path, place: str, settings: Mapping[str, object]) -> tuple[str,
 
 
 def _trained(names: Sequence[str]) -> Translator:
-    """The trained model of the first of these formulas that has one. CheckpointError where it is not there."""
+    """The trained model of the first of these formulas that has one. CheckpointError if it is missing."""
     name = f"{PAIR}/{_of_formula(names).name}"
     return loading.load_translator(name, _root(name))
 
 
 def _root(name: str) -> Path:
-    """The folder of a shipped checkpoint, also where the settings name other folders."""
+    """The folder of a shipped checkpoint, even if the settings name other folders."""
     root = root_of(name)
     return root if (root / name).is_dir() else ROOT
 
@@ -176,8 +177,8 @@ def _of_formula(names: Sequence[str]) -> Mechanism:
 
 
 def _with_module(made: Built, subject: Subject, formula: Formula, network: Any) -> tuple[Any, list[str]]:
-    """A copy of a trained network with the module in it, and what is to be said about it. Where the module has no
-    biases, the network loses its own: both are then the same formula."""
+    """A copy of a trained network with the module in it, and notes. If the module has no biases, the network's own are
+    removed, so that both are the same formula."""
     if hasattr(network, "attention"):
         score = network.attention
         widths = getattr(score, "widths", None) or (network.cell.hidden_size,) * 2
@@ -215,7 +216,7 @@ def _with_module(made: Built, subject: Subject, formula: Formula, network: Any) 
 
 
 def _with_biases(made: Built, subject: Subject, formula: Formula) -> tuple[Built, Subject, Formula]:
-    """The module with the biases that its class can have, as those of the trained model do."""
+    """The module rebuilt with biases if its class supports them, as in the trained model."""
     if "W bias" in formula.places or made.again is None:
         return made, subject, formula
     again = made.again(biases=True)
@@ -252,8 +253,8 @@ def _views(places: Mapping[str, Place], module: nn.Module, widths: tuple[int, ..
 def _filled(
     made: Built, subject: Subject, formula: Formula, matrices: dict[str, Tensor], widths: tuple[int, int]
 ) -> tuple[Subject, list[str]]:
-    """The module of the trained widths with trained matrices, and what is to be said. Where it has one width for all,
-    it is as wide as the keys, and zeros fill the rest."""
+    """The module in the trained widths with trained matrices, and notes. If it has one width for all, it is as wide as
+    the keys, and the rest is filled with zeros."""
     query, keys = widths
     all_sizes = dict.fromkeys([(query, keys), (query, query), (keys, keys)])
     problems = []
@@ -305,8 +306,8 @@ def _in_sizes(made: Built, subject: Subject, sizes: Sizes, widths: tuple[int, in
 
 
 def _fill(subject: Subject, formula: Formula, matrices: dict[str, Tensor], heads: int = 1, width: int = 0) -> None:
-    """Put matrices into a module, and 0 around them. width : of a head of the trained attention, where scores are
-    divided by its root."""
+    """Put matrices into a module, and 0 around them. width : of a head of the trained attention, if scores are divided
+    by its root."""
     if subject.module is None or not formula.places:
         return
     if len({*formula.places.values()}) < len(formula.places):

@@ -1,7 +1,7 @@
 """The attention of any PyTorch model, collected during a forward pass and without a change to the model.
 
 A module is attention when it is `nn.MultiheadAttention` or its class's name says so (`SelfAttention`, `Attn`). In a
-model without one, every module in which a softmax is taken may be.
+model without any such module, every module that computes a softmax is a candidate.
 """
 
 import re
@@ -21,8 +21,8 @@ _ATTENTION = re.compile(r"att(entio)?n", re.I)
 
 
 class Watched:
-    """What a model attended to. weights : name of the module -> the weights of each of its calls, as it made them.
-    sure : every module that is watched is attention."""
+    """The attention of a model. weights : name of the module -> the weights of each of its calls, in its own layout.
+    sure : are all watched modules attention?"""
 
     def __init__(self, model: nn.Module, sure: bool = True):
         self.sure = sure
@@ -60,7 +60,7 @@ class Watched:
 
 @contextmanager
 def watch(model: nn.Module) -> Iterator[Watched]:
-    """Within the block, collect the weights of every attention of a model, also where it returns none.
+    """Within the block, collect the weights of every attention of a model, even if it does not return them.
 
     with own.watch(model) as seen:
         model(source, target)
@@ -80,7 +80,7 @@ def watch(model: nn.Module) -> Iterator[Watched]:
 
 
 def _hooks(name: str, part: nn.Module, capture: Capture, seen: Watched) -> tuple:
-    """Hooks that collect what the softmaxes within one call of a module make, or else the weights that it leaves."""
+    """Hooks that collect the results of the softmaxes in one call of a module, or else the weights that it leaves."""
     started: list[int] = []
 
     def before(module, args):
@@ -104,8 +104,9 @@ def _are_shares(tensor: Tensor) -> bool:
 
 
 def _fitted(module: str, calls: list[Tensor], source: int, target: int, heads: set[int]) -> tuple[str, Tensor]:
-    """The kind of a module's attention, and its weights (H, Q, K). A module that is called step by step has a call a
-    row. heads : how many heads a module of the model may have, so that no two sentences are taken for two heads."""
+    """The kind of a module's attention, and its weights (H, Q, K). A module that is called step by step has one call
+    per row. heads : possible numbers of heads of the model's modules, so that two sentences are not mistaken for two
+    heads."""
     for kind in _kinds(module):
         rows, keys = (source if kind == "encoder" else target), (target if kind == "decoder" else source)
         several = len(calls) > 1
@@ -127,12 +128,12 @@ def _fitted(module: str, calls: list[Tensor], source: int, target: int, heads: s
 
 
 def _heads(weights: Tensor, axes: str) -> set[int]:
-    """How many heads weights of these axes have; empty where no axis is that of heads."""
+    """The possible numbers of heads of weights with these axes; empty if no axis can be that of heads."""
     return {length for length, axis in zip(weights.shape, axes) if axis in "HN"}
 
 
 def _kinds(module: str) -> list[str]:
-    """The kinds that a module may be, the one that its name says first."""
+    """The possible kinds of a module; the kind implied by its name comes first."""
     if "encoder" in module and "decoder" not in module:
         return ["encoder", "cross", "decoder"]
     return ["decoder", "cross", "encoder"] if "self" in module else ["cross", "decoder", "encoder"]

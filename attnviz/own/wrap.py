@@ -1,4 +1,4 @@
-"""A person's attention as a mechanism: it trains in a decoder, is loaded, traced and drawn like those that ship."""
+"""A user's attention as a mechanism: it is trained in a decoder, loaded, traced and drawn like the shipped ones."""
 
 import copy
 from collections.abc import Callable, Mapping
@@ -28,13 +28,13 @@ _OF_A_DECODER = (Sizes(64, 128, 128, 64, dropout=0.0), Sizes(64, 64, 64, 64, dro
 
 
 def widened(x: Tensor, width: int) -> Tensor:
-    """x (..., D) with zeros up to a width; as it is where it is not narrower."""
+    """x (..., D) padded with zeros to a width; unchanged if it is not narrower."""
     return F.pad(x, (0, width - x.shape[-1])) if x.shape[-1] < width else x
 
 
 class Yours(Attention):
-    """A score whose weights are those of a person's module. Where it takes no mask, the weights of visible keys are
-    divided by their sum: what a softmax over these keys gives."""
+    """A score whose weights are those of a user's module. If the module takes no mask, the weights of visible keys are
+    divided by their sum, which equals a softmax over these keys."""
 
     name = NAME
 
@@ -47,8 +47,8 @@ class Yours(Attention):
         self.widths = subject.form.widths[:2] if self.module else None
 
     def score(self, query: Tensor, prepared: Tensor) -> Tensor:
-        """What goes into the softmax of the module, seen there. Of several heads, or where there is no softmax of
-        PyTorch, the logarithms of the weights: their softmax is the weights."""
+        """The input of the module's softmax, captured there. For several heads, or without a softmax of PyTorch, the
+        logarithms of the weights, whose softmax is the weights."""
         outcome = self.subject.run(self._inputs(query, prepared, None))
         if outcome.scores is not None and outcome.scores.shape[1] == 1:
             return outcome.scores[:, 0]
@@ -70,7 +70,7 @@ class Yours(Attention):
         return weights
 
     def _inputs(self, query: Tensor, keys: Tensor, mask: Tensor | None) -> Inputs:
-        """As of `_weights` -> what the module gets."""
+        """Arguments as in `_weights` -> the module's inputs."""
         form = self.subject.form
         query, keys = widened(query, form.widths[0]), widened(keys, form.widths[1])
         own = keys.new_zeros(*keys.shape[:2], form.widths[2]) if form.separate else keys
@@ -78,7 +78,7 @@ class Yours(Attention):
         return Inputs(query, keys, own, mask[:, 0] if mask is not None and takes else None)
 
     def _evaluated(self, inputs: Inputs) -> Tensor:
-        """The weights without dropout, also where a module leaves it on in evaluation mode."""
+        """The weights without dropout, even if a module applies it in evaluation mode."""
         return self.subject.run(inputs).weights
 
 
@@ -126,9 +126,9 @@ def _shows_scores(subject: Subject) -> bool:
 
 
 def of_file(place: str, settings: Mapping[str, object] | None = None, order: str = "current") -> Mechanism:
-    """The module that `FILE.py:Class` names as the mechanism `yours`, in sizes that a decoder can take.
+    """The module that `FILE.py:Class` names as the mechanism `yours`, in sizes that fit a decoder.
 
-    ValueError where the file does not run, or where no sizes fit; then settings may.
+    ValueError if the file fails, or no sizes fit (settings may then help).
     """
     problems = []
     for sizes in _OF_A_DECODER:
@@ -164,8 +164,8 @@ def of_trained(place: str, settings: Mapping[str, object], like: str, notes: str
 
 
 def _network(place: str, settings: tuple, vocabulary: int) -> nn.Module:
-    """The network of `of_trained`, built once. In a thread: who loads a checkpoint has modes of torch switched on, for
-    shapes alone or without random numbers, and a thread has none."""
+    """The network of `of_trained`, built once, in a thread, because loading a checkpoint activates torch modes (meta
+    device, no initialisation), which do not apply in a new thread."""
     from attnviz.networks.registry import named
 
     with ThreadPoolExecutor(1) as alone:

@@ -44,7 +44,7 @@ draw();
 
 
 def source(types: frozenset[str] | set[str] = frozenset()) -> str:
-    """The script that draws traces of these types: the whole of plotly.js where the cartesian build lacks one."""
+    """The script that draws traces of these types: the full plotly.js if the cartesian build lacks one."""
     if types <= TRACES:
         return SCRIPT.read_text(encoding="utf-8")
     from plotly.offline import get_plotlyjs
@@ -53,7 +53,7 @@ def source(types: frozenset[str] | set[str] = frozenset()) -> str:
 
 
 def packed(text: str) -> str:
-    """For a script element: gzip in letters, of which none can end the element."""
+    """gzip data as base64 text for a script element; no character can end the element."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
@@ -64,7 +64,7 @@ def _packed_source(types: frozenset[str]) -> str:
 
 def part(figure: str, name: str) -> str:
     """A part of an HTML page that draws a figure by itself, offline (.5 MB). figure : its JSON. name : of its element,
-    another for each figure of a page."""
+    unique on the page."""
     content = json.loads(figure)
     types = frozenset(trace.get("type", "scatter") for trace in content["data"])
     height = content["layout"].get("height", 450)

@@ -23,7 +23,7 @@ class FileError(ValueError):
 
 
 def why_no_weights(layer: Any) -> str:
-    """Why what a model returns for a layer is no row of weights for each token, in words; "" where it may be."""
+    """Why a layer's output cannot be one row of weights per token, in words; "" if it can."""
     if not hasattr(layer, "ndim"):
         return (
             "each layer returns several arrays, of blocks of tokens and of global ones, and not one row of weights for "
@@ -38,7 +38,7 @@ def why_no_weights(layer: Any) -> str:
 
 
 def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
-    """What `reader` returns; all its errors become a ModelError. name : of the model. what : the thing that is read, in
+    """The result of `reader`; all its errors become a ModelError. name : of the model. what : what is read, in
     words."""
     try:
         with tokenizer_rules.contained():

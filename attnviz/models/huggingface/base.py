@@ -1,4 +1,4 @@
-"""What all models of the transformers library have in common: network and tokenizer, text in, Trace out.
+"""The base of all models of the transformers library: network and tokenizer, text in, Trace out.
 
 Two subclasses serve all families: `SingleStackModel` (such as BERT and GPT) and `EncoderDecoderModel`. The maps are the
 weights that the model computed its output with (eager attention).
@@ -51,15 +51,15 @@ class Place(NamedTuple):
 class HuggingFaceModel(batches.OneByOne, ABC):
     """A network and its tokenizer, ready to trace. It implements the protocol `model.Model`.
 
-    name : `hf:` and the folder or the name on the hub. mechanism : its family, as the model says (`bert`, `t5`).
+    name : `hf:` and the folder or the name on the hub. mechanism : its family, from its config (`bert`, `t5`).
     fields : kind of map -> field of the model's output with its layers. limit : tokens of the longest text.
     context : tokens that the model reads, which may be more than `limit`.
     head_counts : kind -> heads of each layer that attends.
-    places : kind -> where these layers are in the output. It has no kind in which all layers attend.
-    notes : sentences on what a trace does not show, such as layers of another kind.
-    sinks : has it a learnt score in the softmax that belongs to no key? Each row then sums to less than 1.
-    start_id, first_id : of the target language, where the decoder starts with it, or must produce it first; else None.
-    used : the paths of the modules that read a text; () for all. A model that also reads images has others.
+    places : kind -> where these layers are in the output; only for kinds in which some layers do not attend. notes :
+    sentences on what a trace does not show, such as layers of another kind. sinks : does its softmax include a learnt
+    score that belongs to no key? Rows then sum to less than 1. start_id, first_id : id of the target language, if the
+    decoder starts with it or must produce it first; else None. used : the paths of the modules that read a text; () for
+    all. A model that also reads images has others.
     """
 
     name: str
@@ -91,7 +91,7 @@ class HuggingFaceModel(batches.OneByOne, ABC):
 
     @property
     def why_closed(self) -> str:
-        """Why functions that open or change a step do not take it, in a sentence; "" when they do."""
+        """Why its steps cannot be opened or changed, in a sentence; "" if they can."""
         return (
             f"{self.name} is of the family {self.mechanism}, which has no attention from a text that it produces to "
             "its source; steps of its self-attention cannot be opened or changed here, but its maps can be shown, and "
@@ -166,8 +166,8 @@ class HuggingFaceModel(batches.OneByOne, ABC):
         return self.body(**self.inputs(torch.tensor([ids]), segments), output_attentions=True, **more)
 
     def inputs(self, ids: Tensor, segments: tuple[int, ...] = ()) -> dict[str, Tensor]:
-        """What the model reads for texts of one length, ids (B, n): all tokens. In a family with global attention, the
-        first token has it, as its authors advise (Beltagy et al. 2020)."""
+        """The inputs of the model for texts of equal length, ids (B, n). All tokens are visible. In a family with
+        global attention, the first token has it, as its authors advise (Beltagy et al. 2020)."""
         given = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         if segments and getattr(self.model.config, "type_vocab_size", 0) > max(segments):
             given["token_type_ids"] = torch.tensor([segments]).expand_as(ids)
@@ -187,7 +187,7 @@ class HuggingFaceModel(batches.OneByOne, ABC):
 
     @property
     def global_note(self) -> tuple[str, ...]:
-        """A sentence on global attention, in a family that has it."""
+        """A sentence on global attention, if the family has it."""
         has = _GLOBAL in inspect.signature(self.model.forward).parameters
         return ("The first token has global attention: it sees all tokens, and all see it.",) if has else ()
 
@@ -222,7 +222,7 @@ class HuggingFaceModel(batches.OneByOne, ABC):
 
 
 class _OneHead:
-    """A module of attention as the function of its family sees it when it is given one query head and its keys."""
+    """Stands in for an attention module when the family's function computes one query head with its keys."""
 
     num_key_value_groups = 1
 
@@ -234,8 +234,8 @@ class _OneHead:
 
 
 class _HeadByHead:
-    """A function of attention as the library asks for one: it computes each head alone, by the function of its family,
-    and hands on the weights of some heads at a time."""
+    """An attention function for the library. It computes every head alone, with the family's function, and passes on
+    the weights of a few heads at a time."""
 
     def __init__(self, take: TakeHeads):
         self.take, self.layers = take, 0
@@ -263,9 +263,10 @@ class _HeadByHead:
 
 
 def by_heads(body: nn.Module, ids: Tensor, mask: Tensor, take: TakeHeads) -> int:
-    """Run a copy of the body, which shares its weights, on ids and mask (1, T) -> how many layers handed on weights.
+    """Run a copy of the body, which shares its weights, on ids and mask (1, T) -> the number of layers that passed on
+    weights.
 
-    The library asks a function for attention by the name in the config, so the copy's config names another one.
+    The library selects the attention function by its name in the config, so the copy's config has another name.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
@@ -295,10 +296,10 @@ def _shared(config: Any, heads: int) -> int:
 
 
 def _hidden_keys(config: Any, weights: np.ndarray) -> np.ndarray | None:
-    """weights (H, Q, K) -> the mask (Q, K) of a layer that hides keys, as its config says; None where it hides none.
+    """weights (H, Q, K) -> the mask (Q, K) of a layer that hides keys, as its config says; None if it hides none.
 
-    A model sets hidden scores to -inf, so their weights are exactly 0, in all heads. A sliding window hides all keys of
-    one distance; chunks, and keys that are chosen for each query, do not.
+    A model sets hidden scores to -inf, so their weights are exactly 0, in all heads. A sliding window hides all keys at
+    the same distance; chunks, and keys chosen per query, do not.
     """
     hides = [name for name, value in vars(config).items() if value and _WINDOWS.search(name)]
     if not hides or weights.ndim != 3:
@@ -331,10 +332,10 @@ def _out_of_band(weights: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarr
 
 
 def _window(weights: np.ndarray) -> np.ndarray | None:
-    """weights (H, Q, K) -> the mask (Q, K) of a sliding window; None where every key may be seen.
+    """weights (H, Q, K) -> the mask (Q, K) of a sliding window; None if every key is visible.
 
     A model sets hidden scores to -inf, so their weights are exactly 0, in all heads and at all places of one distance.
-    A key on which softmax underflows is 0 here and there, not at a whole distance.
+    Weights that underflow to 0 do not cover a whole distance.
     """
     queries, keys = weights.shape[1:]
     away = np.arange(keys) - np.arange(queries)[:, None] + queries - 1  # at least 0

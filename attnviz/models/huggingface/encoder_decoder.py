@@ -62,11 +62,11 @@ class EncoderDecoderModel(HuggingFaceModel):
         return trace, output.logits[0]
 
     def output(self, number: int) -> str:
-        """The piece that a number stands for."""
+        """The piece of an id."""
         return tokenization.name(self.tokenizer, number)
 
     def target_ids(self, trace: Trace) -> list[int]:
-        """The piece ids of a trace's target. ValueError where the model neither reads nor produces it so."""
+        """The piece ids of a trace's target. ValueError if the tokenizer gives other pieces for it."""
         texts = [token.text for token in trace.target]
         for beam in () if trace.forced else _BEAMS:
             ids = self._generated(self.read(trace.text).ids, beam)
@@ -95,7 +95,8 @@ class EncoderDecoderModel(HuggingFaceModel):
         )
 
     def opened(self) -> Opened:
-        """Its network, for those who change what it attends to. ValueError, with the reason, where it stays closed."""
+        """Its network with access to attention, for changing it. ValueError, with the reason, if this is not
+        possible."""
         if self.why_closed:
             raise ValueError(self.why_closed)
         return self._opened()
@@ -110,7 +111,7 @@ class EncoderDecoderModel(HuggingFaceModel):
 
     @property
     def start(self) -> int:
-        """Id of the token that the decoder reads first. A model that does not say it is not loaded."""
+        """Id of the token that the decoder reads first. A model that does not define it is not loaded."""
         settings = self.model.generation_config
         if self.start_id is not None:
             return self.start_id
@@ -137,7 +138,7 @@ class EncoderDecoderModel(HuggingFaceModel):
 
     @property
     def most_steps(self) -> int:
-        """Tokens that it may produce. A text of this length was cut, whatever its last token is."""
+        """The largest number of tokens that it may produce. A text of this length counts as cut off."""
         return min(PRODUCED, self.limit)
 
     @property
@@ -152,8 +153,7 @@ class EncoderDecoderModel(HuggingFaceModel):
             raise TextError(f"{self.name} can produce no text with its own settings: {one_line(error)}") from None
 
     def _ended(self, ids: list[int]) -> list[int]:
-        """The output without what follows its end: a model whose settings name no end adds special tokens to the
-        limit."""
+        """The output up to its end. A model whose settings name no end token fills the rest with special tokens."""
         end, special = self.tokenizer.eos_token_id, set(self.tokenizer.all_special_ids)
         words = [place for place, number in enumerate(ids) if number not in special]
         after = words[-1] + 1 if words else 0
@@ -176,7 +176,8 @@ class EncoderDecoderModel(HuggingFaceModel):
 
     @torch.inference_mode()
     def log_prob(self, text: str, target: str | None = None) -> float:
-        """`trace(text, target).log_prob`, to rounding; of a target without attention. Raises what that raises."""
+        """`trace(text, target).log_prob`, up to rounding; for a given target computed without attention. Raises what
+        `trace` raises."""
         if target is None:
             return sum(self.trace(text).log_probs)
         source, wanted = torch.tensor([self.read(text).ids]), self.read(target, target=True).ids

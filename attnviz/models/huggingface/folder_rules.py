@@ -86,8 +86,8 @@ def rows(shapes: weights_header.Shapes) -> int:
 def tokenizer_files(folder: Path, rows: int) -> Iterator[Path]:
     """A folder with safe copies of the tokenizer's files. Raises FileError, TokenizerError.
 
-    Its tokenizer.json is checked and has no padding; its settings have no paths to other files. rows : of the
-    embedding, at most; every number of a piece is below it.
+    Its tokenizer.json is checked and has no padding; its settings have no paths to other files. rows : the most rows of
+    the embedding; every piece id is below it.
     """
     with folders.TemporaryFolder() as copy:
         for path in sorted(folder.iterdir()):
@@ -120,8 +120,8 @@ def _whole(text: str) -> int | str:
 
 
 def _check_vocabulary(path: Path, rows: int) -> None:
-    """FileError for a list of pieces with more entries than are read: each takes far more memory than in the file.
-    TokenizerError for a piece whose number no row of the embedding has."""
+    """FileError for a list of pieces with too many entries, which take far more memory than in the file. TokenizerError
+    for a piece id without a row in the embedding."""
     if path.suffix == ".json":
         content = _json(path)
         entries = len(content)
@@ -139,8 +139,8 @@ def _check_vocabulary(path: Path, rows: int) -> None:
 
 
 def _check_counts(name: str, settings: dict, rows: int) -> None:
-    """FileError for more pieces of a kind, such as `extra_ids`, than the embedding can have rows: the library makes
-    them. name : of the file."""
+    """FileError for more pieces of a kind, such as `extra_ids`, than the embedding has rows, because the library
+    creates them all. name : of the file."""
     for key, value in settings.items():
         if isinstance(value, int) and value > max(rows, EXTRA) and not _IS_A_LENGTH.search(key):
             raise FileError(f"its {name} says {key[:80]} = {shown(value)}, and its embedding has at most {rows:,} rows")
@@ -169,7 +169,7 @@ def _json(path: Path, name: str = "") -> dict:
 
 
 def _check_numbers(values: Mapping[str, object] | list, tensors: int, depth: int, key: str = "") -> None:
-    """FileError for a number that is too large for a model with so many tensors."""
+    """FileError for a number that is too large for a model with this number of tensors."""
     if depth == 0:
         raise FileError("its config.json is nested too deeply")
     named = values.items() if isinstance(values, Mapping) else ((key, value) for value in values)
@@ -196,7 +196,7 @@ def _most(name: str, tensors: int) -> int:
 
 
 def check_size(name: str, library: ModuleType, config: Any, kinds: list[str], shapes: weights_header.Shapes) -> None:
-    """ModelError for a config that describes far more than the files hold: built, it would fill the memory.
+    """ModelError for a config that describes far more weights than the files hold; building it would fill the memory.
 
     name : of the model. kinds : the classes of the library that may load it.
     """
@@ -219,7 +219,8 @@ def check_size(name: str, library: ModuleType, config: Any, kinds: list[str], sh
 
 @contextlib.contextmanager
 def _parts_limited(most: int) -> Iterator[None]:
-    """A number in a config can ask for modules without end, whatever it is called: ValueError after `most` of them."""
+    """In this block, building more than `most` modules raises ValueError, because any number in a config may demand
+    endless modules."""
     ours, built = threading.get_ident(), 0
 
     def count(module: nn.Module, name: str, part: nn.Module | None) -> None:

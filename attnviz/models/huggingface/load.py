@@ -53,7 +53,7 @@ def load(name: str) -> HuggingFaceModel:
     """The model in the folder `name`, else the model of this name on the hub (downloaded once, then read without a
     network).
 
-    Any that reads text and returns its attention: encoders, decoders, and encoder-decoder models. Raises ModelError.
+    It may be any encoder, decoder or encoder-decoder that reads text and returns its attention. Raises ModelError.
     """
     if not name.strip():
         raise ModelError(
@@ -92,7 +92,7 @@ def load(name: str) -> HuggingFaceModel:
 
 
 def _between(model: HuggingFaceModel, source: str, target: str) -> HuggingFaceModel:
-    """The model for two languages. Without any, a trace says that they can be chosen. ModelError."""
+    """The model for two languages. Without languages, its traces note that they can be chosen. Raises ModelError."""
     if not isinstance(model, EncoderDecoderModel):
         raise ModelError(f"{model.name}: it does not translate, so it takes no languages")
     if not source and not target:
@@ -106,7 +106,7 @@ def _between(model: HuggingFaceModel, source: str, target: str) -> HuggingFaceMo
 
 
 def _choose_language(network: Any) -> None:
-    """The first language of a model that has parts for each, and no default (X-MOD)."""
+    """Choose the first language of a model with modules per language and no default (X-MOD)."""
     if hasattr(network, "set_default_language") and not network.config.default_language:
         network.set_default_language(network.config.languages[0])
 
@@ -125,8 +125,8 @@ def _check_reads_text(name: str, library: ModuleType, config: Any) -> None:
 
 
 def _show_weights(config: Any) -> None:
-    """Only eager attention over all keys returns the weights, whatever config.json says. BigBird's blocks are the same
-    in a text of up to 704 tokens, in which the library takes all keys too."""
+    """Set eager attention over all keys, which alone returns the weights, even if config.json has another setting. For
+    BigBird this equals its block attention up to 704 tokens, where the library uses all keys too."""
     config._attn_implementation = "eager"
     if getattr(config, "attention_type", None) == "block_sparse":
         config.attention_type = "original_full"
@@ -150,7 +150,7 @@ def _library() -> ModuleType:
 
 @contextlib.contextmanager
 def _quiet(library: ModuleType) -> Iterator[None]:
-    """Silences the reports and progress bars of the library; its errors are raised."""
+    """In this block the library's reports and progress bars are silent; its errors are raised."""
     log = library.utils.logging
     before, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity(log.CRITICAL)
@@ -164,7 +164,7 @@ def _quiet(library: ModuleType) -> Iterator[None]:
 
 
 def _model(name: str, library: ModuleType, folder: Path, config: Any) -> Any:
-    """The model in evaluation mode, fp32, with its language-model head when the files have all of it.
+    """The model in evaluation mode, fp32, with its language-model head if the files contain it completely.
 
     ModelError when the files lack a weight that attention depends on.
     """
@@ -216,7 +216,7 @@ def _check_complete(name: str, model: nn.Module, left: Iterable[str]) -> None:
 
 def _context(model: HuggingFaceModel) -> int:
     """Tokens of the longest text: the smallest limit of its config, its position embeddings and its tokenizer.
-    Those of a part that reads images do not count."""
+    Limits of a part that reads images do not count."""
     network, tokenizer = model.model, model.tokenizer
     tables = [
         module
@@ -236,7 +236,7 @@ def _context(model: HuggingFaceModel) -> int:
 
 
 def _reads_text(path: str, used: frozenset[str]) -> bool:
-    """Is a table in a module that read the text? Some tables are read without being called."""
+    """Does an embedding table belong to a module that read the text? Some tables are read without being called."""
     return path in used or path.rpartition(".")[0] in used
 
 
@@ -297,7 +297,7 @@ class _Watched:
 
 
 def _output(model: HuggingFaceModel) -> Any:
-    """What the model returns for a few tokens."""
+    """The output of the model for a few tokens."""
     ids, more = tuple(range(TOKENS)), {}
     if isinstance(model, EncoderDecoderModel):
         if model.start is None:
@@ -322,8 +322,8 @@ def _output(model: HuggingFaceModel) -> Any:
 def _places(
     model: HuggingFaceModel, kind: str, output: Any, watched: _Watched
 ) -> tuple[dict[str, tuple[Place, ...]], tuple[str, ...]]:
-    """Where the weights of a kind are in the output, unless all layers attend; and sentences on layers that do not.
-    ModelError where none does, or where it is not known which do."""
+    """The places of a kind's weights in the output, unless all layers attend; and sentences on layers that do not
+    attend. ModelError if no layer attends, or if it is unknown which do."""
     name = model.fields[kind]
     stack = "decoder_" if name == "cross_attentions" else name.removesuffix("attentions")
     layers, entries = len(output.get(f"{stack}hidden_states") or ()) - 1, output.get(name) or ()
@@ -362,7 +362,7 @@ def _check_lengths(model_name: str, name: str, shapes: list[tuple[int, ...]]) ->
 
 
 def _layer_types(config: Any) -> list[str]:
-    """The type of each layer, as hybrid models give it in their configs; [] for others."""
+    """The type of each layer from the config of a hybrid model; [] for others."""
     text = config.get_text_config()
     lists = (getattr(text, name, None) for name in ("layer_types", "layers_block_type", "block_types"))
     return next((list(map(str, types)) for types in lists if isinstance(types, list | tuple) and types), [])

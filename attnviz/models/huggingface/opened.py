@@ -1,5 +1,5 @@
-"""The network of an encoder–decoder model of the transformers library, for those who change its cross-attention or what
-it reads. Letters as of `attnviz.networks`; d width of a query, v of a value."""
+"""The network of an encoder–decoder model of the transformers library, opened for changes of its cross-attention or its
+inputs. Letters as in `attnviz.networks`; d width of a query, v of a value."""
 
 import copy
 import inspect
@@ -20,7 +20,7 @@ Rows = Callable[[int, int, Tensor], Tensor]  # layer, step of the first row, wei
 
 
 class OpenedMemory(NamedTuple):
-    """What the encoder leaves. hidden (B, S, D), mask (B, S) bool, True = a real token."""
+    """The encoder's output. hidden (B, S, D), mask (B, S) bool, True = a real token."""
 
     state: tuple
     maps: tuple
@@ -29,8 +29,8 @@ class OpenedMemory(NamedTuple):
 
 
 class LayerInputs(NamedTuple):
-    """What cross-attention of a layer reads: query (B, H, T, d), key (B, H, S, d), value (B, H, S, v), and what the
-    products of the first two are multiplied by."""
+    """The inputs of a layer's cross-attention: query (B, H, T, d), key (B, H, S, d), value (B, H, S, v), and the factor
+    of the products of query and key."""
 
     query: Tensor
     key: Tensor
@@ -57,14 +57,14 @@ class Scaled(Attention):
 class Opened:
     """A network as `networks.Network` describes it: a copy of the library's `network` that shares all weights.
 
-    rows : changes the weights of cross-attention; None for none. on_step : called once for each target position; what
-    it raises ends the pass. Both are for passes of `network` too. inputs : layer -> what its cross-attention read last.
-    bos : id of the token that the decoder reads first. other : of one that is no padding. cross_layers, cross_heads :
-    layers of cross-attention, and heads of a layer.
+    rows : changes the weights of cross-attention; None for none. on_step : called once per target position; an
+    exception that it raises ends the pass. Both also apply to passes of `network`. inputs : layer -> the last inputs of
+    its cross-attention. bos : id of the token that the decoder reads first. other : id of a token that is not padding.
+    cross_layers, cross_heads : layers of cross-attention, and heads of a layer.
     """
 
     def __init__(self, network: Any, bos: int, layers: int, heads: int):
-        """ValueError, with the reason, where cross-attention is computed in a way that cannot be followed."""
+        """ValueError, with the reason, if cross-attention is computed in an unsupported way."""
         _register()
         shared = {id(tensor): tensor for tensor in [*network.parameters(), *network.buffers()]}
         self.network = copy.deepcopy(network, shared)
@@ -97,14 +97,14 @@ class Opened:
         return head
 
     def _few(self) -> tuple[Tensor, Tensor]:
-        """Some ids of source and target, no padding among them: some families hide it, or count no place for it."""
+        """Some ids of source and target without padding, which some families hide or skip in positions."""
         ids = [self.other if number == self._pad else number for number in range(max(_TRIED))]
         source, target = (torch.tensor([ids[:count]]) for count in _TRIED)
         return source, target
 
     @torch.inference_mode()
     def _number(self) -> None:
-        """Find the modules of cross-attention: in a short pass, their keys are as many as the source has tokens."""
+        """Find the modules of cross-attention by a short pass: their number of keys is that of the source tokens."""
         source, target = self._few()
         self.force(self.encode(source), target)
         if len(self._crossing) != self.cross_layers:
@@ -118,7 +118,7 @@ class Opened:
     @torch.inference_mode()
     def check(self, logits: Callable[[Tensor, Tensor], Tensor]) -> None:
         """ValueError, with the reason, unless rows of the embedding, weights times values, products of queries and
-        keys, and steps one by one give what the model does. logits : of the model, of source and target."""
+        keys, and steps one by one reproduce the model. logits : the model's logits for source and target."""
         source, target = self._few()
         wanted = logits(source, target)
         self.rows = lambda _layer, _first, weights: weights.clone()
@@ -204,8 +204,8 @@ class Opened:
         return self.force(memory, target)[0]
 
     def logits(self, readout: Tensor, /) -> Tensor:
-        """As of `Network`. What is added behind the output matrix differs by family. So the family's own code adds it,
-        in a pass of one token in which `readout` takes the place of what comes before that matrix."""
+        """As of `Network`. What follows the output matrix differs by family. So the family's own code computes it, in a
+        pass of one token in which `readout` replaces the input of that matrix."""
         source = torch.zeros(1, 1, dtype=torch.long)
         rows, on_step = self.rows, self.on_step
         self.rows, self.on_step, self._given = None, lambda: None, readout.reshape(1, -1, readout.shape[-1])
@@ -248,7 +248,7 @@ class Opened:
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options
     ) -> tuple[Tensor, Tensor]:
-        """As the library asks for it -> context (B, T, H, v), weights (B, H, T, S)."""
+        """Attention with the library's signature -> context (B, T, H, v), weights (B, H, T, S)."""
         eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
         if eager is None:
             raise ValueError(f"{type(module).__name__} computes attention in a way of its own")
@@ -275,12 +275,12 @@ def _changed(change: Reweigh, weights: Tensor) -> Tensor:
 
 
 def cache_name(network: Any) -> str:
-    """What the library calls its cache of keys and values."""
+    """The library's name for its cache of keys and values."""
     return "cache" if "cache" in inspect.signature(network.forward).parameters else "past_key_values"
 
 
 def _register() -> None:
-    """Tell the library of `_attend`."""
+    """Register `_attend` with the library."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
 
@@ -291,5 +291,5 @@ def _register() -> None:
 def _attend(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options
 ) -> tuple[Tensor, Tensor]:
-    """Attention of an opened network, as the library asks for a function of it."""
+    """The attention function of an opened network, with the library's signature."""
     return module.attnviz_opened.attend(module, query, key, value, attention_mask, **options)

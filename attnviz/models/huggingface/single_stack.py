@@ -23,7 +23,7 @@ BATCH = 8  # of these texts read at once
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a single-stack model predicts for one token of the text from the others. position : of the token, from 0.
+    """A single-stack model's prediction of one token of the text from the others. position : of the token, from 0.
     log_prob : natural, of the token itself. alternatives : the most probable ones."""
 
     position: int
@@ -63,11 +63,12 @@ class SingleStackModel(HuggingFaceModel):
 
     @torch.inference_mode()
     def reduced(self, text: str) -> Reduced:
-        """Read a text of up to `context` tokens, and keep of each layer what an overview shows: it is reduced while it
-        is computed, some heads at a time, so memory grows with the square of the tokens and not with layers and heads.
+        """Read a text of up to `context` tokens, and keep only the data of the overview. Weights are reduced while they
+        are computed, a few heads at a time, so memory grows with the square of the tokens but not with layers and
+        heads.
 
         The numbers are those of `heads.table` of the whole trace. `opened` gives one head in full. Raises TextError;
-        ValueError for a family that computes attention in a way of its own.
+        ValueError for a family with its own way of computing attention.
         """
         source = self.read(text, most=self.context)
         reducer = Reducer(self._read_trace(text, source, ()))
@@ -76,8 +77,8 @@ class SingleStackModel(HuggingFaceModel):
 
     @torch.inference_mode()
     def opened(self, text: str, layer: int, head: int) -> AttentionMap:
-        """The map of one head of a text of up to `context` tokens, computed again. Errors as of `reduced`; ValueError
-        for a layer or head that is not there."""
+        """The map of one head of a text of up to `context` tokens, computed again. Errors as in `reduced`; ValueError
+        for a layer or head out of range."""
         (kind,) = self.fields
         counts = self.head_counts[kind]
         if not 0 <= layer < len(counts) or not 0 <= head < counts[layer]:
@@ -92,7 +93,7 @@ class SingleStackModel(HuggingFaceModel):
         return result[0]
 
     def _by_heads(self, source: Tokens, take: TakeHeads) -> None:
-        """Run the model on a text, and hand on the weights of some heads at a time."""
+        """Run the model on a text, and pass on the weights of a few heads at a time."""
         ids = torch.tensor([source.ids])
         (kind,) = self.fields
         layers = by_heads(self.body, ids, torch.ones_like(ids), take)
@@ -174,7 +175,7 @@ class SingleStackModel(HuggingFaceModel):
 
     def log_prob(self, text: str, target: str | None = None) -> float:
         """Natural log-probability of the tokens of the text, each as in `predictions`: a pseudo-log-likelihood where
-        they are masked. Raises what that raises, and TextError when no token can be predicted."""
+        they are masked. Raises what `predictions` raises, and TextError if no token can be predicted."""
         self._refuse_target(target)
         predictions = self.predictions(text)
         if not predictions:

@@ -1,7 +1,7 @@
-"""The tokenizer of a foreign model: read from checked copies of its files, and from text to tokens and back.
+"""The tokenizer of a Hugging Face model: read from checked copies of its files; text to tokens and back.
 
-Slow steps are tried in another process first. A fast tokenizer knows where in the text as typed each of its pieces came
-from. With a slow one, the text of its pieces is compared with what was typed.
+Slow steps are first tried in another process. A fast tokenizer returns the offsets of its pieces in the typed text. For
+a slow one, the text of its pieces is aligned with the typed text.
 """
 
 import copy
@@ -31,7 +31,7 @@ _BLANKS = f"{SPACE}Ġ"  # what stands for a space before a piece, in the two way
 
 
 def load_tokenizer(name: str, library: ModuleType, folder: Path, rows: int) -> Any:
-    """The tokenizer in a folder. name : of the model. rows : that its embedding has at most.
+    """The tokenizer in a folder. name : of the model. rows : the most rows of its embedding.
 
     Raises ModelError, FileError, TokenizerError.
     """
@@ -89,8 +89,8 @@ def _trial_of_folder(copy: Path) -> Trial:
 
 
 def encode(tokenizer, text: str, target: bool = False, pair: bool = False) -> Tokens:
-    """Pieces of a text, with those that the tokenizer adds around it. target : the text is one
-    that the model must produce. pair : it may be two texts, with PAIR between them.
+    """Pieces of a text, with those that the tokenizer adds around it. target : is it a text that the model produces?
+    pair : may it be two texts, with PAIR between them?
 
     ValueError when a slow tokenizer has changed more than the spaces, so that its pieces cannot be located.
     """
@@ -121,7 +121,7 @@ def encode(tokenizer, text: str, target: bool = False, pair: bool = False) -> To
 
 
 def language_codes(tokenizer) -> tuple[str, ...]:
-    """The codes of languages of a tokenizer of many, such as NLLB's; () of others."""
+    """The language codes of a multilingual tokenizer, such as NLLB's; () for others."""
     if not hasattr(tokenizer, "src_lang") or not hasattr(tokenizer, "set_src_lang_special_tokens"):
         return ()
     named = getattr(tokenizer, "lang_code_to_id", None) or [
@@ -137,8 +137,8 @@ def _language_token(tokenizer, code: str) -> str:
 
 def for_languages(tokenizer, source: str, target: str) -> tuple[Any, int | None, bool]:
     """A copy of the tokenizer that reads `source` and produces `target`, "" for its own; the id of the token of the
-    target language; and does that come first in what is produced (NLLB, M2M)? Else the decoder starts with it (mBART).
-    ValueError for a code that it does not have."""
+    target language; and whether it must be produced first (NLLB, M2M) or the decoder starts with it (mBART). ValueError
+    for an unknown code."""
     codes = language_codes(tokenizer)
     for code in filter(None, (source, target)):
         if code not in codes:
@@ -156,8 +156,8 @@ def for_languages(tokenizer, source: str, target: str) -> tuple[Any, int | None,
 
 
 def _copied(tokenizer):
-    """A copy whose languages may be set. A slow tokenizer would read its files for a copy, which are no longer there;
-    setting a language replaces its attributes and changes none of them."""
+    """A copy whose languages may be set. A deep copy of a slow tokenizer would read its files, which no longer exist; a
+    shallow one is enough, because setting a language replaces attributes and modifies none."""
     if tokenizer.is_fast:
         return copy.deepcopy(tokenizer)
     own = object.__new__(type(tokenizer))
@@ -198,9 +198,10 @@ def name(tokenizer, number: int) -> str:
 
 
 def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...]:
-    """Tokens at their spans, without the white space before them. A span of None is put at the end of the token before.
+    """Tokens at their spans, without the white space before them. A span of None is put at the end of the previous
+    token.
 
-    A word begins where the tokenizer says so, and after white space, because some tokenizers have no words. In these, a
+    A word begins where the tokenizer says so, or after white space, because some tokenizers have no words. In these, a
     piece that is only the space before a word begins that word.
     """
     tokens, word, before, end, opened = (
@@ -254,7 +255,7 @@ def _surface(text: str, span: tuple[int, int], piece: str) -> tuple[int, int]:
 
 
 def _names(tokenizer, ids: list[int]) -> list[str]:
-    """The pieces as the vocabulary has them; of a number that only the model knows, the number."""
+    """The pieces as in the vocabulary; for an id that only the model knows, the number."""
     return [piece or f"#{number}" for piece, number in zip(tokenizer.convert_ids_to_tokens(ids), ids)]
 
 

@@ -1,4 +1,4 @@
-"""A process in which a text is tried on a tokenizer before this one does the same.
+"""A process in which a text is tried on a tokenizer before this process does the same.
 
 Some steps of a foreign tokenizer may take very long or write very much. Its output for a text is always the same, so
 the text is first given to a copy of it in a process with limited time and memory. If that process does not answer, it
@@ -39,7 +39,7 @@ class _Piped(subprocess.Popen[str]):
 
 
 class Trial:
-    """One process, started at the first question, and again after it was ended. kind : `json` or `folder`, see
+    """One process, started at the first request, and restarted after it was ended. kind : `json` or `folder`, see
     above."""
 
     def __init__(self, kind: str, place: Path, keep: tempfile.TemporaryDirectory) -> None:
@@ -89,7 +89,7 @@ class Trial:
             return f"the tokenizer takes more than {seconds:g} seconds for it"
 
     def _cause(self, process: _Piped) -> str:
-        """Why the process has ended, from what the system says and what the process wrote last."""
+        """Why the process has ended, from its exit status and its last output."""
         code = process.wait()
         self._errors.seek(0)
         written = self._errors.read(ERRORS).decode("utf-8", "replace").strip().splitlines()
@@ -145,7 +145,7 @@ def _end(process: _Piped) -> None:
 
 
 def _reader(kind: str, place: str) -> tuple[Callable[[str], int], Callable[[list[int]], int]]:
-    """Functions from a text, and from tokens, to the size of the output of a tokenizer."""
+    """Functions that give the size of a tokenizer's output, for a text and for tokens."""
     if kind == "json":
         from tokenizers import Tokenizer
 

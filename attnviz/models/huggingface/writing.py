@@ -1,8 +1,8 @@
-"""A causal model of the transformers library with a language-model head, such as GPT-2 or Llama: it writes on after a
-text.
+"""A causal model of the transformers library with a language-model head, such as GPT-2 or Llama, which continues a
+text. The generation loop is ours, with the model's own cache of keys and values, so the weights are those of the actual
+computation of every token.
 
-The loop is ours, with the model's own cache of keys and values, so the weights are those that each token was computed
-with. n tokens, V of the vocabulary.
+Letters: n tokens, V vocabulary.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,10 +38,10 @@ _TEMPLATE = 2**20  # bytes of a chat template, at most
 
 
 class WritingModel(SingleStackModel):
-    """A causal model that reads a text, and writes on after it.
+    """A causal model that reads and continues a text.
 
-    In a trace of `write` the start is the first token of the text, which nothing came before, and the target is all
-    other tokens: those given, then those written. A row of a map is the attention that produced its token.
+    In a trace of `write` the start is the first token of the text, and the target is all other tokens: the prompt's,
+    then the generated ones. A row of a map is the attention that produced its token.
     """
 
     def write(
@@ -56,10 +56,10 @@ class WritingModel(SingleStackModel):
         choices: Mapping[int, int] | None = None,
         chat: bool = False,
     ) -> Trace:
-        """Write on after `prompt`: a trace of the whole text, as of `Writer.write`, with the same arguments and errors.
+        """Continue `prompt`: a trace of the whole text, with the arguments and errors of `Writer.write`.
 
-        With temperature 0 it is what `generate` of the library writes without sampling. chat : put the prompt into the
-        model's chat template, as what a user says; the text of the trace shows it. ValueError for a model without one.
+        At temperature 0 the text is that of the library's `generate` without sampling. chat : put the prompt into the
+        model's chat template, as a user's message; the text of the trace shows it. ValueError for a model without one.
         """
         how = Sampling(temperature, top_k, top_p, seed)
         writing.check_steps(steps)
@@ -76,11 +76,11 @@ class WritingModel(SingleStackModel):
         return self._trace_of(text, source, ids, logits, maps)
 
     def chat(self, prompt: str) -> str:
-        """The prompt in the chat template of the model's folder, as text: what a user says, and the beginning of the
+        """The prompt in the chat template of the model's folder, as text: a user's message, and the beginning of the
         answer.
 
         ValueError for a model that has no template, or one that cannot be filled. A template is a small program, which
-        the library runs shut off from files and network; it is read only here.
+        the library runs in a sandbox without files and network; it is read only here.
         """
         template = _chat_template(folder_rules.folder(HuggingFaceName(without_prefix(self.name)).place))
         if not template:
@@ -95,7 +95,7 @@ class WritingModel(SingleStackModel):
     @torch.inference_mode()
     def candidates(self, trace: Trace, place: int | None, how: Sampling, count: int = 8) -> tuple[Candidate, ...]:
         """As `Writer.candidates`: the most probable tokens at a place of the trace's target, None for the next.
-        ValueError for another model's trace, and for a place that the trace does not have."""
+        ValueError for another model's trace, and for a place out of range."""
         ids = self.ids(trace)
         place = len(ids) - 1 if place is None else place
         if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place <= len(ids) - 1:
@@ -108,11 +108,11 @@ class WritingModel(SingleStackModel):
 
     @torch.inference_mode()
     def lens(self, trace: Trace) -> tuple[TokenProbabilities, ...]:
-        """What the model would say before its first layer and after each, as `Writer.lens`: its final norm and its
-        output matrix read the vectors after each layer. The last is the model's own.
+        """The predictions before the first layer and after each, as in `Writer.lens`: the final norm and the output
+        matrix are applied to the vectors after each layer. The last are the model's own.
 
-        ValueError for another model's trace, and where the final norm of the family is not known: with it, the vectors
-        after the last layer must give the model's own logits.
+        ValueError for another model's trace, and if the family's final norm is unknown (norm and matrix must reproduce
+        the model's own logits from the last layer).
         """
         ids = self.ids(trace)
         norm, inputs_of_norm = self._final_norm(), []
@@ -132,7 +132,7 @@ class WritingModel(SingleStackModel):
 
     @torch.inference_mode()
     def contributions(self, trace: Trace) -> Contributions:
-        """The direct parts of the logit of every token of the trace's target, as of `Writer.contributions`.
+        """The direct parts of the logit of every token of the trace's target, as in `Writer.contributions`.
 
         ValueError for another model's trace, and for a family whose layers do more than add the output of attention and
         that of a feed-forward network to what they read (such as a norm between, in Gemma 2), or whose logits are not
@@ -173,9 +173,9 @@ class WritingModel(SingleStackModel):
         return parts
 
     def _directions(self, watched: "_Watched", produced: Tensor) -> tuple[Tensor, Tensor]:
-        """(T, D) whose product with the stream is the logit of each produced token, and (T,) what is added to it.
+        """(T, D) vectors whose product with the stream is the logit of each produced token, and (T,) constants to add.
 
-        The final norm multiplies each entry by a gain and all by one number. A LayerNorm takes the mean off first."""
+        The final norm multiplies every entry by a gain and all by one number. A LayerNorm subtracts the mean first."""
         norm, stream, normed = self._final_norm(), watched.inputs[-1][0].float(), watched.outputs[-1][0].float()
         centred = isinstance(norm, nn.LayerNorm)
         bias = norm.bias.float() if centred and norm.bias is not None else torch.zeros(stream.shape[1])
@@ -220,8 +220,8 @@ class WritingModel(SingleStackModel):
         return frozenset(claimed if isinstance(claimed, list | tuple) else [claimed])
 
     def ids(self, trace: Trace) -> list[int]:
-        """The ids of a trace of `write`, its start included; of one of `trace`, those of its text. ValueError if the
-        vocabulary does not spell it so."""
+        """The ids of a trace of `write`, its start included; for a trace of `trace`, those of its text. ValueError if
+        the ids do not spell the text."""
         given = self._beginning(trace.text)
         if not trace.target and trace.source[: len(given.tokens)] == given.tokens:
             return list(given.ids)
@@ -232,7 +232,7 @@ class WritingModel(SingleStackModel):
         return numbers
 
     def _beginning(self, text: str):
-        """The tokens of a text, without an end that the tokenizer puts after it: it goes on."""
+        """The tokens of a text without the end token that the tokenizer adds, because the text is continued."""
         source = self.read(text)
         count = len(source.ids)
         while count > 1 and source.ids[count - 1] in self.ends and source.tokens[count - 1].special:
@@ -241,8 +241,8 @@ class WritingModel(SingleStackModel):
 
     @torch.inference_mode()
     def _written(self, given, steps: int, how: Sampling, taken: Mapping[int, int]) -> tuple[list[int], Tensor, list]:
-        """ids of the text and what was written, logits (n - 1, V) that all but the first came from, and the attention
-        of each pass."""
+        """ids of the prompt and the continuation, logits (n - 1, V) of all tokens but the first, and the attention of
+        each pass."""
         choose, ids, cache = writing.chooser(how, never=()), list(given), None
         new, logits, passes = ids, [], []
         for step in range(steps):
@@ -260,7 +260,7 @@ class WritingModel(SingleStackModel):
     @property
     @torch.inference_mode()
     def keeps_cache(self) -> bool:
-        """Does it return keys and values of the tokens it read, so that it can write on after them?"""
+        """Does it return a cache of keys and values, so that it can continue the text?"""
         try:
             return self._cache in self._pass(torch.zeros((1, 1), dtype=torch.long))
         except (*LIBRARY_ERRORS, ValueError):
@@ -299,7 +299,7 @@ class WritingModel(SingleStackModel):
         )
 
     def _joined(self, text: str, given: tuple[Token, ...], ids: list[int]) -> tuple[str, tuple[Token, ...]]:
-        """The text as typed with what was written after it, and all tokens, those given where they were typed."""
+        """The text as typed with its continuation, and all tokens; those of the prompt keep their offsets."""
         spelled, tokens = tokenization.spell(self.tokenizer, ids)
         first = tokens[len(given) - 1].end  # where the tokenizer spells the last one given
         shift = len(text) - first
@@ -325,7 +325,7 @@ class WritingModel(SingleStackModel):
         return partial(tokenization.name, self.tokenizer)
 
     def _number(self, before: Token, token: Token) -> int | None:
-        """The id of a written token, by its piece, and by how many spaces stand before it."""
+        """The id of a generated token, from its piece and the number of spaces before it."""
         piece, vocabulary = token.text if token.special else token.piece or token.text, self.tokenizer.get_vocab()
         counts = sorted((0, 1), key=lambda count: count != token.start - before.end)
         spaced = (f"{space * count}{piece}" for count in (token.start - before.end, *counts) for space in _SPACES)
@@ -336,7 +336,7 @@ class WritingModel(SingleStackModel):
 
 
 class _Watched:
-    """What goes into modules and comes out of them (B, T, …) while it is open, in the order of the modules."""
+    """Records the inputs and outputs (B, T, …) of modules while it is open, in the order of the modules."""
 
     def __init__(self, modules: list[nn.Module]):
         self.modules = modules
@@ -356,7 +356,7 @@ class _Watched:
 
 
 def _of_heads(projection: Any, contexts: Tensor, heads: int) -> Tensor:
-    """contexts (T, H*d) -> what each head adds (H, T, D). GPT-2 keeps the matrix of its projections on its side."""
+    """contexts (T, H*d) -> what each head adds (H, T, D). GPT-2 stores its projection matrix transposed."""
     matrix = projection.weight if isinstance(projection, nn.Linear) else projection.weight.T  # (D, H*d)
     return torch.einsum(
         "thd,khd->htk", contexts.unflatten(1, (heads, -1)).float(), matrix.unflatten(1, (heads, -1)).float()
