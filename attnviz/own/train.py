@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attnviz import loading, mechanisms
-from attnviz.data import corpora, tasks
+from attnviz.data import batching, corpora, tasks
 from attnviz.data.readers import Pairs
 from attnviz.evaluation import translation
 from attnviz.mechanisms import Mechanism
@@ -21,8 +21,9 @@ from attnviz.models.names import TOKENIZER
 from attnviz.own.wrap import NAME
 from attnviz.progress import bar as progress_bar
 from attnviz.training import initial
-from attnviz.training.race import Held, Learner, save, short, short_run
-from attnviz.training.trainer import Trainer
+from attnviz.training.race import Held, Learner, save
+from attnviz.training.recipes import short, short_run
+from attnviz.training.trainer import SharingTrainer
 
 TOYS, FILE = tuple(toy.name for toy in tasks.TOYS), f"{NAME}.py"
 BESIDE = ("bahdanau", "luong-general")
@@ -65,7 +66,8 @@ def train_beside(
     text = initial.choose_tokenizer(folder / task / TOKENIZER, corpus, 100)
     options = yours.training_on[TOYS[0]]["options"]
     configs = [short_run(name, dict(options)) for name in (yours.name, *BESIDE)]
-    learners = [Learner(Trainer(config, text, corpus.train, "cpu", compile=False)) for config in configs]
+    examples = batching.encode(corpus.train, text)
+    learners = [Learner(SharingTrainer(config, text, corpus.train, examples)) for config in configs]
     stopped = _take_turns(learners, seconds, task)
     initial.save_tokenizer(folder / task / TOKENIZER, text)
     test = short(corpus.tests["test"])[:_TESTED]

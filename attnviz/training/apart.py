@@ -6,6 +6,7 @@ where they are asked for, or a sentence that says why it trains no longer. It en
 """
 
 import contextlib
+import importlib
 import os
 import queue
 import shutil
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from attnviz.service import connection
@@ -25,6 +27,7 @@ STARTING, RUNNING, PAUSED, DONE, ENDED = "starting", "running", "paused", "done"
 UNSEEN = 10.0  # s without a look, after which it ends
 LONGEST = 600.0  # processor seconds of all mechanisms together, after which it trains no longer
 PATIENCE = 60.0  # s that the models are waited for
+COMPILER = "torch._dynamo"
 _LOOK = 0.5  # s between two looks at whether anybody looks
 GONE = "The models have ended with the training. Start it again, and keep them while it is paused."
 KILLED = "The training process has ended unexpectedly. What was seen until then is kept. Start it again."
@@ -163,6 +166,26 @@ class _Commands:
             return False
 
 
+class _NoCompiler(ModuleType):
+    """In place of torch's compiler, which torch's optimisers import to keep it away from themselves, for as long as all
+    of torch takes. Whoever uses another part of it gets it whole."""
+
+    graph_break = staticmethod(lambda: None)
+    disable = staticmethod(lambda function, *_, **__: function)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":  # what Python asks of every module
+            raise AttributeError(name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+def leave_out_the_compiler() -> None:
+    """In a process that trains and compiles nothing: it begins a third sooner."""
+    sys.modules.setdefault(COMPILER, _NoCompiler(COMPILER))
+
+
 def main() -> None:
     """The process."""
     replies = os.fdopen(os.dup(1), "wb")
@@ -170,6 +193,7 @@ def main() -> None:
     task, names, settings, longest = connection.read(sys.stdin.buffer)
     commands = _Commands()
     threading.Thread(target=commands.listen, daemon=True).start()
+    leave_out_the_compiler()
     from attnviz.training.race import Race
 
     try:

@@ -9,13 +9,14 @@ for bit however long it pauses, and whoever else trains beside it.
 Letters: N sequences, L layers, H heads, T target letters, S source letters, the <eos> row and column included.
 """
 
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from torch.nn import functional as F
 
 from attnviz import arguments, mechanisms, python_file
 from attnviz.data import corpora, tasks
-from attnviz.data.batching import pad
+from attnviz.data.batching import encode, pad
 from attnviz.data.readers import Pairs
 from attnviz.data.task import Letter, Task
 from attnviz.data.tokenizer import BOS, PAD, SubwordTokenizer, train_vocabulary
@@ -35,11 +36,10 @@ from attnviz.models.names import CARD, TOKENIZER
 from attnviz.networks import decode, registry
 from attnviz.python_file import ANYTHING
 from attnviz.training import initial
-from attnviz.training.recipes import TrainingConfig
+from attnviz.training.recipes import LETTERS, TrainingConfig, short, short_run
 from attnviz.training.seen import AT_ONCE, MOST_PAIRS, SHOWN, Moment, Seen, Settings
-from attnviz.training.trainer import Diverged, Trainer, token_loss
+from attnviz.training.trainer import Diverged, Example, SharingTrainer, Trainer, token_loss
 
-LETTERS = range(3, 11)  # of a sequence
 TESTED = 60  # sequences that are measured at a moment
 VOCABULARY = 1000  # pieces, at most; a toy task has few
 SHARE = 0.12  # of the time, at most, goes into looking
@@ -89,26 +89,12 @@ class Learner:
         return took
 
 
-def short_run(mechanism: str, options: dict, seed: int = 1, **changes: Any) -> TrainingConfig:
-    """The recipe of a run of a minute on a toy task."""
-    recipe: dict[str, Any] = dict(
-        epochs=1_000_000,  # the time ends the run, also of few pairs
-        batch_tokens=512,  # about 64 sequences
-        learning_rate=3e-3,
-        warmup=30,
-        label_smoothing=0.0,
-        average=0.95,
-        decay=1e-6,  # no end is known, towards which the rate could fall
-    )
-    return TrainingConfig(mechanism, **recipe | changes, seed=seed, options=options)
-
-
-class _LessonTrainer(Trainer):
+class _LessonTrainer(SharingTrainer):
     """A Trainer that follows the settings of a race."""
 
-    def __init__(self, settings: Settings, config: TrainingConfig, tokenizer: SubwordTokenizer, pairs: Pairs):
+    def __init__(self, settings: Settings, config: TrainingConfig, lesson: "_Lesson"):
         self.settings = settings
-        super().__init__(config, tokenizer, pairs, "cpu", compile=False)
+        super().__init__(config, lesson.tokenizer, lesson.corpus.train, lesson.examples)
         models: list[Any] = [self.optimizer.master, self.optimizer.working]
         for model in models:
             model.causal = settings.causal
@@ -221,11 +207,10 @@ class Race:
             raise ValueError(f"mechanisms must be a list of 1 to {AT_ONCE}; got {names!r:.200}")
         self.task = _task(task)
         machine.use_threads(machine.THREADS)
-        corpus = _corpus(self.task, task)
-        self.tokenizer = train_vocabulary(corpus.texts(), VOCABULARY, corpus.style)
-        corpus, _ = corpora.length_filter(corpus, self.tokenizer)
-        self.held = Held(corpus.val[:TESTED], self.tokenizer, self.task, self.settings.masked)
-        self.learners = [self._learner(name, corpus.train) for name in dict.fromkeys(map(self._named, names))]
+        lesson = _of_toy(self.task.name) if self.task and self.task in tasks.TOYS else _own(_corpus(self.task, task))
+        self.tokenizer = lesson.tokenizer
+        self.held = Held(lesson.corpus.val[:TESTED], self.tokenizer, self.task, self.settings.masked)
+        self.learners = [self._learner(name, lesson) for name in dict.fromkeys(map(self._named, names))]
 
     def _named(self, mechanism: str | Mechanism) -> str:
         """The name of a mechanism, which is added, or changed as the settings say when it asks."""
@@ -240,11 +225,11 @@ class Race:
         changed = replace(kind, name=f"{kind.name}-{self.settings.asks}", title=f"{kind.title}, {words}", color="")
         return mechanisms.add(replace(changed, asks=self.settings.asks)).name
 
-    def _learner(self, name: str, train: Pairs) -> Learner:
+    def _learner(self, name: str, lesson: "_Lesson") -> Learner:
         rate = self.settings.learning_rate
         config = short_run(name, options(self.settings, name), self.settings.seed, learning_rate=rate)
         with torch.random.fork_rng(devices=[]):
-            return Learner(_LessonTrainer(self.settings, config, self.tokenizer, train))
+            return Learner(_LessonTrainer(self.settings, config, lesson))
 
     @property
     def seconds(self) -> float:
@@ -365,6 +350,28 @@ def _task(task: str | Task | Pairs) -> Task | None:
     return None
 
 
+class _Lesson(NamedTuple):
+    """What all learners of a race read. examples : train as ids."""
+
+    corpus: corpora.Corpus
+    tokenizer: SubwordTokenizer
+    examples: list[Example]
+
+
+def _own(corpus: corpora.Corpus) -> _Lesson:
+    tokenizer = train_vocabulary(corpus.texts(), VOCABULARY, corpus.style)
+    corpus, _ = corpora.length_filter(corpus, tokenizer)
+    return _Lesson(corpus, tokenizer, encode(corpus.train, tokenizer))
+
+
+@functools.cache
+def _of_toy(name: str) -> _Lesson:
+    """Of a task that ships: the same in every race, and without a sequence that is too long."""
+    corpus = _corpus(_task(name), name)
+    tokenizer = train_vocabulary(corpus.texts(), VOCABULARY, corpus.style)
+    return _Lesson(corpus, tokenizer, encode(corpus.train, tokenizer))
+
+
 def _corpus(task: Task | None, pairs: Any) -> corpora.Corpus:
     """What is trained on, and as val what is looked at: the examples of a task first. ValueError for own pairs that are
     too many, too few or no texts."""
@@ -385,11 +392,6 @@ def _corpus(task: Task | None, pairs: Any) -> corpora.Corpus:
 
 def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple | list) and len(value) == 2 and all(isinstance(side, str) for side in value)
-
-
-def short(pairs: Pairs) -> Pairs:
-    """The pairs whose source has as many letters as LETTERS allows."""
-    return [pair for pair in pairs if len(pair[0].split()) in LETTERS]
 
 
 def _letters(text: str) -> str:

@@ -12,12 +12,15 @@ import torch
 
 from attnviz import mechanisms
 from attnviz.data import MOST_PIECES, augmentation, tasks
+from attnviz.data.readers import Pairs
 from attnviz.data.tokenizer import SPECIALS
 from attnviz.mechanisms import Config
 from attnviz.models import checkpoint_values, machine
 from attnviz.models.checkpoint_files import brief
 from attnviz.networks import decode, registry
 from attnviz.networks.registry import build
+
+LETTERS = range(3, 11)  # of a sequence of a toy task, in a short run
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,25 @@ def _check_model(mechanism: str, vocabulary: int, options: dict, labels: Sequenc
         raise ValueError(
             f"{mechanism} cannot be built with {options}: {machine.too_large(error) or brief(error)}"
         ) from None
+
+
+def short_run(mechanism: str, options: dict, seed: int = 1, **changes: Any) -> TrainingConfig:
+    """The recipe of a run of a minute on a toy task."""
+    recipe: dict[str, Any] = dict(
+        epochs=1_000_000,  # the time ends the run, also of few pairs
+        batch_tokens=512,  # about 64 sequences
+        learning_rate=3e-3,
+        warmup=30,
+        label_smoothing=0.0,
+        average=0.95,
+        decay=1e-6,  # no end is known, towards which the rate could fall
+    )
+    return TrainingConfig(mechanism, **recipe | changes, seed=seed, options=options)
+
+
+def short(pairs: Pairs) -> Pairs:
+    """The pairs whose source has as many letters as LETTERS allows."""
+    return [pair for pair in pairs if len(pair[0].split()) in LETTERS]
 
 
 def _check_numbers(config: Config) -> None:

@@ -194,6 +194,17 @@ class Trainer:
         return self._smoothed_loss(logits, twice) + self.config.consistency / 2 * divergence
 
 
+class SharingTrainer(Trainer):
+    """One of several that read the same pairs, which are ids already. It is not compiled."""
+
+    def __init__(self, config: TrainingConfig, tokenizer: SubwordTokenizer, pairs: Pairs, examples: list[Example]):
+        self._examples = examples
+        super().__init__(config, tokenizer, pairs, "cpu", compile=False)
+
+    def encode(self, pairs: Pairs, tokenizer: SubwordTokenizer) -> list[Example]:
+        return self._examples
+
+
 class TextBatches:
     """Texts as batches of windows, with the interface of `Batches`. Letters: B windows, T tokens of the context.
 
