@@ -53,6 +53,18 @@ def test_integrated_gradients_are_complete(subjects, name):
             assert abs(computed.delta[row]) < 1e-3
 
 
+def test_integrated_gradients_ask_between_tokens_whether_they_are_to_end(subjects):
+    asked = []
+
+    def end():
+        asked.append(1)
+        if len(asked) == 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        faithfulness.integrated_gradients(replace(subjects["bahdanau"], on_step=end), points=128)
+
+
 def test_the_forward_pass_is_that_of_the_trace(subjects):
     """Log-probabilities of rows of the embedding, and of ids, are those of the trace of the model."""
     for subject in subjects.values():

@@ -102,7 +102,7 @@ def test_what_every_answer_says(watched):
         assert told["Access-Control-Allow-Origin"] is None
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def elsewhere():
     """A page of another origin: serve(html) -> its address."""
     servers = []
@@ -128,32 +128,39 @@ def elsewhere():
         server.server_close()
 
 
-def test_the_operator_adds_names_and_pages_that_frame_this_one(tmp_path, elsewhere, chrome):
-    lesson, third = elsewhere("<body></body>"), elsewhere("<body></body>")
+@pytest.fixture(scope="module")
+def operated(tmp_path_factory, elsewhere):
+    """A server whose operator has added names, and pages that may frame it -> it, and the address of such a page."""
+    lesson = elsewhere("<body></body>")
     names = {"ATTNVIZ_HOSTS": "Attn.example.org, 10.0.0.5", "ATTNVIZ_FRAMES": f"https://moodle.example.org, {lesson}"}
-    with offline_server(tmp_path / "left.log", **names) as server:
-        assert server.ask("/_stcore/health", Host="attn.example.org").text == "ok"
-        assert server.ask("/_stcore/health", Host="10.0.0.5:8501").text == "ok"
-        assert server.ask("/_stcore/health").text == "ok"
-        assert server.ask("/", Host="evil.example").status == 403
-        # A proxy that does not pass the name on: the page is at the operator's name, and the request for localhost.
-        assert server.open_socket(Origin="https://attn.example.org") == 101
-        assert server.open_socket(Origin="https://evil.example", Host="attn.example.org") == 403
-        told = server.ask("/").headers
-        assert f"frame-ancestors https://moodle.example.org {lesson}" in told["Content-Security-Policy"]
-        assert told["X-Frame-Options"] is None  # it knows no origins
-        framed, heights = in_frame(chrome, lesson, server.address)
-        framed.locator(".st-key-maps .js-plotly-plot").first.wait_for()
-        for hidden in ("[data-testid=stSidebar]", ".stAppHeader", "nav.pages", ".st-key-text", ".copy-link"):
-            assert framed.locator(hidden).locator("visible=true").count() == 0, hidden
-        framed.page.wait_for_function(f"{heights}.at(-1) > 400")
-        height = framed.locator(".stMainBlockContainer").bounding_box()["height"]
-        assert abs(framed.page.evaluate(f"{heights}.at(-1)") - height) < 2
-        framed.page.close()
-        refused, _ = in_frame(chrome, third, server.address)
-        assert "attnviz" not in refused.content() and refused.locator("#root").count() == 0
-        refused.page.close()
-        assert server.left == ""
+    with offline_server(tmp_path_factory.mktemp("operated") / "left.log", **names) as server:
+        yield server, lesson
+
+
+def test_the_operator_adds_names_and_pages_that_frame_this_one(operated, elsewhere, chrome):
+    (server, lesson), third = operated, elsewhere("<body></body>")
+    assert server.ask("/_stcore/health", Host="attn.example.org").text == "ok"
+    assert server.ask("/_stcore/health", Host="10.0.0.5:8501").text == "ok"
+    assert server.ask("/_stcore/health").text == "ok"
+    assert server.ask("/", Host="evil.example").status == 403
+    # A proxy that does not pass the name on: the page is at the operator's name, and the request for localhost.
+    assert server.open_socket(Origin="https://attn.example.org") == 101
+    assert server.open_socket(Origin="https://evil.example", Host="attn.example.org") == 403
+    told = server.ask("/").headers
+    assert f"frame-ancestors https://moodle.example.org {lesson}" in told["Content-Security-Policy"]
+    assert told["X-Frame-Options"] is None  # it knows no origins
+    framed, heights = in_frame(chrome, lesson, server.address)
+    framed.locator(".st-key-maps .js-plotly-plot").first.wait_for()
+    for hidden in ("[data-testid=stSidebar]", ".stAppHeader", "nav.pages", ".st-key-text", ".copy-link"):
+        assert framed.locator(hidden).locator("visible=true").count() == 0, hidden
+    framed.page.wait_for_function(f"{heights}.at(-1) > 400")
+    height = framed.locator(".stMainBlockContainer").bounding_box()["height"]
+    assert abs(framed.page.evaluate(f"{heights}.at(-1)") - height) < 2
+    framed.page.close()
+    refused, _ = in_frame(chrome, third, server.address)
+    assert "attnviz" not in refused.content() and refused.locator("#root").count() == 0
+    refused.page.close()
+    assert server.left == ""
 
 
 def in_frame(chrome, around: str, address: str):
@@ -212,14 +219,14 @@ def test_the_page_runs_no_script_that_is_not_its_own(watched, chrome):
     page.close()
 
 
-def test_a_page_on_another_port_of_the_same_name_opens_no_socket(tmp_path):
+def test_a_page_on_another_port_of_the_same_name_opens_no_socket(operated):
     """The name of the operator too: another server may stand there."""
-    with offline_server(tmp_path / "left.log", ATTNVIZ_HOSTS="attn.example.org") as server:
-        for name in ("localhost", "attn.example.org"):
-            own = f"{name}:{server.host.partition(':')[2]}"
-            assert server.open_socket(Host=own, Origin=f"http://{own}") == 101
-            for port in (":1", ":80", ":8502", ""):
-                assert server.open_socket(Host=own, Origin=f"http://{name}{port}") == 403
+    server, _ = operated
+    for name in ("localhost", "attn.example.org"):
+        own = f"{name}:{server.host.partition(':')[2]}"
+        assert server.open_socket(Host=own, Origin=f"http://{own}") == 101
+        for port in (":1", ":80", ":8502", ""):
+            assert server.open_socket(Host=own, Origin=f"http://{name}{port}") == 403
 
 
 def test_nothing_is_told_about_visitors(watched):
