@@ -28,7 +28,11 @@ __all__ = ["available", "from_arrays", "from_generate", "load", "load_trace", "s
 
 def available(root: str | Path | None = None) -> list[str]:
     """The names (`pair/mechanism`) of the checkpoints below `root`; by default below the folders that the environment
-    variable ATTNVIZ_CHECKPOINTS lists, or of this project."""
+    variable ATTNVIZ_CHECKPOINTS lists, or of this project.
+
+    >>> "en-fr/bahdanau" in attnviz.available()
+    True
+    """
     from attnviz.models import checkpoint_files
 
     return checkpoint_files.available(root)
@@ -41,6 +45,9 @@ def load(name: str, root: str | Path | None = None, threads: int | None = None) 
     small to gain from more); unchanged for a Hugging Face model. `hf:FOLDER` or `hf:NAME` is a Hugging Face model in a
     folder or on the hub (see `models.huggingface.load`). Raises ValueError when there is no such model, or its files
     are damaged.
+
+    >>> attnviz.load("en-fr/bahdanau").trace("The black dog runs.").translation
+    'Le chien noir court.'
     """
     import warnings
 
@@ -59,6 +66,9 @@ def view(*traces: "Trace", **chosen) -> "View":
     chosen : `step`, `layer`, `head`, `words`, `special` and `theme` of `attnviz.export.widget.View`.
     ImportError without anywidget. ValueError for no trace, a trace without attention, or a value of the wrong type;
     traitlets.TraitError for a step, layer or head out of range.
+
+    >>> attnviz.view(first, second, step=2).step
+    2
     """
     try:
         from attnviz.export import widget

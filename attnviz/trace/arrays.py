@@ -60,12 +60,12 @@ def from_arrays(
     """A Trace of attention weights (after the softmax) between tokens. ValueError when the parts do not fit together.
 
     The head of this file, `attnviz.trace.arrays.__doc__`, says what each argument may be.
+
+    >>> attnviz.from_arrays([[[0.9, 0.1], [0.4, 0.6]]], ["The", "dog"]).map("encoder").weights.shape
+    (1, 2, 2)
     """
     _check_options(kind=(kind, str | None), missing=(missing, ("refuse", "skip")), rest=(rest, (None, "sink")))
-    if isinstance(name, str) and any("\ud800" <= character <= "\udfff" for character in name):
-        raise ValueError(
-            f"name must hold whole characters; got half of one (a lone surrogate): {arguments.shown(name)}"
-        )
+    _check_name(name)
     if isinstance(weights, str | Path):
         weights, texts = containers.texts_of(containers.read_file(weights))
         tokens, target = texts.get("tokens", ()) if tokens is None else tokens, target or texts.get("target", ())
@@ -87,6 +87,13 @@ def _check_options(kind: tuple, **options: tuple) -> None:
     for option, (value, allowed) in options.items():
         if value not in allowed:
             raise ValueError(f"{option} must be {' or '.join(map(repr, allowed))}; got {arguments.shown(value)}")
+
+
+def _check_name(name) -> None:
+    if isinstance(name, str) and any("\ud800" <= character <= "\udfff" for character in name):
+        raise ValueError(
+            f"name must hold whole characters; got half of one (a lone surrogate): {arguments.shown(name)}"
+        )
 
 
 def _trace(padding, model: str, start: str, **fields) -> Trace:

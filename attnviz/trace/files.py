@@ -36,6 +36,8 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     `load_trace` could not read again because its file would be too large.
 
     The file is written whole or not at all. The page Heads and layers reads smaller traces: see `check_limits`.
+
+    >>> attnviz.save_trace(trace, "dog.safetensors")
     """
     arguments.check("trace", trace, Trace)
     path = arguments.path("path", path)
@@ -54,6 +56,10 @@ def load_trace(path: str | Path) -> Trace:
     """Read what `save_trace` or `Trace.to_json` wrote.
 
     ValueError if the file cannot be read or holds no valid trace.
+
+    >>> attnviz.save_trace(trace, "dog.json")
+    >>> attnviz.load_trace("dog.json") == trace
+    True
     """
     path = arguments.path("path", path)
     try:

@@ -38,23 +38,23 @@ def from_generate(
         tokenizer.
     source : of an encoder-decoder with a tokenizer, the ids that the encoder read; None: its columns are numbered.
     batch : the number, from 0, of the text in `output.sequences`. padding, special : as of `from_arrays`.
+
+    >>> output = causal.generate(**inputs, output_attentions=True, return_dict_in_generate=True)
+    >>> attnviz.from_generate(output, tokenizer).map("decoder", 0).kind
+    'decoder'
     """
     ids, steps = _ids(output, batch), _steps(output)
-    encoder = _first(output, ("encoder_attentions",))
     rows = _rows(output, batch or 0, steps)
     maps = {kind: by_layer(value, rows) for kind, value in steps.items() if value is not None}
     names = _namer(tokens)
     special = [*special, *getattr(tokens, "all_special_tokens", ())]
-    if encoder is None and "cross" not in maps:
+    maps |= _encoder(output, batch or 0)
+    if list(maps) == ["decoder"]:
         return _decoder(maps["decoder"], ids, tokens, names, padding, special, name)
-    if encoder is not None:
-        text = (batch or 0) * len(containers.numbers(encoder[0])) // max(_count(output), 1)
-        maps["encoder"] = [containers.numbers(layer)[text] for layer in encoder]
     read = _source(tokens, source, (maps.get("cross") or maps["encoder"])[0].shape[-1], names, batch)
     length = (maps["cross"] if "cross" in maps else maps["decoder"])[0].shape[-2]
     produced = (list(target) if target is not None else names(ids[1:]))[:length]
-    start = names(ids[:1])[0]
-    return from_arrays(maps, read, produced, special=special, start=start, padding=padding, name=name)
+    return from_arrays(maps, read, produced, special=special, start=names(ids[:1])[0], padding=padding, name=name)
 
 
 def _steps(output) -> dict:
@@ -65,6 +65,15 @@ def _steps(output) -> dict:
             "the output has no attention; call generate(..., output_attentions=True, return_dict_in_generate=True)"
         )
     return steps
+
+
+def _encoder(output, batch: int) -> dict[str, list]:
+    """The encoder's weights of that text, by kind; {} where there is no encoder. Beams share those of their text."""
+    encoder = _first(output, ("encoder_attentions",))
+    if encoder is None:
+        return {}
+    text = batch * len(containers.numbers(encoder[0])) // max(_count(output), 1)
+    return {"encoder": [containers.numbers(layer)[text] for layer in encoder]}
 
 
 def _decoder(maps, ids, tokens, names, padding, special, name) -> Trace:

@@ -1,8 +1,10 @@
 """Every block of Python in README.md and docs/ runs alone, with the shipped models, and shows something; the names and
-calls in the prose lead somewhere."""
+calls in the prose lead somewhere; the examples in docstrings run."""
 
 import ast
 import contextlib
+import doctest
+import importlib
 import io
 import re
 
@@ -10,7 +12,9 @@ import pages
 import prose_names
 import pytest
 from pages import FILES, name_of
+from serving import ROOT
 
+import attnviz
 from attnviz.figures import Chart
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
@@ -22,6 +26,17 @@ BLOCKS = {
     for path in FILES
     if path.name != "gallery.md"  # test_site.py runs its blocks
 }
+
+EXAMPLES = sorted(
+    path for path in (ROOT / "attnviz").rglob("*.py") if re.search(r"^ *>>> ", path.read_text("utf-8"), re.M)
+)
+
+
+class Examples(doctest.OutputChecker):
+    """An example without a result shows how to call, and may give anything."""
+
+    def check_output(self, want, got, optionflags):
+        return not want or super().check_output(want, got, optionflags)
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +95,34 @@ def test_names_of_modules_in_the_prose_are_there(path):
     """`stats.summary`, `attnviz.trace.Trace.from_json`."""
     for name in prose_names.dotted(pages.prose(path)):
         assert prose_names.leads_somewhere(name), name
+
+
+def test_every_name_that_a_notebook_imports_has_an_example():
+    assert [name for name in attnviz.__all__ if ">>> " not in getattr(attnviz, name).__doc__] == []
+
+
+@pytest.fixture(scope="module")
+def names(folder):
+    """What examples begin with."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    place = folder("gpt2")
+    model = attnviz.load("en-fr/bahdanau")
+    first, second = (model.trace(text) for text in ("The black dog runs.", "A man reads."))
+    places = ("intervene", "select", "figures", "confidence", "inside", "moments", "faithfulness", "export.printed")
+    modules = {name.split(".")[-1]: importlib.import_module(f"attnviz.{name}") for name in places}
+    causal = AutoModelForCausalLM.from_pretrained(place, attn_implementation="eager")
+    tokenizer = AutoTokenizer.from_pretrained(place)
+    texts = {"causal": causal, "tokenizer": tokenizer, "inputs": tokenizer("The dog", return_tensors="pt")}
+    return modules | texts | {"attnviz": attnviz, "model": model, "trace": first, "first": first, "second": second}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
+def test_examples_in_docstrings_run(path, names, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+    runner = doctest.DocTestRunner(Examples())
+    for example in doctest.DocTestFinder().find(module, globs=vars(module) | names):
+        runner.run(example)
+    assert runner.tries and not runner.failures, capsys.readouterr().out
