@@ -66,8 +66,8 @@ def steps(trace: Trace, threshold: float = 0.1, sink: bool = True) -> pd.DataFra
     """`rows` for every map, layer, head and step of a trace, with its tokens and special_mass, the weight on special
     keys.
 
-    sink : the column of a sink (see `AttentionMap`) counts as one more key, a special one. False: it is left out, and
-        each row is divided by the rest; a row with all its weight on the sink has no statistics (NaN).
+    sink : True counts the column of a sink (see `AttentionMap`) as another, special key. False leaves it out, and each
+    row is divided by its remaining sum; a row with all its weight on the sink is NaN.
     """
     check_threshold(threshold)
     parts = []
@@ -104,8 +104,8 @@ def of_grid(grid: Grid, threshold: float = 0.1) -> pd.DataFrame:
 
 
 def columns_of_grid(grid: Grid, threshold: float = 0.1) -> dict[str, Any]:
-    """The columns of `of_grid`: arrays (Q,), and one text for the model and for the mechanism. A picture of a few
-    numbers needs no data frame, which takes longer to make than the numbers."""
+    """The columns of `of_grid`: arrays (Q,), and one text for the model and for the mechanism. For pictures, because
+    making a data frame takes longer than computing the numbers."""
     _check(grid.weights, grid.visible, threshold)
     measured = measure_grid(grid) if threshold == 0.1 else measure(grid.weights, grid.visible, threshold)
     blank = np.isnan(measured["argmax"])
@@ -124,8 +124,8 @@ def columns_of_grid(grid: Grid, threshold: float = 0.1) -> dict[str, Any]:
 
 
 def means_and_stds(columns: Mapping[str, np.ndarray]) -> dict[str, tuple[float, float]]:
-    """Mean and population standard deviation over the steps of each column (Q,), as in `summarise`: NaN is skipped;
-    NaN where all are."""
+    """Mean and population standard deviation over the steps of each column (Q,), as in `summarise`: NaN is skipped; the
+    result is NaN if all values are."""
     values = np.array(list(columns.values()), dtype=float)
     valid = ~np.isnan(values)
     counts, values = valid.sum(1), np.where(valid, values, 0)
@@ -137,7 +137,8 @@ def means_and_stds(columns: Mapping[str, np.ndarray]) -> dict[str, tuple[float, 
 
 
 def _column(texts: np.ndarray):
-    """Texts as a column of type str; of type object where one holds half a surrogate pair, which str cannot hold."""
+    """Texts as a column of type str; of type object if one contains half a surrogate pair, which type str cannot
+    hold."""
     halves = any("\ud800" <= character <= "\udfff" for text in texts for character in text or "")
     return pd.Series(texts, dtype=object) if halves else texts
 
@@ -237,7 +238,7 @@ def _entropy(weights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def normalised_entropy(weights, visible) -> np.ndarray:
-    """That of `measure` alone: weights (..., Q, K), visible (Q, K) -> (..., Q)."""
+    """Only the normalised entropy of `measure`: weights (..., Q, K), visible (Q, K) -> (..., Q)."""
     n = visible.sum(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(n > 1, _entropy(weights)[2] / np.log(n), np.nan)
@@ -245,7 +246,7 @@ def normalised_entropy(weights, visible) -> np.ndarray:
 
 @functools.lru_cache(16)  # the tables, the lines and the sentences of a map ask for the same
 def measure_grid(grid: Grid) -> dict[str, np.ndarray]:
-    """`measure` of a map as it is drawn, {statistic: (Q,)}, with the threshold .1. Not to be written to."""
+    """`measure` of a map as it is drawn, {statistic: (Q,)}, with the threshold .1. Do not modify it."""
     return measure(grid.weights, grid.visible, 0.1)
 
 
@@ -265,13 +266,13 @@ def _mean(values):
 
 
 def check_threshold(threshold):
-    """ValueError unless it is a weight."""
+    """ValueError unless the threshold is a possible weight."""
     if not 0 <= threshold <= 1:
         raise ValueError(f"threshold must be from 0 to 1; got {threshold}")
 
 
 def _integers(measured):
-    """The same with argmax as integers, unless a blank row makes one NaN."""
+    """The same with argmax as integers, unless a blank row makes it NaN."""
     argmax = measured["argmax"]
     return measured if np.isnan(argmax).any() else {**measured, "argmax": argmax.astype(np.int64)}
 

@@ -1,6 +1,6 @@
-"""Traces for many people at once: a model service in a process of its own, or on a Ray cluster. One interface.
-
-`open_service()` chooses between the two by the environment. Texts of all sessions go through a model in one batch.
+"""Traces for many people at once: a model service in a process of its own, or on a Ray cluster. Both have one
+interface; the environment decides which one `open_service()` opens. Texts of all sessions go through a model in one
+batch.
 """
 
 import math
@@ -15,7 +15,7 @@ __all__ = ["CLUSTER", "Busy", "Request", "Service", "ServiceError", "open_servic
 
 
 def prepare() -> None:
-    """Start the model process of `open_service`, before anything else is imported: it takes longest."""
+    """Start the model process of `open_service` before all other imports, because it takes longest."""
     if not os.environ.get(CLUSTER):
         connection.start_ahead()
 
@@ -24,7 +24,7 @@ def open_service(rest: float = math.inf) -> Service:
     """The service that the environment names: on the Ray cluster of ATTNVIZ_RAY, else in a process of this machine,
     which ends when nobody has wanted it for `rest` seconds, and starts again with the next request.
 
-    Raises ServiceError when there is no such cluster.
+    Raises ServiceError if there is no such cluster.
     """
     if address := os.environ.get(CLUSTER):
         from attnviz.service.cluster import Cluster

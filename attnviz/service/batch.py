@@ -1,4 +1,4 @@
-"""A batch of requests through the models: what both services run where the models are."""
+"""A batch of requests through the models; both services run this code in the processes with the models."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,9 +23,9 @@ Translations = dict[tuple[str, str], tuple[str, str]]
 
 
 class Models:
-    """Models in memory, those used last; one whose files have changed is read again.
+    """The most recently used models in memory; a model whose files have changed is read again.
 
-    report : is called with the key of a model before its files are read, and with None after that.
+    report : called with the key of a model before its files are read, and with None afterwards.
     """
 
     def __init__(self, report: Callable[[tuple | None], None] = lambda key: None):
@@ -51,7 +51,8 @@ class Models:
         return self._models[key][0]
 
     def step_weights(self, request: Request) -> int:
-        """How many weights a step of a model reads, about: all but those of its encoder. 0 if it is not in memory."""
+        """Approximate number of weights that a step of a model reads: all but those of its encoder. 0 if it is not in
+        memory."""
         return self._models.get(request.model_key, (None, 0))[1]
 
 
@@ -61,8 +62,8 @@ def _step_weights(model: Any) -> int:
 
 
 def answers(models: Models, requests: Sequence[Request]) -> Iterator[tuple[int, Answer]]:
-    """(place, answer) of each request, in groups of requests that differ only in their texts: first what takes the
-    shortest steps, for it has to take them all; the others check its translation."""
+    """(place, answer) of each request, in groups of requests that differ only in their texts. The model with the
+    cheapest steps comes first, because it takes every step; the others only verify its translation as a guess."""
     translations: Translations = {}
     for places in sorted(_groups(requests), key=lambda places: models.step_weights(requests[places[0]])):
         group = [requests[place] for place in places]
@@ -70,7 +71,7 @@ def answers(models: Models, requests: Sequence[Request]) -> Iterator[tuple[int, 
 
 
 def _groups(requests: Sequence[Request]) -> Iterable[list[int]]:
-    """Places of the requests that one call of a model can answer."""
+    """Groups of the requests' places; one call of a model answers a group."""
     groups: dict[Request, list[int]] = {}
     for place, request in enumerate(requests):
         key = replace(request, text="", target=None if request.target is None else "")  # all else
@@ -105,13 +106,13 @@ def _group(models: Models, group: Sequence[Request], translations: Translations)
 
 
 def _guess(model: Any, text: str, translations: Translations) -> str:
-    """What another model of the pair wrote for a text; "" where there is none."""
+    """Another model's translation of the text; "" if there is none."""
     name, guess = translations.get((model.pair, text), ("", "")) if isinstance(model, Translator) else ("", "")
     return guess if name != model.name else ""
 
 
 def _several(models: Models, request: Request) -> Answer:
-    """Other translations of a text: what the beam ends with, or samples."""
+    """Other translations of a text: the final hypotheses of the beam, or samples."""
     try:
         model = models.model_for(request)
         if not isinstance(model, Translator):

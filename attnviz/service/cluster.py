@@ -1,6 +1,6 @@
 """The model service as a Ray Serve deployment: replicas on a cluster, each gathers its requests into batches.
 
-Ray is an extra, `pip install -e '.[ray]'`. Several page servers share one deployment, which goes on when they end.
+Ray is an extra, `pip install -e '.[ray]'`. Several page servers share one deployment, which outlives them.
 https://docs.ray.io/en/latest/serve/advanced-guides/dyn-req-batch.html
 """
 
@@ -42,7 +42,7 @@ PAUSE = 0.5  # s before a request is made again, while a replica is replaced
 
 @serve.deployment(name="models", max_ongoing_requests=2 * MOST, health_check_period_s=5, health_check_timeout_s=30)
 class Replica:
-    """The models of one replica. One batch at a time; meanwhile the next one gathers."""
+    """The models of one replica. It computes one batch at a time; meanwhile the next one is gathered."""
 
     def __init__(self):
         torch.set_num_threads(1)
@@ -59,15 +59,15 @@ class Replica:
         return [by_place[place] for place in range(len(requests))]
 
     def check_health(self) -> None:
-        """Ray Serve asks now and then: it raises, and the replica is replaced, when a matrix product is wrong."""
+        """Called regularly by Ray Serve. Raises if a matrix product is wrong; the replica is then replaced."""
         if not torch.equal(torch.ones(2, 2) @ torch.ones(2, 2), torch.full((2, 2), 2.0)):
             raise RuntimeError("the processor of this replica computes wrong numbers")
 
 
 class Cluster:
-    """A `Service`. address : of a Ray cluster, or `auto`. replicas : of the models, where none run yet.
+    """A `Service`. address : of a Ray cluster, or `auto`. replicas : their number, if none run yet.
 
-    Raises ServiceError when there is no such cluster.
+    Raises ServiceError if there is no such cluster.
     """
 
     def __init__(self, address: str, replicas: int = 1, limits: Limits | None = None):
@@ -131,7 +131,7 @@ class Cluster:
 
 
 def _handle(address: str, replicas: int):
-    """The running deployment, made if there is none."""
+    """The running deployment; it is created if there is none."""
     try:
         corpus.join_cluster(address, namespace=NAME)
     except ValueError as error:

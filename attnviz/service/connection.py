@@ -1,7 +1,8 @@
 """Starts the model process, and sends values to and from it: a length of eight bytes, then the value.
 
-As multiprocessing does it, because both ends are this program. Nothing of a person's file is read so. The process
-imports torch for a second, so a server may start it before anything else: only the standard library is imported here.
+Values are pickled, as in multiprocessing, because both ends are this program. User files are never read this way. The
+process imports torch for a second, so a server may start it before anything else: only the standard library is imported
+here.
 """
 
 import os
@@ -25,12 +26,12 @@ _ready_made: list[ModelProcess] = []
 
 
 def start_ahead() -> None:
-    """Start now the process that the next call of `model_process` returns."""
+    """Start the process that the next call of `model_process` will return."""
     _ready_made.append(started(_MODULE))
 
 
 def model_process() -> ModelProcess:
-    """The model process, which finds this package where this process has found it."""
+    """The model process, which imports this package from the same place as this process."""
     return _ready_made.pop() if _ready_made else started(_MODULE)
 
 
@@ -47,7 +48,7 @@ def started(module: str) -> ModelProcess:
 
 
 def write(stream: IO[bytes], value: Any) -> None:
-    """Send a value. Raises OSError when the other end has gone."""
+    """Send a value. Raises OSError if the other end is closed."""
     from multiprocessing.reduction import ForkingPickler
 
     content = ForkingPickler.dumps(value)
@@ -57,14 +58,14 @@ def write(stream: IO[bytes], value: Any) -> None:
 
 
 def read(stream: IO[bytes]) -> Any:
-    """The next value. Raises EOFError when the other end has gone."""
+    """The next value. Raises EOFError if the other end is closed."""
     from multiprocessing.reduction import ForkingPickler
 
     return ForkingPickler.loads(_exactly(stream, int.from_bytes(_exactly(stream, 8), "little")))
 
 
 def frozen(answer: Any) -> Any:
-    """A trace with its weights read-only, as they were before they were sent; anything else as it is."""
+    """A received trace with its weights made read-only again; other values are returned unchanged."""
     from attnviz.trace import Trace
 
     if isinstance(answer, Trace):

@@ -1,10 +1,10 @@
-"""The model service in processes of its own on this machine, started again when they die.
+"""The model service in separate processes on this machine, restarted when they die.
 
-A lane is a process and the thread that gives it requests, one batch at a time. All requests go to the first lane. What
-its process had not answered when it died is asked once more, one request at a time, so that a request that kills it
-takes no other along. What it had not answered when it was silent for too long goes to a second lane, one at a time, and
-the first goes on with a new process: so a slow request holds up nobody else. The second lane has a process only while
-it is needed.
+A lane is a process and the thread that gives it requests, one batch at a time. All requests go to the first lane. If
+its process dies, unanswered requests are sent once more, one at a time, so that a request that kills it affects no
+other. If its process is silent for too long, unanswered requests move to a second lane, one at a time, and the first
+lane continues with a new process, so that a slow request delays no other. The second lane has a process only while it
+is needed.
 """
 
 import atexit
@@ -40,7 +40,7 @@ NO_START = "the model process does not start; whoever runs the server can see wh
 
 @dataclass(eq=False)
 class _Job:
-    """deaths : of processes that were computing it. is_slow : it may take all the time of a request."""
+    """deaths : number of processes that died while computing it. is_slow : may it take the full time of a request?"""
 
     request: Request
     future: Future = field(default_factory=Future)
@@ -52,7 +52,7 @@ class _Job:
             self.future.set_exception(ServiceError(problem))
 
     def begins(self) -> bool:
-        """Is it still wanted? From now on it cannot be cancelled."""
+        """Mark it as begun, so that it can no longer be cancelled -> False if it was cancelled before."""
         return self.future.running() or self.future.set_running_or_notify_cancel()
 
     def answer(self, answer: object) -> None:
@@ -63,7 +63,7 @@ class _Job:
 
 
 class Embedded:
-    """A `Service`. gather : seconds that a request waits for company. most : requests of a batch."""
+    """A `Service`. gather : seconds that a request waits for others to join its batch. most : requests of a batch."""
 
     def __init__(self, gather: float = GATHER, most: int = MOST, limits: Limits | None = None):
         self.limits = limits or Limits()
@@ -115,9 +115,9 @@ class Embedded:
 class _Lane:
     """A process of the models, and the thread that gives it requests.
 
-    gather, most : see `Embedded`. slow_models : `Request.model_key` of those that are read too slowly for the first
-    lane. apart : the second lane, which takes up what this one gives up; None for the second lane itself, whose process
-    ends when it is idle.
+    gather, most : see `Embedded`. slow_models : `Request.model_key` of models that load too slowly for the first lane.
+    apart : the second lane, which receives the requests that this one gives up; None for the second lane itself, whose
+    process ends when idle.
     """
 
     def __init__(self, limits: Limits, gather: float, most: int, slow_models: set[tuple], apart: "_Lane | None" = None):
@@ -155,7 +155,7 @@ class _Lane:
         return len(self._waiting)
 
     def has(self, futures: Collection[Future]) -> bool:
-        """Are any of them waiting here, or computed?"""
+        """Are any of them waiting or being computed here?"""
         with self._change:
             here = [*self._waiting, *self._unanswered.values()]
         return any(job.future in futures for job in here)
@@ -179,7 +179,7 @@ class _Lane:
         self._watchdog.close()
 
     def _serve(self) -> None:
-        """What the thread does until the service is closed."""
+        """The loop of the thread until the service is closed."""
         while not self._closed:
             if (self._process or self._rests) and not self._is_wanted():
                 self._end(STARTING)
@@ -189,14 +189,14 @@ class _Lane:
         self._end(RESTARTING)
 
     def _is_wanted(self) -> bool:
-        """Wait for a request; no longer than a process may be idle, while there is one."""
+        """Wait for a request; while there is a process, at most its idle time."""
         with self._change:
             idle = self._limits.rest if self._is_first else self._limits.idle
             limit = idle if self._process and idle < math.inf else None
             return bool(self._change.wait_for(lambda: self._waiting or self._closed, limit))
 
     def _start(self) -> bool:
-        """Start the process and wait until it is ready. When it never is, what waits is told so."""
+        """Start the process and wait until it is ready. If that fails, waiting requests get the error."""
         for _ in range(STARTS):
             if self._closed:
                 return False
@@ -215,7 +215,7 @@ class _Lane:
         return False
 
     def _wait_until_ready(self, process: connection.ModelProcess) -> None:
-        """Raises EOFError when it has ended, or was ended because it was silent or took too long."""
+        """Raises EOFError if it has ended, or was killed because it was silent or took too long."""
         end = time.monotonic() + self._limits.start
         message = connection.STARTING
         while message != connection.READY:
@@ -225,7 +225,7 @@ class _Lane:
         self._watchdog.rest()
 
     def _take(self) -> list[_Job]:
-        """The next batch, as soon as there is one; [] when the service is closed."""
+        """Wait for the next batch; [] when the service is closed."""
         with self._change:
             self._change.wait_for(lambda: self._waiting or self._closed)
         time.sleep(self._gather)
@@ -269,7 +269,7 @@ class _Lane:
         self._took, self._heard = now - self._heard, now
 
     def _read(self, model: tuple | None) -> None:
-        """The process begins to read the files of a model; None: it has read them."""
+        """The process has begun to read the files of a model; None: it has finished reading."""
         if model is None and self._took < self._limits.silence:
             self._slow_models.discard(self._reading)
         self._reading = model
@@ -282,7 +282,7 @@ class _Lane:
         return longest if is_slow else min(longest, limits.silence)
 
     def _lose(self, was_alone: bool) -> None:
-        """The process has gone: ask again what it has not answered, or fail it. was_alone : its batch had one
+        """The process has ended: send unanswered requests again, or fail them. was_alone : its batch had one
         request."""
         left, too_late = list(self._unanswered.values()), self._watchdog.has_killed
         self._hear()
@@ -307,7 +307,8 @@ class _Lane:
             self._waiting.extendleft(job for job in reversed(left) if not job.future.done())
 
     def _give_up(self, left: list[_Job], was_alone: bool) -> None:
-        """Move what was not answered in time to the second lane. A request that had all its time fails."""
+        """Move requests that were not answered in time to the second lane. A request that has used its full time
+        fails."""
         if was_alone and (problem := self._problem(left[0])):
             left[0].fail(problem)
             return
@@ -318,7 +319,7 @@ class _Lane:
         self._apart.add(sorted(left, key=lambda job: job.is_slow))
 
     def _problem(self, alone: _Job) -> str | None:
-        """Why a request that was computed alone fails; None when it has not had all its time."""
+        """Why a request that was computed alone fails; None if it has not used its full time."""
         limits = self._limits
         if self._reading:
             problem = f"the files of {alone.request.model} were not read after {limits.reading:g} s; try again later"
@@ -350,7 +351,7 @@ class _Watchdog:
         threading.Thread(target=self._wait, name="watchdog", daemon=True).start()
 
     def watch(self, process: connection.ModelProcess, seconds: float) -> None:
-        """From now on it may be silent for so long."""
+        """Set how long it may be silent from now on (seconds)."""
         with self._change:
             self.has_killed = self.has_killed and process is self._process
             self._process, self._end = process, time.monotonic() + seconds

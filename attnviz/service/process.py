@@ -1,8 +1,9 @@
-"""The model process: `python -m attnviz.service.process`. It reads batches from its input and ends when that is closed.
+"""The model process: `python -m attnviz.service.process`. It reads batches from its input and ends when the input is
+closed.
 
-First it writes "starting" four times a second, so that a process which stands still is told from a slow start, and then
-"ready"; then, for each batch of requests, (place, answer) of every one of them, and meanwhile
-(None, model key) when it begins to read the files of a model and (None, None) when it has read them. See connection.py.
+First it writes "starting" four times a second, so that a slow start differs from a hang, then "ready". For each batch
+it writes (place, answer) of every request; (None, model key) when it begins to read the files of a model, and (None,
+None) when it has read them. See connection.py.
 """
 
 import contextlib
@@ -47,7 +48,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def _beating(replies: IO[bytes]) -> Iterator[None]:
-    """Meanwhile write that the process is starting, from a thread of its own."""
+    """During the block, a thread reports that the process is starting."""
     is_over = threading.Event()
 
     def beat() -> None:
@@ -65,9 +66,9 @@ def _beating(replies: IO[bytes]) -> Iterator[None]:
 
 
 def import_torch() -> None:
-    """Import torch without UNUSED, a quarter of its time. Whoever imports UNUSED later gets it.
+    """Import torch without UNUSED, which would take a quarter of the time. A later import of UNUSED works.
 
-    With a mechanism of a person's own, import torch whole: their file may use any part of it.
+    With a user's mechanism, import all of torch, because its file may use any part.
     """
     from attnviz import mechanisms
 

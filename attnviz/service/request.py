@@ -1,4 +1,4 @@
-"""What is asked of the model service, and what every service offers. No torch: the page's process does without."""
+"""The requests and the interface of the model service. No torch here, because the page's process does not import it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GATHER = 0.003  # seconds that a request waits for others to share its batch
 
 @dataclass
 class Limits:
-    """What a service does before it gives up: seconds, and the number of requests that may wait."""
+    """The limits after which a service gives up: seconds, and the number of waiting requests."""
 
     request: float = 60.0  # that a request may compute, and a batch; without the reading of models
     quiet: float = 5.0  # that the models may be silent before whoever waits is told so
@@ -32,11 +32,11 @@ class Limits:
 class Request:
     """A text to trace, or to draw translations of.
 
-    model : PAIR/MECHANISM. target : what is forced; None for the model's own. beam : 1 is greedy.
-    root : the folder of checkpoints. stamp : changes when a file of the model does; the model is then read again.
-    statistics : the answer is a `TraceStatistics` without weights, not a trace. sample_count : the answer is so many
-    translations drawn at random, a tuple of strings. hypotheses : the answer is what the beam ends with, a tuple of
-    `attnviz.trace.Hypothesis`.
+    model : PAIR/MECHANISM. target : the forced output; None for the model's own. beam : 1 is greedy.
+    root : the folder of checkpoints. stamp : changes with the files of the model, which is then read again.
+    statistics : the answer is a `TraceStatistics` without weights, not a trace. sample_count : the answer is this
+    number of random translations, a tuple of strings. hypotheses : the answer is the beam's final hypotheses, a tuple
+    of `attnviz.trace.Hypothesis`.
     """
 
     model: str
@@ -51,12 +51,12 @@ class Request:
 
     @property
     def model_key(self) -> tuple:
-        """Which model it is for: the same files have the same key."""
+        """The key of its model; the same files have the same key."""
         return self.model, self.root, self.stamp
 
 
 class ServiceError(ValueError):
-    """The service could not answer, whatever the text; the message says why and what to do."""
+    """The service failed, independent of the text; the message says why and what to do."""
 
 
 class Busy(ServiceError):
@@ -66,24 +66,24 @@ class Busy(ServiceError):
 class Service(Protocol):
     """Traces and samples of texts, by trained models.
 
-    state : STARTING while models are read, RUNNING, RESTARTING after its process has died, or SILENT when that has not
-    answered for `Limits.quiet`.
+    state : STARTING while models are read, RUNNING, RESTARTING after its process has died, or SILENT if the process has
+    not answered for `Limits.quiet`.
     """
 
     @property
     def state(self) -> str: ...
 
     def submit(self, requests: Sequence[Request]) -> list[Future]:
-        """Ask for traces, statistics or samples; returns at once. Those asked for together reach the models together.
+        """Request traces, statistics or samples; returns at once. Requests of one call reach the models together.
 
-        A future raises ValueError, with the message of the model, for a text or a checkpoint that cannot be read, and
-        ServiceError when the service failed. One that is cancelled before its batch begins is never computed.
+        A future raises ValueError, with the model's message, for a text or checkpoint that cannot be read, and
+        ServiceError if the service failed. A request that is cancelled before its batch begins is never computed.
         Raises Busy when too many wait.
         """
 
     def state_of(self, futures: Collection[Future]) -> str:
-        """What requests wait for: a state, or APART when they take so long that they no longer share a process with
-        others."""
+        """What requests wait for: a state, or APART if they take so long that they were moved to a process of their
+        own."""
 
     def close(self) -> None:
-        """Stop it. What has not been answered raises ServiceError."""
+        """Stop the service. Unanswered requests raise ServiceError."""

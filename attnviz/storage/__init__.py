@@ -1,9 +1,9 @@
-"""Files. Those that others wrote are read only if they are ordinary files; an error says in one sentence what is wrong
-with one. `replace` writes a file whole or not at all, so that readers see the old content or the new, never a part.
+"""Files. Files from others are read only if they are ordinary files; errors describe the problem in one sentence.
+`replace` writes a file whole or not at all, so that readers see either the old or the new content.
 
-A read from a pipe could wait for ever, and a device may have no end. Text must be UTF-8, with or without a byte-order
-mark, without NUL bytes: another encoding decodes to other characters without an error, so it is refused by name and not
-guessed. `folders` locks folders.
+A read from a pipe could wait for ever, and a device may be endless. Text must be UTF-8, with or without a byte-order
+mark, without NUL bytes: other encodings would silently decode to wrong characters, so they are refused by name.
+`folders` locks folders.
 """
 
 import codecs
@@ -87,7 +87,7 @@ def sha256(path: str | Path) -> str:
 
 
 def stamp(*paths: str | Path) -> tuple:
-    """A value that changes when one of the files does, for a cache of what was read from them.
+    """A value that changes when one of the files changes, as a cache key for their contents.
 
     One entry for each path: (bytes, times and place on the disk); None where there is no ordinary file.
     """
@@ -132,7 +132,7 @@ def decode(content: bytes, name: str | Path) -> str:
 
 
 def is_header(line: str, name: str | Path) -> bool:
-    """Does the first line of a TSV file name its columns? ValueError if it names them in an order that is not read."""
+    """Does the first line of a TSV file name its columns? ValueError if their order is not supported."""
     fields = [_column(field) for field in line.split("\t")]
     roles = [next((role for role, names in _COLUMNS.items() if field in names.split()), None) for field in fields]
     if len(fields) == 2 and fields[0] in _ENGLISH and re.fullmatch("[a-z]{2,3}", fields[1]):
@@ -148,8 +148,8 @@ def is_header(line: str, name: str | Path) -> bool:
 
 
 def _column(field: str) -> str:
-    """The name of a column without what may stand around it: `"Source_text"` and `# source` are `source`, `fr-FR` is
-    `fr`. What has the marks of a sentence stays as it is."""
+    """The normalised name of a column: `"Source_text"` and `# source` become `source`, `fr-FR` becomes `fr`. Text with
+    sentence punctuation is unchanged."""
     plain = re.sub(r"^#\s*|[\s\"']+$|^[\s\"']+", "", field).casefold()
     words = re.split(r"[ _-]+", re.sub(r"^([a-z]{2})[-_][a-z]{2}$", r"\1", plain))
     return " ".join([word for word in words if word not in _FILLERS] or words[:1])
@@ -175,8 +175,8 @@ def parse_json(text: str | bytes):
 def replace(path: Path, write: Callable[[Path], object]) -> None:
     """Call `write` with a temporary path in the same folder, then rename that file to `path`.
 
-    An existing file keeps its permissions. A link still leads to its file, which is replaced. A pipe or a device, such
-    as /dev/stdout, cannot be replaced, so it is written to. OSError, with the name of `path`, when this fails.
+    An existing file keeps its permissions. A symbolic link is kept, and its target is replaced. A pipe or a device,
+    such as /dev/stdout, is written to directly. OSError, with the name of `path`, if this fails.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     place = Path(os.path.realpath(path))
@@ -201,12 +201,12 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def unfinished(folder: Path) -> list[Path]:
-    """Files in a folder and below it that `replace` had begun when its process was killed."""
+    """Temporary files of `replace` in a folder and below it, left by killed processes."""
     return [path for path in sorted(folder.rglob("*.part")) if re.search(r"\.[0-9a-f]{16}\.part$", path.name)]
 
 
 def _new_file(path: Path) -> int:
-    """Make a file, where nothing is, not even a link -> the permissions that the person's umask gives it."""
+    """Create a file at a free path (not even a link may exist) -> its permissions according to the umask."""
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
         return stat.S_IMODE(os.fstat(descriptor).st_mode)
@@ -234,7 +234,7 @@ def _write_directly(path: Path, write: Callable[[Path], object]) -> None:
 
 @contextlib.contextmanager
 def _read_by_somebody(path: Path) -> Iterator[None]:
-    """OSError for a pipe that nobody reads from: to open it would wait for ever."""
+    """OSError for a pipe without a reader, because opening it would block for ever."""
     if not path.is_fifo():
         yield
         return

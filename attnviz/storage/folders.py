@@ -1,7 +1,7 @@
-"""Folders that one process has for itself: it alone writes there, or they are there only while it needs them.
+"""Folders reserved for one process: only it writes there, or they exist only while it needs them.
 
-Two processes that write into one folder would write over each other's files. A lock belongs to the open file, so the
-system takes it back from a process that died, however it did.
+Two processes that write into one folder would overwrite each other's files. A lock belongs to the open file, so the
+system releases it when the process dies.
 """
 
 import contextlib
@@ -24,15 +24,15 @@ YOUNG = 60.0  # s: a folder that was just made may not be locked yet
 
 
 def lock_name(task: str) -> str:
-    """The name of the file in the folder that says who is at work there."""
+    """The name of the lock file in the folder, which holds the number of the process at work."""
     return f"{task}.lock"
 
 
 @contextlib.contextmanager
 def locked(folder: Path, task: str) -> Iterator[None]:
-    """Keep other processes from the same work in the folder while the block runs. The folder is made if need be.
+    """Keep other processes from the same work in the folder while the block runs. The folder is created if necessary.
 
-    task : the work, such as `training`. Raises ValueError while another process is at it.
+    task : the work, such as `training`. Raises ValueError if another process holds the lock.
     """
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def locked(folder: Path, task: str) -> Iterator[None]:
 
 
 def _is_ours(file) -> bool:
-    """Is the file empty, or does it hold the number of a process?"""
+    """Is it a lock file: empty, or with the number of a process?"""
     file.seek(0)
     text = file.read(20).strip()
     return not text or text.isdigit()
@@ -96,7 +96,7 @@ def _is_there(path: Path, descriptor: int) -> bool:
 
 
 class TemporaryFolder(tempfile.TemporaryDirectory):
-    """As tempfile's, with a lock that ends with this process, however it ends."""
+    """Like tempfile.TemporaryDirectory, with a lock that is released when this process ends in any way."""
 
     def __init__(self) -> None:
         super().__init__(prefix=PREFIX)
@@ -105,14 +105,14 @@ class TemporaryFolder(tempfile.TemporaryDirectory):
             self._unlock = weakref.finalize(self, os.close, _held(Path(self.name)))
 
     def cleanup(self) -> None:
-        """Take it away."""
+        """Remove the folder."""
         super().cleanup()
         self._unlock()
 
 
 @cache
 def remove_left(parent: Path | None = None) -> None:
-    """Remove the folders that killed processes have left, once in the life of this one. parent : where they lie."""
+    """Remove the folders left by killed processes; runs once per process. parent : the folder that contains them."""
     now = time.time()
     for folder in (parent or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):  # in use, of another user, or gone meanwhile
@@ -126,8 +126,8 @@ def remove_left(parent: Path | None = None) -> None:
 
 
 def _held(folder: Path) -> int:
-    """A descriptor that holds the folder. Raises OSError when another process has it, or where folders have no
-    locks."""
+    """A file descriptor that locks the folder. Raises OSError if another process has the lock, or if folders cannot be
+    locked."""
     if sys.platform == "win32":
         raise OSError("this system has no such locks")
     descriptor = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)

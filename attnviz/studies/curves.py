@@ -31,8 +31,7 @@ _METHOD = (
 def measure(config: StudyConfig) -> dict:
     """rows: by checkpoint, of all pairs, whose card has a history. scores : one an epoch, of the metric `metric`.
 
-    Nothing of the machine is in it: the same cards give the same files anywhere. ValueError when more than one seed is
-    asked for.
+    It does not depend on the machine: the same cards give the same files. ValueError for more than one seed.
     """
     if config.seeds > 1:
         raise ValueError(
@@ -43,11 +42,11 @@ def measure(config: StudyConfig) -> dict:
 
 
 def _row(name: str, root: Path) -> dict | None:
-    """None without curves, and of a model that writes: its bits a character are no score of its output.
+    """None without curves, and for a model that writes, because bits per character do not score its output.
 
     passes_before : epochs of runs whose history is unknown. passes_last : epochs of the last run.
 
-    parts : the scores of each kind of sentence; none where validation has one kind.
+    parts : the scores of each kind of sentence; none if validation has one kind.
     """
     card, model = checkpoints.read_card(name, root), ModelName.parse(name)
     if model.mechanism not in ALL or ALL[model.mechanism].writes or not card.get("history"):
@@ -123,9 +122,9 @@ def _line(row: dict) -> tuple[str, ...]:
 
 
 def panels(results: dict) -> list[Panel]:
-    """A panel for each pair, and for each kind of its sentences where there are two.
+    """A panel for each pair, and for each kind of its sentences if there are two.
 
-    Classifiers are left out: there is no ninth colour for them.
+    Classifiers are left out, because there is no ninth colour.
     """
     rows, shown = [row for row in results["rows"] if row["mechanism"] in MECHANISMS], []
     for pair, of_pair in grouped(rows, "pair").items():

@@ -1,10 +1,9 @@
 """Study: does attention matter to what the models produce? Changes of attention, and attention beside gradients.
 
 Every number is a share or a mean over target tokens; its interval comes from samples of the sentences. The tests run on
-every shipped model that attends and whose data are there, one part after the other, each for all models: what is quick
-is there first, for most sentences. Models whose weights are those of the results that are there already are not
-measured again. The report has tables in Markdown, with what each test cannot show, and a picture with a row of two
-panels for each test.
+every shipped model with attention and available data, one part after the other for all models, quick parts first and
+with most sentences. Models whose weights are those of earlier results are not measured again. The report has tables in
+Markdown, with the limits of each test, and a picture with a row of two panels for each test.
 """
 
 import hashlib
@@ -45,8 +44,8 @@ BATCH = 32  # sentences translated at once
 class MeasuredSentences:
     """The measured sentences of a model, one part of the study after the other.
 
-    sums : (part, text) -> what was measured, None of a text that has no output. The file is of these weights and of
-    this version: other ones have another file.
+    sums : (part, text) -> the measurements; None for a text without output. The file belongs to these weights and this
+    version.
     """
 
     def __init__(self, folder: Path, name: str, sha256: str):
@@ -57,7 +56,7 @@ class MeasuredSentences:
             self._read()
 
     def _read(self) -> None:
-        """A last line that was cut short is taken out of the file."""
+        """Read the file, and remove an incomplete last line."""
         content = self.path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         if whole != content:
@@ -75,11 +74,10 @@ class MeasuredSentences:
 
 
 class Earlier:
-    """The rows of ROOT/studies/faithfulness.json by model, where they were measured as `config` asks.
+    """The rows of ROOT/studies/faithfulness.json by model, if measured as in `config`.
 
-    With another number of sentences or of samples, other data of the pair of `config`, or another version of this
-    package there are none; nor are there any where the file cannot be read. The file has no hashes of the data of other
-    pairs: after a change of those, remove it.
+    Empty if the number of sentences or samples, the data of `config`'s pair, or the version of this package differs, or
+    if the file cannot be read. The file has no hashes of the data of other pairs; remove it after changing those.
     """
 
     def __init__(self, config: StudyConfig, sentences: int, samples: int):
@@ -96,15 +94,14 @@ class Earlier:
             self.rows = {}
 
     def rows_of(self, name: str, sha256: str) -> list[dict]:
-        """The rows of the model of that name with weights of that hash; none where it must be measured."""
+        """The rows of the model with this name and weights hash; none if it must be measured."""
         model = ModelName.parse(name)
         return self.rows.get((model.pair, model.mechanism), []) if sha256 in self.weights else []
 
 
 @dataclass(frozen=True, eq=False)
 class Measuring:
-    """A model with the texts that it is measured on, and what has been measured. earlier : its rows, where an earlier
-    run has them."""
+    """A model with its texts and measurements. earlier : its rows from an earlier run, if any."""
 
     model: MeasuredModel
     texts: tuple[str, ...]
@@ -113,9 +110,9 @@ class Measuring:
 
 
 def measure(config: StudyConfig) -> dict:
-    """rows: a model and measure each. value : over all target tokens. low, high : between them are 95 % of the values
-    of SAMPLES samples of the sentences. sentences : how many have a value. quantiles : of the sentences' own values, at
-    QUANTILES, for one sentence to be placed among them. sentences : of each model.
+    """rows: a model and measure each. value : over all target tokens. low, high : the 95 % bootstrap interval over
+    SAMPLES samples of the sentences. sentences : the number with a value. quantiles : of the sentences' own values, at
+    QUANTILES, with which one sentence is compared. sentences : of each model.
     """
     models = list(_models(config))
     for part in PARTS:
@@ -136,7 +133,7 @@ def _measure(measuring: Measuring, part: str) -> None:
 
 
 def _measure_batch(measuring: Measuring, part: str, batch: Sequence[str]) -> None:
-    """A batch is always translated whole, and changed whole, so that a run that goes on gives the same numbers."""
+    """A batch is always translated and changed as a whole, so that a resumed run gives the same numbers."""
     measured = measuring.measured
     left = [sentence for sentence in batch if (part, sentence) not in measured.sums]
     if not left:
@@ -171,7 +168,7 @@ def _rows(measuring: Measuring) -> Iterator[dict]:
 
 
 def _models(config: StudyConfig) -> Iterator[Measuring]:
-    """The models, and the first source sentences of a test of each (validation, where there is no test)."""
+    """The models with the first source sentences of a test set (validation if there is no test)."""
     texts: dict[str, tuple[str, ...]] = {}
     earlier = Earlier(config, config.sentences or SENTENCES, SAMPLES)
     for name in checkpoints.names(config.root):
@@ -351,7 +348,7 @@ def _name(model: tuple[str, str]) -> str:
 
 
 def value(by_measure: dict, name: str, scale: float = 1, digits: int = 2) -> str:
-    """`0.42 (0.40–0.44)`; a dash where nothing was measured."""
+    """`0.42 (0.40–0.44)`; a dash if nothing was measured."""
     row = by_measure.get(name)
     if row is None or row["value"] is None:
         return "–"
@@ -383,7 +380,7 @@ def panels(results: dict) -> list[Panel]:
 
 
 def _panel(title: str, measures: list[tuple[str, str]], scale: float, models: dict) -> Panel:
-    """A row for each measure; the models apart by a little, so that no bar hides another."""
+    """A row for each measure; the models are slightly shifted, so that no bar hides another."""
     series = []
     for number, (mechanism, rows) in enumerate(models.items()):
         by_measure = {row["measure"]: row for row in rows if row["value"] is not None}

@@ -1,6 +1,6 @@
 """Study: how translations and attention change with the length of a sentence, with and without attention.
 
-The texts are sentences as they are, of captions and of everyday language, and consecutive captions joined.
+The texts are single sentences, captions and everyday language, and consecutive captions joined.
 """
 
 import math
@@ -39,9 +39,10 @@ _QUALITY = (
 
 @dataclass(frozen=True)
 class Bucket:
-    """Sources of `low` to `high` words. join : made of consecutive sentences. test : the test that they are from.
+    """Sources of `low` to `high` words. join : are texts made of consecutive sentences? test : the test that they are
+    from.
 
-    in_picture : part of the picture.
+    in_picture : are they part of the picture?
     """
 
     low: int
@@ -81,7 +82,8 @@ BUCKETS = (
 
 @dataclass(frozen=True)
 class BucketTexts:
-    """The texts of a bucket. sentences : how many they are made of. left_out : texts too long for the models."""
+    """The texts of a bucket. sentences : the number of sentences in them. left_out : number of texts too long for the
+    models."""
 
     bucket: Bucket
     pairs: Pairs
@@ -109,8 +111,7 @@ def joined(pairs: Pairs, low: int, high: int) -> list[Pairs]:
 
 
 def bucket_texts(tests: dict[str, Pairs], tokenizer: SubwordTokenizer) -> list[BucketTexts]:
-    """The texts of each bucket that are short enough for the models; buckets of a test that is not there are left
-    out."""
+    """The texts of each bucket that are short enough for the models; buckets of a missing test are left out."""
     result = []
     for bucket in (bucket for bucket in BUCKETS if bucket.test in tests):
         groups = (joined if bucket.join else single)(tests[bucket.test], bucket.low, bucket.high)

@@ -27,10 +27,9 @@ TEST = "test_2016_flickr"  # the test on which the studies report
 class StudyConfig:
     """root : folder of the checkpoints to measure. out : folder to train in. seeds : training runs of each model.
 
-    corpus : None for a study that reads no sentences. sentences : at most, in a study that takes seconds for each; None
-    for as many as each of its parts takes in some minutes.
-    data : the folder of the data, for the other pairs. moments : names of models and the folders of what their runs
-    kept.
+    corpus : None for a study that reads no sentences. sentences : the most, in a study that takes seconds for each;
+    None for as many as each part can measure in some minutes. data : the folder of the data, for the other pairs.
+    moments : names of models and the folders with the saved moments of their runs.
     """
 
     root: Path
@@ -61,8 +60,8 @@ class StudyConfig:
 
 @dataclass(frozen=True)
 class MeasuredModel:
-    """A trained model. translator : of the class that a study is of, in most of them one that translates. seed : of its
-    training; None when the card does not say. sha256 : of its weights."""
+    """A trained model. translator : the model, in most studies one that translates. seed : of its training; None if the
+    card lacks it. sha256 : of its weights."""
 
     translator: Any
     seed: int | None
@@ -104,7 +103,7 @@ def _train_with_seed(config: StudyConfig, shipped: MeasuredModel, seed: int) -> 
     """Train a model again with another seed, in as many runs as the first time, unless that is done -> its folder of
     checkpoints.
 
-    ValueError when the card does not say how the first one was trained, and when the folder holds a different model.
+    ValueError if the card lacks the configuration of the first training, or the folder holds a different model.
     """
     name, root = shipped.translator.name, config.out / f"seed-{seed}"
     runs = _training_configs(shipped, seed)
@@ -167,7 +166,7 @@ def link_counts(pairs: Sequence[gold.LinkedPair]) -> dict:
 
 
 def record(config: StudyConfig, measured: Iterable[MeasuredModel], mechanisms: Iterable[str] = ()) -> dict:
-    """What a study measured: models by the hash of their weights, missing ones, data by its hashes, versions, the
+    """What was measured: models by the hash of their weights, missing ones, data by its hashes, versions, the
     device."""
     return {
         "pair": config.pair,

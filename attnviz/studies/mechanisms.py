@@ -145,7 +145,7 @@ def _cells(rows: list[dict]) -> list[str]:
 
 
 def _limits(rows: list[dict]) -> str:
-    """What makes rows hard to compare, from the cards."""
+    """Differences in training that limit the comparison of rows, from the cards."""
     if not rows:
         return ""
     devices, epochs = ({row[key] for row in rows if row[key]} for key in ("device", "epochs"))

@@ -129,7 +129,7 @@ def _shift_label(shift: int) -> str:
 
 
 def _widest_interval(rows: list[dict]) -> str:
-    """The interval of a model; with several seeds from the lowest end to the highest."""
+    """The interval of a model; with several seeds from the lowest to the highest end."""
     return f"{min(row['low'] for row in rows):.3f} to {max(row['high'] for row in rows):.3f}"
 
 

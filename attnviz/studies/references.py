@@ -1,6 +1,6 @@
 """The reference of a model: statistics of its test set, trained, untrained, and with the words in random order.
 
-Each is measured on the trained model's own greedy translations (`attnviz.across.reference`).
+All are measured on the trained model's own greedy translations (`attnviz.across.reference`).
 """
 
 import json
@@ -39,7 +39,7 @@ class _Sentence:
 def measure(name: str, root: Path, test: str, texts: Sequence[str], progress: Progress = iter) -> Reference:
     """The reference of a checkpoint that translates, on the source sentences of a test set.
 
-    A sentence that cannot be read, or of which nothing is written, is left out. ValueError when none is left.
+    A sentence that cannot be read, or whose output is empty, is left out. ValueError if no sentence is left.
     """
     model = loading.load_translator(name, root)
     sentences = [
@@ -72,7 +72,7 @@ def measure(name: str, root: Path, test: str, texts: Sequence[str], progress: Pr
 
 
 def untrained(model: Translator, root: Path) -> Translator:
-    """The same model with random weights, the same ones every time."""
+    """The same model with random weights from a fixed seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         network = registry.build(checkpoints.read_config(model.name, root))
@@ -80,7 +80,7 @@ def untrained(model: Translator, root: Path) -> Translator:
 
 
 def shuffled(text: str) -> str:
-    """The words of a text in random order, the same one every time."""
+    """The words of a text in a random order with a fixed seed."""
     words = text.split()
     random.Random(f"{SEED} {text}").shuffle(words)
     return " ".join(words)
@@ -103,7 +103,8 @@ def _measured(
 
 
 def _values(measured: TraceStatistics) -> Values:
-    """Of one sentence: of each kind the mean over steps and heads, and of the map that the page shows first."""
+    """The values of one sentence: for each kind the mean over steps and heads, and for the map that the page shows
+    first."""
     columns = measured.columns()
     values = {kind: across.sentence(columns, kind) for kind in dict.fromkeys(kind for kind, *_ in measured.maps)}
     if "cross" in values:
@@ -113,7 +114,7 @@ def _values(measured: TraceStatistics) -> Values:
 
 
 def _lengths(tokens: Sequence[int]) -> np.ndarray:
-    """The lengths that enough sentences have; the middle one where none has."""
+    """The lengths with enough sentences; the median length if there are none."""
     lengths, counts = np.unique(tokens, return_counts=True)
     return lengths[counts >= AT_LEAST] if (counts >= AT_LEAST).any() else np.array([int(np.median(tokens))])
 
@@ -131,6 +132,6 @@ def _quantiles(numbers: np.ndarray) -> np.ndarray:
 
 
 def _means(numbers: np.ndarray, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The mean of the sentences of each length; of all where no sentence has one of them."""
+    """The mean over the sentences of each length; over all sentences if none has one of these lengths."""
     means = [numbers[tokens == length] for length in lengths]
     return np.array([np.nanmean(part if len(part) else numbers) for part in means])

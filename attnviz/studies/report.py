@@ -1,6 +1,6 @@
 """What a study writes to the folder of checkpoints: studies/NAME.json, studies/NAME.svg, and its section of README.md.
 
-Tables are in Markdown: means with their standard deviation, and how many seeds there are. A picture is panels of points
+Tables are in Markdown: means with their standard deviation, and the number of seeds. A picture is panels of points
 and lines, one SVG on white, drawn by matplotlib (the extra `studies` of this project). Every mechanism has its colour
 from the page (Okabe-Ito, see figures/theme.py), and its own dash and marker, so that the picture can be read in grey
 and with every kind of colour vision.
@@ -107,7 +107,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def seeds(rows: Iterable[Row]) -> str:
-    """How many training runs the numbers come from, and what that says of their variation."""
+    """A sentence on the number of training runs behind the numbers, and on their variation."""
     runs = {name: len({row["seed"] for row in group}) for name, group in grouped(rows, "mechanism").items()}
     if not runs:
         return "No model was measured."
@@ -127,8 +127,8 @@ def seeds(rows: Iterable[Row]) -> str:
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one name. low, high : ends of the bar at each point. marks, line : draw the points, draw lines between
-    them."""
+    """Points of one name. low, high : ends of the bar at each point. marks : draw the points? line : draw lines between
+    them?"""
 
     name: str
     x: tuple[Any, ...]  # numbers; None where there is none
@@ -275,7 +275,7 @@ def section(name: str, study, results: dict, picture: bool) -> str:
 
 
 def _machine(results: dict) -> str:
-    """What a study was measured with; nothing of one that measures nothing."""
+    """The device and versions of a study; "" for a study that measures nothing."""
     if "versions" not in results:
         return ""
     versions = ", ".join(f"{package} {version}" for package, version in results["versions"].items())

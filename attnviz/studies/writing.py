@@ -1,4 +1,4 @@
-"""Study: models that write. What more context brings, which heads do what, and when induction appears in training."""
+"""Study: models that write. The effect of more context, the roles of heads, and when induction appears in training."""
 
 import itertools
 from collections.abc import Iterator
@@ -45,8 +45,8 @@ _METHOD = (
 
 def measure(config: StudyConfig) -> dict:
     """rows : one a model, with the loss (nats a token) by place. heads : the scores of every head, counted from 0.
-    training : by moment, the losses and the best head of each score: of all that a run kept where its folder is given,
-    else of those that are packed. ValueError for moments of a model that is not there."""
+    training : by moment, the losses and the best head of each score; for all saved moments if the run's folder is
+    given, else for the packed ones. ValueError for moments of a missing model."""
     names = [name for name in checkpoints.names(config.root) if _writes(name)]
     if absent := [name for name, _ in config.moments if name not in names]:
         raise ValueError(f"moments must be of models that write, {listed(names)}; got {absent[0]!r:.80}")
@@ -88,7 +88,7 @@ def _twice(writer: Writer) -> Tensor:
 
 
 def _read(target: Tensor) -> Tensor:
-    """What a model reads to predict target (N, T)."""
+    """The input of a model for predicting target (N, T)."""
     return F.pad(target[:, :-1], (1, 0), value=BOS)
 
 
@@ -113,7 +113,7 @@ def _by_place(losses: np.ndarray) -> list[dict]:
 
 @torch.inference_mode()
 def _heads(model: DecoderOnly, windows: Tensor, twice: Tensor) -> list[dict]:
-    """The scores of every head, by layer and head from 0. twice (N, 2 n): sequences of n that stand twice."""
+    """The scores of every head, by layer and head from 0. twice (N, 2 n): sequences of length n, repeated once."""
     n = twice.shape[1] // 2
     maps = zip(_mean_weights(model, windows[:SEQUENCES]), _mean_weights(model, twice))
     rows = []
@@ -133,7 +133,7 @@ def _heads(model: DecoderOnly, windows: Tensor, twice: Tensor) -> list[dict]:
 
 
 def _mean_weights(model: DecoderOnly, target: Tensor) -> Iterator[np.ndarray]:
-    """The mean weights (H, T, T) of each layer over texts (N, T); a row is a place that reads, <bos> first."""
+    """The mean weights (H, T, T) of each layer over texts (N, T); a row is an input position, <bos> first."""
     totals: list = []
     for part in _read(target).split(2):
         sums = [weights.double().sum(0) for weights in model.read(part).maps]
@@ -193,7 +193,7 @@ def _places(row: dict) -> str:
 
 
 def _roles(heads: list[dict]) -> str:
-    """The three best heads of each score, as the page counts them."""
+    """The three best heads of each score, counted from 1 as on the page."""
     lines = []
     for key, title in ROLES.items():
         best = sorted(heads, key=lambda head: -head[key])[:3]
@@ -215,7 +215,7 @@ def _moments(training: list[dict]) -> str:
 
 
 def _when(training: list[dict], key: str) -> str:
-    """When in training the first head of a kind appears, and how much of the loss had fallen by then."""
+    """When the first head of a kind appears in training, and the share of the loss decrease by then."""
     best = max(training, key=lambda row: row[key])
     first = next((row for row in training if row[key] >= _LEAST), None)
     if first is None:
@@ -229,7 +229,7 @@ def _when(training: list[dict], key: str) -> str:
 
 
 def panels(results: dict) -> list[Panel]:
-    """A panel a model of the loss by place, and one of its training where moments are packed."""
+    """Per model a panel of the loss by place, and one of its training if moments are packed."""
     training, drawn = grouped(results["training"], "model"), []
     for row in results["rows"]:
         places = tuple(part["first"] for part in row["by_place"][1:])

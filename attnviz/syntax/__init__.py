@@ -1,12 +1,12 @@
-"""Syntax: the dependencies between the words of a sentence, and how often a head looks along them.
+"""Syntax: the dependencies between the words of a sentence, and how often a head attends along them.
 
 `shipped()` has the hand-linked English sentences of `attnviz.gold` and `examples()` those of the page; README.md beside
 this file says how they were parsed.
 `read` takes your own file in the CoNLL-U format (universaldependencies.org/format.html), `parse_with_spacy` parses a
 sentence where spaCy is installed with an English model.
 
-spaCy's English models name relations as ClearNLP does and attach a noun to its preposition. `parse_with_spacy` says the
-same sentence in Universal Dependencies for the relations of RELATIONS; other labels stay as spaCy has them.
+spaCy's English models name relations as ClearNLP does and attach a noun to its preposition. `parse_with_spacy` converts
+the relations of RELATIONS to Universal Dependencies; other labels remain spaCy's.
 
 `table` measures how often the key that a head weighs most is the word that syntax names (Clark et al. 2019, sec. 4.2;
 Voita et al. 2019, sec. 5.2.1). For each relation there are two questions. From a dependant: is its governor the word
@@ -42,7 +42,7 @@ ROOT = -1  # the governor of the word that has none
 class Relation(NamedTuple):
     """A relation of Universal Dependencies (de Marneffe et al. 2021). label : its name there, without a subtype.
 
-    dependant, governor : what the two words are, in words.
+    dependant, governor : descriptions of the two words.
     """
 
     label: str
@@ -148,8 +148,7 @@ def read(path: str | Path) -> tuple[Parse, ...]:
 
 
 def _parse(rows, place: str) -> Parse:
-    """A sentence of the conllu library; words of several tokens and empty tokens (ids that are no numbers) are left
-    out."""
+    """A sentence of the conllu library; multiword tokens and empty tokens (ids that are not integers) are left out."""
     rows = [row for row in rows if isinstance(row["id"], int)]
     text, words = _joined((row["form"], (row["misc"] or {}).get("SpaceAfter") != "No") for row in rows)
     try:
@@ -161,7 +160,7 @@ def _parse(rows, place: str) -> Parse:
 
 
 def _joined(forms: Iterable[tuple[str, bool]]) -> tuple[str, tuple[Span, ...]]:
-    """Words, each with whether a space follows -> their text, and the place of each in it."""
+    """Words with a flag whether a space follows -> their text, and the offsets of each word in it."""
     text, words = "", []
     for form, spaced in forms:
         words.append((len(text), len(text) + len(form)))
@@ -234,7 +233,7 @@ COLUMNS = ("model", "kind", "layer", "head", "relation", "direction", "right", "
 
 
 class Question(NamedTuple):
-    """query : the word that is asked. right : the words that are a right answer. Both counted from 0."""
+    """query : the word whose attention is tested. right : the correct answers. Both counted from 0."""
 
     query: int
     right: frozenset[int]
@@ -265,11 +264,11 @@ def looks(trace: Trace, parse: Parse, kind: str = "encoder", layer: int = -1) ->
 def table(traces: Iterable[Trace], parses: Mapping[str, Parse] | None = None, *, kind: str = "encoder") -> pd.DataFrame:
     """One row for each head, relation and direction, over all sentences.
 
-    right of count questions are answered right, share is their quotient. baseline is the share of the fixed offset (in
-    words) that answers most of them. A question counts where the query sees at least one right answer, which matters in
-    a causal model. Relations that do not occur are left out.
+    right : number of questions answered correctly, of count; share : right / count. baseline is the share of the fixed
+    offset (in words) that answers most of them. A question counts if at least one correct answer is visible to the
+    query, which matters in a causal model. Relations that do not occur are left out.
 
-    parses : by text; None for `shipped()`. ValueError if a text has no parse, or there is no trace.
+    parses : by text; None for `shipped()`. ValueError if a text has no parse, or there are no traces.
     """
     parses = shipped() if parses is None else parses
     tallies: dict[tuple, np.ndarray] = {}

@@ -1,8 +1,8 @@
-"""A Trace of attention that was computed elsewhere, to be selected, measured, drawn and saved like any other.
+"""A Trace of attention that was computed elsewhere; it can be selected, measured, drawn and saved like any other.
 
 Axes: L layers, B texts of a batch, H heads, Q queries (rows), K keys (columns).
 
-What the tokens name depends on the kind of the weights:
+The meaning of the tokens depends on the kind of the weights:
 
     cross     columns are the source `tokens`, rows the `target` tokens.
     encoder   rows and columns are the source `tokens`.
@@ -18,7 +18,7 @@ The arguments of `from_arrays`:
         torch, JAX or TensorFlow, or lists. Rows that do not sum to 1 because they were rounded are scaled.
     tokens : of the source. target : the tokens produced; () for a model that only reads.
     kind : of weights that have no name: `cross` (default with a target), `encoder` (without one) or `decoder`.
-    special : the tokens that stand for no text, such as `[CLS]`.
+    special : the tokens without text, such as `[CLS]`.
     log_probs : natural log of the probability of each target token; () when not known.
     batch : the number, from 0, of the text to take where arrays are of several: (B, H, Q, K), or (B, Q, K) of means.
     missing : "skip" leaves out layers that are None; the others keep their numbers.
@@ -112,7 +112,7 @@ def _future_advice(error: str, padding) -> str:
 
 
 def _maps(kinds: Mapping, real: Mapping, rest: str | None, tokens) -> tuple[tuple[AttentionMap, ...], tuple[str, ...]]:
-    """{kind: layers} -> the map of every layer, and sentences on what was done to them."""
+    """{kind: layers} -> the map of every layer, and sentences on how weights were changed."""
     maps, notes = [], {}
     for kind, of_kind in kinds.items():
         rows = real["source" if kind == "encoder" else "target"]
@@ -135,7 +135,7 @@ def _maps(kinds: Mapping, real: Mapping, rest: str | None, tokens) -> tuple[tupl
 
 
 def _without_padding(weights, rows: np.ndarray, columns: np.ndarray, rest: str | None, name: str):
-    """weights (H, Q, K) without the rows and columns of padding. ValueError where tokens give weight to padding."""
+    """weights (H, Q, K) without the rows and columns of padding. ValueError if tokens give weight to padding."""
     if rows.all() and columns.all():
         return weights
     if weights.ndim != 3 or weights.shape[1:] != (len(rows), len(columns)):
@@ -169,7 +169,7 @@ def _strings(name: str, tokens) -> list[str]:
 
 
 def _texts_alone(padding):
-    """Padding that also holds for the target: texts do, places and masks are those of the source."""
+    """The part of `padding` that also applies to the target: texts do; places and masks apply to the source only."""
     texts = [padding] if isinstance(padding, str) else padding
     return texts if arguments.is_list(texts) and all(isinstance(text, str) for text in texts) else None
 
@@ -232,7 +232,7 @@ def _tokens(
 
 
 def _unmarked(piece: str) -> str:
-    """A piece without the mark of its vocabulary, unless it is nothing else."""
+    """A piece without the vocabulary's mark, unless the piece is only the mark."""
     for mark in _MARKS:
         piece = piece.removeprefix(mark) if len(piece) > len(mark) else piece
     return piece.removesuffix("@@") if len(piece) > 2 else piece

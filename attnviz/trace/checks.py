@@ -1,4 +1,4 @@
-"""Checks of a Trace and its maps. Each raises ValueError; the message says what was wanted and what came."""
+"""Checks of a Trace and its maps. All raise ValueError; the message has the expected and the actual value."""
 
 from collections.abc import Iterable
 from types import NoneType
@@ -61,7 +61,7 @@ def numbers(name: str, values) -> tuple[float, ...]:
 
 
 def strings(trace) -> None:
-    """Texts are strings, indices are integers, marks are bools. A file may hold other types."""
+    """Texts must be strings, indices integers, marks bools. A file may have other types."""
     for name in ("model", "mechanism", "text", "translation", "read_as"):
         if not isinstance(getattr(trace, name), str):
             raise ValueError(f"{name} must be text; got {arguments.shown(getattr(trace, name))}")
@@ -113,7 +113,7 @@ def tokens(name: str, tokens, text: str) -> None:
 
 
 def steps(trace) -> None:
-    """Each target token has one log-probability (or no token has one) and one list of alternatives."""
+    """Each target token has one log-probability (or none has) and one list of alternatives."""
     steps = len(trace.target)
     for name, values in (("log_probs", trace.log_probs or trace.target), ("alternatives", trace.alternatives)):
         if len(values) != steps:
@@ -156,7 +156,7 @@ def maps(trace) -> None:
 
 
 def future(attention, hidden: np.ndarray, done: str) -> None:
-    """Hidden keys have weight 0. hidden (Q, K), bool. done : what they are not yet."""
+    """Hidden keys have weight 0. hidden (Q, K), bool. done : a word for the error message."""
     weights = attention.keys * hidden
     if weights.any():
         head, query, key = np.argwhere(weights)[0]

@@ -1,4 +1,4 @@
-"""What people keep arrays in, read without importing their libraries: tensors, files, caches of hooks.
+"""Containers of arrays, read without importing their libraries: tensors, files, caches of hooks.
 
 Nothing here runs code from a file: `.npz` is read without pickle, and a pickle is refused.
 """
@@ -32,8 +32,8 @@ _FLOAT8 = {"F8_E4M3": (3, 7), "F8_E5M2": (2, 15)}  # bits of the fraction, bias 
 
 
 def is_named(weights) -> bool:
-    """Is it a mapping from names to arrays, or something that reads as one (a TransformerLens cache, an NpzFile)? A
-    table of pandas is an array."""
+    """Is it a mapping from names to arrays, or an equivalent (a TransformerLens cache, an NpzFile)? A pandas table is
+    an array."""
     reads_as_one = hasattr(weights, "keys") and hasattr(weights, "__getitem__") and not hasattr(weights, "__array__")
     return isinstance(weights, Mapping) or reads_as_one
 
@@ -70,7 +70,7 @@ def _wide(values: np.ndarray) -> np.ndarray:
 
 
 def layers_by_name(names: Mapping, kind: str | None) -> dict:
-    """Arrays by name -> kind -> layers, in the order of the numbers in their names; a number that is missing is None.
+    """Arrays by name -> kind -> layers, in the order of the numbers in their names; None for a missing number.
 
     `encoder`, `decoder` and `cross` are kinds. In other names a kind may be a part, as in `decoder_attentions.0`, and a
     number is the layer, as in `blocks.0.attn.hook_pattern`. `kind` is that of names without one.
@@ -105,7 +105,7 @@ def _in_order(layers: dict):
 
 
 def read_file(path: str | Path) -> dict:
-    """The arrays in a file by name, and its tokens if it has some. ValueError when it cannot be read."""
+    """The arrays in a file by name, and its tokens if it has any. ValueError if it cannot be read."""
     path = arguments.path("weights", path)
     if path.suffix.lower() in _PICKLES:
         raise ValueError(
@@ -120,7 +120,7 @@ def read_file(path: str | Path) -> dict:
 
 
 def unpack(content: bytes, name: str, most: int = NUMBERS) -> dict:
-    """As `read_file`, of the content of a file. name : for errors. most : numbers of all arrays in it."""
+    """`read_file` for the content of a file. name : for errors. most : limit on the numbers in all arrays."""
     try:
         if content[:2] == b"PK":
             return _npz(content, most)
@@ -156,7 +156,7 @@ def _npz(content: bytes, most: int) -> dict:
 
 
 def _npy(file: io.BytesIO) -> np.ndarray:
-    """One array. Its header is text that NumPy limits; what it promises must be in the file."""
+    """One array. NumPy limits the text of its header; the promised data must be in the file."""
     try:
         version = np.lib.format.read_magic(file)
         reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -209,7 +209,7 @@ def _float8(fraction: int, bias: int) -> np.ndarray:
 
 
 def texts_of(named: dict) -> tuple[dict, dict]:
-    """The arrays of a file, and what else it says (`tokens`, `target`, …)."""
+    """The arrays of a file, and its other entries (`tokens`, `target`, …)."""
     texts = {name: named[name] for name in _TEXTS if name in named}
     arrays = {name: value for name, value in named.items() if name not in texts}
     if set(arrays) == {"weights"}:

@@ -4,9 +4,9 @@ In a safetensors file each map is an fp32 tensor with axes [heads, queries, keys
 Where keys are hidden, its mask is a bool tensor beside it: `encoder.0.mask`.
 The entry `trace` of the metadata holds everything but the weights, as the JSON of `Trace.to_dict`.
 
-A file comes from anywhere. How large a trace may be that the page shows, and which texts and numbers it may hold, is
-checked before arrays are made of it: what could not be drawn, or would fill the memory when it is, is refused in a
-sentence. `load_trace` has only the limit of the file.
+Files are not trusted. For the page, the size, texts and numbers of a trace are checked before arrays are made: a trace
+that could not be drawn, or would fill the memory, is refused in a sentence. `load_trace` only limits the size of the
+file.
 """
 
 import json
@@ -32,8 +32,8 @@ WHOLE = 2**53
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
-    """Write a trace to a file that ends in .safetensors or .json; ValueError for another ending, and for a trace that
-    `load_trace` could not read again because its file would be too large.
+    """Write a trace to a file that ends in .safetensors or .json; ValueError for another ending, and for a trace whose
+    file would be too large for `load_trace`.
 
     The file is written whole or not at all. The page Heads and layers reads smaller traces: see `check_limits`.
 
@@ -91,7 +91,7 @@ def unpack(content: bytes, name: str, check: Callable[[object], None] = lambda v
 
 
 def _short(text: str) -> str:
-    """One line, without what moves a cursor: the names of fields may hold anything."""
+    """One line without control characters, because names of fields may contain anything."""
     text = "".join(character if character.isprintable() else " " for character in text)
     return arguments.cut(text, LONGEST_ERROR)
 
@@ -149,7 +149,7 @@ def _object(text: str) -> dict:
 
 
 def _map(listed: Any, tensors: Mapping[str, np.ndarray]) -> dict:
-    """A map as `Trace.from_dict` takes it."""
+    """A map in the form of `Trace.from_dict`."""
     name = f"{listed.get('kind')}.{listed.get('layer')}" if isinstance(listed, dict) else None
     if name is None or name not in tensors:
         raise ValueError(f"the file must hold weights for each map; got none for {name or listed!s:.60}")
@@ -157,7 +157,7 @@ def _map(listed: Any, tensors: Mapping[str, np.ndarray]) -> dict:
 
 
 def check_limits(values: object) -> None:
-    """Raise ValueError for a trace, as `Trace.to_dict` writes it, that is too large, or that no output could write."""
+    """Raise ValueError if a trace, in the form of `Trace.to_dict`, is too large, or has text that cannot be written."""
     if not isinstance(values, Mapping):
         return  # Trace.from_dict says what is wrong
     maps = values.get("maps")

@@ -58,7 +58,7 @@ def from_generate(
 
 
 def _steps(output) -> dict:
-    """The attention of each kind, by step; None for one that there is not."""
+    """The attention of each kind, by step; None for a missing kind."""
     steps = {kind: _first(output, names) for kind, names in _FIELDS.items()}
     if all(value is None for value in steps.values()):
         raise ValueError(
@@ -125,7 +125,7 @@ def _ids(output, batch: int | None) -> list[int]:
 
 
 def _rows(output, text: int, attentions) -> list[int]:
-    """Which text of the batch of each step produced the token that was chosen there."""
+    """For each step, the row of the batch that produced the chosen token."""
     first = next(value for value in attentions.values() if value is not None)
     texts = [len(containers.numbers(next(layer for layer in step if layer is not None))) for step in first]
     beams = _first(output, ("beam_indices",))
@@ -170,7 +170,7 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
 
 
 def _namer(tokens) -> Callable[[list[int]], list[str]]:
-    """Ids -> texts of tokens, each what a reader sees."""
+    """A function from ids to the texts of tokens, as a reader sees them."""
     convert = getattr(tokens, "convert_ids_to_tokens", None)
     if convert is None:
         return lambda ids: [f"#{number}" for number in ids]

@@ -1,5 +1,5 @@
-"""Weights as people hold them -> one array (heads, queries, keys) a layer. Where two readings are possible, ValueError
-names both.
+"""Weights in common formats -> one array (heads, queries, keys) per layer. If two interpretations are possible,
+ValueError names both.
 
 Rows that do not sum to 1 were rounded, or a sink holds the rest, or there is another reason, which an error then names.
 """
@@ -30,7 +30,7 @@ class Layer(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How many tokens there are, and what the caller chose: see `from_arrays`."""
+    """The number of tokens, and the caller's choices: see `from_arrays`."""
 
     tokens: int
     target: int
@@ -51,7 +51,7 @@ def kinds(weights, kind: str | None, read: Reading) -> dict[str, list[Layer]]:
 
 
 def _are_causal(layers: list[Layer]) -> bool:
-    """Does no token see a later one? Of one token nothing is known."""
+    """Does no token see a later one? Unknown for a single token."""
     shapes = {layer.weights.shape[1:] for layer in layers if layer.weights.ndim == 3}
     square = len(shapes) == 1 and all(rows == columns > 1 for rows, columns in shapes)
     return square and not any(np.nan_to_num(np.triu(layer.weights, 1)).any() for layer in layers)
@@ -86,7 +86,7 @@ def _array(entry) -> np.ndarray:
 
 
 def _entries(weights, rows: int, read: Reading) -> list:
-    """What each layer is given as."""
+    """The entry of each layer."""
     array = containers.array(weights)
     if array is not None:
         if array.ndim == 0:
@@ -111,7 +111,7 @@ def _shape(entry) -> tuple:
 
 
 def _joined(steps: list[np.ndarray]) -> np.ndarray:
-    """Arrays (…, 1, K), one a query, as one (…, Q, K); a shorter row has 0 at its end."""
+    """Arrays (…, 1, K), one per query, as one (…, Q, K); shorter rows are padded with 0."""
     longest = max(step.shape[-1] for step in steps)
     filled = [np.pad(step, [(0, 0)] * (step.ndim - 1) + [(0, longest - step.shape[-1])]) for step in steps]
     if len({step.shape[:-2] for step in filled}) > 1:
@@ -188,12 +188,12 @@ def _refuse_output(entries: list) -> None:
 
 
 def unrounded(weights: np.ndarray, dtype: str, sink: bool) -> tuple[np.ndarray, str]:
-    """The weights (H, Q, K), with rows divided by their sums where rounding explains how far these are from 1; and a
-    sentence that says so, or "".
+    """The weights (H, Q, K), with rows divided by their sums if rounding explains the deviation from 1; and a sentence
+    on it, or "".
 
-    dtype : of the array as it was given. Values of a wider type tell by themselves to what they were rounded. Rounding
-    moves each weight by half a step at most; a softmax computed in that type by as much again. sink : rows may sum to
-    less.
+    dtype : of the array as it was given. For values of a wider type, the rounding is inferred from the values. Rounding
+    moves each weight by at most half a step; a softmax computed in that type by as much again. sink : may rows sum to
+    less than 1?
     """
     if weights.ndim != 3 or not weights.size or weights.dtype.kind != "f" or not np.isfinite(weights).all():
         return weights, ""
@@ -212,7 +212,8 @@ def unrounded(weights: np.ndarray, dtype: str, sink: bool) -> tuple[np.ndarray, 
 
 
 def _steps(weights: np.ndarray):
-    """Each way of rounding that leaves exactly these values: its name, and the distance of neighbours at each value."""
+    """Every rounding that leaves exactly these values unchanged: its name, and the distance of neighbours at each
+    value."""
     ways = [(name, _ulp(weights, *bits)) for name, bits in _TYPES.items()]
     ways += [(f"{digits} digits", np.full(weights.shape, 10.0**-digits)) for digits in _DIGITS]
     ways += [(name, _ulp(weights, *bits)) for name, bits in _SMALL.items()]
@@ -229,14 +230,14 @@ def _ulp(weights: np.ndarray, fraction: int, least: int) -> np.ndarray:
 
 
 def with_rest(weights: np.ndarray) -> np.ndarray:
-    """The weights with one more key, which holds what each row lacks of 1."""
+    """The weights with another key that has the remainder of each row to 1."""
     weights = weights.astype(np.float64)
     rest = 1 - weights.sum(-1, keepdims=True)
     return np.concatenate([weights, np.where((rest < 0) & (rest > -TOLERANCE), 0, rest)], axis=-1)
 
 
 def likely_cause(error: str, weights: np.ndarray, tokens: list[str]) -> str:
-    """What may be wrong with weights that a map refuses, and what to do; to be put behind the error."""
+    """A likely cause for weights that a map refuses, and what to do; appended to the error."""
     if weights.ndim != 3 or not weights.size or weights.dtype.kind not in "fiu":
         return ""
     weights = weights.astype(np.float64)

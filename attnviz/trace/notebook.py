@@ -1,5 +1,5 @@
-"""What a notebook shows of a trace or of a map: plain HTML tables, without script, so that they also stay when the
-notebook becomes a page."""
+"""Notebook output of a trace or a map: plain HTML tables without script, so that they remain when the notebook is
+converted to a page."""
 
 import html
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def document(heading: str, lines: Sequence[str], table: str) -> str:
 
 
 def token_table(tokens: Sequence, log_probs: Sequence[float]) -> str:
-    """Tokens beside each other, and below each its probability, where it is known."""
+    """Tokens beside each other, with their probabilities below if known."""
     row = "".join(f"<td>{text}</td>" for text in _texts(tokens))
     chances = "".join(f"<td>{np.exp(value):.2f}</td>" for value in log_probs)
     below = f"<tr><th>probability</th>{chances}</tr>" if log_probs else ""
@@ -28,7 +28,7 @@ def token_table(tokens: Sequence, log_probs: Sequence[float]) -> str:
 
 
 def weights_table(queries: Sequence, keys: Sequence, weights: np.ndarray, visible: np.ndarray, sides) -> str:
-    """A row a query, a column a key, each weight on a ground as dark as it is large.
+    """A row per query, a column per key; the larger a weight, the darker its cell.
 
     weights, visible : (queries, keys). A hidden cell is a dot, a cell of a blank row empty.
     """

@@ -1,8 +1,7 @@
-"""Token: a piece or a word, and where it stands in its text. Alternative: a token that the model could have produced
-instead. Hypothesis: a whole translation that it could have written.
+"""Token: a piece or a word, and its place in its text. Alternative: a token that the model could have produced instead.
+Hypothesis: a whole translation from beam search.
 
-Which tokens are the queries (rows, Q) and the keys (columns, K) of an attention map, by the kind of the map; see
-`Trace`.
+Also the tokens of the queries (rows, Q) and keys (columns, K) of an attention map, by its kind; see `Trace`.
 """
 
 from collections.abc import Sequence
@@ -40,7 +39,8 @@ class Token:
     piece: str | None = None
 
     def __hash__(self):
-        """Of what tells the tokens of a text apart: a page finds names and marks by their tokens many times."""
+        """Hash only the fields that distinguish the tokens of a text, because a page looks up names and marks by tokens
+        many times."""
         return hash((self.text, self.start, self.end))
 
 
@@ -70,7 +70,7 @@ class Hypothesis(NamedTuple):
 def queries_and_keys(
     kind: str, source: tuple[Token, ...], target: tuple[Token, ...], start: Token
 ) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
-    """The tokens of the queries, and those of the keys. target : () of a model that only reads."""
+    """The tokens of the queries, and those of the keys. target : () for a model that only reads."""
     if kind == "encoder" or not target:
         return source, source
     return target, (start, *target[:-1]) if kind == "decoder" else source

@@ -1,4 +1,4 @@
-"""Trace: everything one model looked at while it translated (or only read) one text, as plain values and NumPy arrays.
+"""Trace: all attention of one model while it translated (or only read) one text, as plain values and NumPy arrays.
 
 Axes: H heads, Q queries (rows), K keys (columns). Weights of a map are (H, Q, K), after the softmax and before dropout.
 The kind of a map says what its queries and keys are:
@@ -35,11 +35,10 @@ class AttentionMap:
 
     The weights are kept as a read-only float32 copy. Raises ValueError for an unknown kind, layer or bad weights.
 
-    mask : bool (queries, keys), True where a query can see a key, as in a sliding window; None: what the kind says. The
-        weight of a hidden key is 0.
-    sink : the last column is no key: it holds what each query gives to none of them (an attention sink).
-    averaged : the only head is the mean of all heads of the layer.
-    shared : the number of query heads that share keys and values (Ainslie et al. 2023); 1 where each has its own.
+    mask : bool (queries, keys), True where a query can see a key, as in a sliding window; None: the default of the
+    kind. The weight of a hidden key is 0. sink : is the last column not a key but an attention sink, with the weight
+    that each query gives to no key? averaged : is the only head the mean of all heads of the layer? shared : the number
+    of query heads that share keys and values (Ainslie et al. 2023); 1 if each has its own.
     """
 
     kind: str
@@ -89,7 +88,7 @@ class AttentionMap:
         return f"the {self.kind} map of layer {self.layer}"
 
     def to_dict(self, weights: bool = True) -> dict:
-        """Plain values. weights : False leaves out the arrays. What is as usual is not written."""
+        """Plain values. weights : False leaves out the arrays. Default values are not written."""
         values = {"kind": self.kind, "layer": self.layer}
         usual = {"sink": False, "averaged": False, "shared": 1}
         values |= {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
@@ -129,11 +128,10 @@ class Trace:
     complete : False if a length limit cut the target short.
     level : "pieces", or "words" (made by `select.words`).
     start : the token that the decoder reads before the first target token.
-    read_as : the text as the model read it, where that is not `text`: words in capitals are read as normal words, of as
-        many characters each. "" where the text was read as typed.
-    notes : what was done to the weights when they came in, such as rows scaled to sum to 1; in sentences.
-    longest : the pieces (<eos> included) that training texts have at most (all but one in a thousand), where this text
-        has more; 0 where it has not.
+    read_as : the text as the model read it, if not `text`: words in capitals are read as normal words of equal length.
+    "" if the text was read as typed. notes : sentences on changes of the weights at import, such as rows scaled to sum
+    to 1. longest : the most pieces (<eos> included) of training texts (except one in a thousand), if this text has
+    more; else 0.
     """
 
     model: str
@@ -190,13 +188,13 @@ class Trace:
 
     @property
     def given(self) -> int:
-        """Of a text that a model wrote on: how many target tokens were given. A model that begins a text with its first
-        token, and not with a start of its own, has that one before the target."""
+        """For a text that a model continued: the number of target tokens of the prompt. A model without a start token
+        has the first token of the text before the target."""
         return len(self.source) - (self.start in self.source[:1])
 
     @checked
     def sides(self, attention: AttentionMap) -> tuple[str, str]:
-        """What the rows and the columns of a map are, one word each: target, source or input."""
+        """The names of the rows and the columns of a map: target, source or input."""
         return SIDES[attention.kind] if self.target or attention.kind == "encoder" else ("input", "input")
 
     @checked
@@ -248,7 +246,7 @@ class Trace:
         return attnviz.view(self, **chosen)
 
     def _repr_html_(self) -> str:
-        """In a notebook: the texts, and how probable each target token was."""
+        """In a notebook: the texts, and the probability of each target token."""
         arrow = [f"→ {self.translation}"] if self.target else []
         maps = ", ".join(f"{m.kind} {m.layer} {m.weights.shape}" for m in self.maps)
         table = notebook.token_table(self.target, self.log_probs) if self.target else ""
@@ -300,7 +298,7 @@ class Trace:
 
     @classmethod
     def from_json(cls, text: str) -> "Trace":
-        """The inverse of `to_json`; errors as of `from_dict`."""
+        """The inverse of `to_json`; errors as in `from_dict`."""
         arguments.check("text", text, str | bytes)
         try:
             values = storage.parse_json(text)

@@ -1,6 +1,6 @@
-"""A file that somebody sends to the page: a saved trace, or arrays of weights with what the sender says of them.
+"""A file uploaded to the page: a saved trace, or arrays of weights with the sender's description.
 
-Nothing in it is trusted: its size, its numbers and its texts are limited before they are shown.
+Nothing in it is trusted: its size, numbers and texts are checked before they are shown.
 """
 
 import json
@@ -20,14 +20,14 @@ NUMBERS = 2**24  # weights of a file, unpacked: 12 layers of 12 heads of 340 tok
 
 
 class TokensMissing(ValueError):
-    """The file holds arrays and does not say of which tokens."""
+    """The file has arrays without their tokens."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the sender says of arrays, as of `from_arrays`. Tokens stand between spaces, or are a JSON list.
+    """The sender's description of arrays, as in `from_arrays`. Tokens are separated by spaces, or a JSON list.
 
-    Tokens that are typed come before those of the file. sink : a column for what each row lacks of 1.
+    Typed tokens take precedence over those of the file. sink : add a column with the remainder of each row to 1.
     """
 
     tokens: str = ""
@@ -39,7 +39,7 @@ class Reading:
 
 
 def is_trace(content: bytes) -> bool:
-    """Is it a file of a trace, though perhaps a damaged one? Otherwise it is one of arrays."""
+    """Is it a (possibly damaged) file of a trace? Otherwise it is one of arrays."""
     if content[4:9] == b"\0\0\0\0{":
         try:
             header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
@@ -58,7 +58,7 @@ def is_trace(content: bytes) -> bool:
 def unpack(content: bytes, name: str, reading: Reading = Reading()) -> Trace:
     """The trace in a file, not too large, and with texts that can be shown. name : of the file, for errors.
 
-    Raises TokensMissing for arrays without tokens, ValueError for all else that is wrong.
+    Raises TokensMissing for arrays without tokens, ValueError for any other problem.
     """
     trace = files.unpack(content, name, files.check_limits) if is_trace(content) else _of_arrays(content, name, reading)
     try:
@@ -93,7 +93,7 @@ def _of_arrays(content: bytes, name: str, reading: Reading) -> Trace:
 
 
 def _check_parameters(weights, name: str) -> None:
-    """ValueError for arrays that no softmax has made: whoever sends a model's weights means the model."""
+    """ValueError for arrays that are not the output of a softmax, such as a model's parameters."""
     arrays = weights.items() if isinstance(weights, Mapping) else [("weights", weights)]
     for key, values in arrays:
         array = values if isinstance(values, np.ndarray) else np.empty(0)

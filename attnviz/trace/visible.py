@@ -1,10 +1,10 @@
-"""Text with every character visible: what pictures, tables and sentences show of a token.
+"""Text with every character visible, for tokens in pictures, tables and sentences.
 
-Signs: `␣`, `⇥`, `⏎` for white space; `␣` also for a token without characters, which is the space before a word that
-nobody typed; `�` for control characters; `◌` below an accent that has no letter; `U+200D` for a token of characters
-that print nothing. Beside other characters they are left out.
+Signs: `␣`, `⇥`, `⏎` for white space; `␣` also for a token without characters, which is a word's leading space that was
+not typed; `�` for control characters; `◌` below an accent that has no letter; `U+200D` for a token of characters that
+print nothing. Beside other characters they are left out.
 
-Marks, which a token has among others: `·ning` continues the word of the token before it · `⁇` after a token unknown to
+Marks, for a token in a list: `·ning` continues the word of the token before it · `⁇` after a token unknown to
 the vocabulary · `☺₁ ☺₂` pieces that are parts of one character.
 """
 
@@ -53,7 +53,7 @@ def shown(tokens: Sequence) -> list[str]:
 
 @functools.lru_cache(256)  # a map and its bars have the same tokens
 def marks(tokens: tuple) -> tuple[tuple[str, str], ...]:
-    """What stands before and after the text of each token. A special token has no marks."""
+    """The marks before and after the text of each token. A special token has no marks."""
     result, before = [], None
     for token, part in zip(tokens, _parts(tokens)):
         continues = not token.special and token.word is not None and before is not None and token.word == before.word
@@ -77,13 +77,13 @@ def _parts(tokens: Sequence) -> list[str]:
 
 
 def prints_nothing(text: str) -> bool:
-    """Has it nothing but blanks and characters without a sign of their own? Then `visible` shows signs for them."""
+    """Does it consist only of blanks and invisible characters? Then `visible` shows signs for them."""
     return all(character.isspace() or _is_blank(character) for character in text)
 
 
 def escaped(text: str) -> str:
-    r"""A text with its control characters as escapes, such as `\u202e`, which would show the words after it in another
-    order. Line breaks and tabs stay. For names, labels and whole texts; `visible` is for tokens."""
+    r"""A text with its control characters as escapes, such as `\u202e`, which would reorder the words after it. Line
+    breaks and tabs stay. For names, labels and whole texts; `visible` is for tokens."""
     return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 

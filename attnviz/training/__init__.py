@@ -1,4 +1,4 @@
-"""Training. `training.watch("reverse", ["bahdanau"])` trains for a minute and lets you look on, see race.py."""
+"""Training. `training.watch("reverse", ["bahdanau"])` trains for a minute and shows the progress, see race.py."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""A race in a process of its own: `Apart` starts it, keeps what it has seen, and tells it to pause, go on or stop.
+"""A race in a separate process: `Apart` starts it, stores its moments, and makes it pause, continue or stop.
 
-The process reads commands from its input and ends when that is closed; it writes moments to its output, the models
-where they are asked for, or a sentence that says why it trains no longer. It ends too where nobody has looked at
-`Apart` for a while, as after a closed tab. No torch here: the page's process does without.
+The process reads commands from its input and ends when the input is closed. It writes moments to its output, the models
+on request, or a sentence on why training ended. It also ends if nobody has looked at `Apart` for a while, as after a
+closed tab. No torch here, because the page's process does not import it.
 """
 
 import contextlib
@@ -34,10 +34,10 @@ KILLED = "The training process has ended unexpectedly. What was seen until then 
 
 
 class Apart:
-    """A training in a process of its own. moments : those that were seen. state : STARTING, RUNNING, PAUSED, DONE (it
-    has trained as long as it may; the models are still there) or ENDED. problem : why it trains no longer, or "".
+    """A training in a separate process. moments : those received. state : STARTING, RUNNING, PAUSED, DONE (the time
+    limit is reached; the models are still available) or ENDED. problem : why training ended early, or "".
 
-    is_open : is there somebody who will look again, such as a tab in the background, which asks once a minute?"""
+    is_open : will somebody look again, such as a background tab, which polls once a minute?"""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Apart:
 
     @property
     def moments(self) -> list[Moment]:
-        """Those that were seen; whoever asks looks."""
+        """The received moments; reading them counts as looking."""
         self._looked = time.monotonic()
         with self._lock:
             return list(self.ring.moments)
@@ -78,7 +78,8 @@ class Apart:
             self._tell(command)
 
     def models(self) -> bytes:
-        """The models as they are now, as a zip of a folder for ATTNVIZ_CHECKPOINTS. ValueError when they are gone."""
+        """The models as they are now, as a zip of a folder for ATTNVIZ_CHECKPOINTS. ValueError if they no longer
+        exist."""
         with self._asking:
             self._looked = time.monotonic()
             content = None
@@ -97,7 +98,7 @@ class Apart:
             connection.write(self.process.stdin, value)
 
     def _read(self) -> None:
-        """Keep what arrives until there is no more."""
+        """Store everything that arrives until the output ends."""
         try:
             while True:
                 value = connection.read(self.process.stdout)
@@ -119,7 +120,7 @@ class Apart:
         self.process.wait()
 
     def _watch(self) -> None:
-        """End it where nobody looks."""
+        """End the process if nobody looks."""
         while self.process.poll() is None:
             if self._is_open():
                 self._looked = time.monotonic()
@@ -131,14 +132,14 @@ class Apart:
 
 
 class _Commands:
-    """What the process was told, read by a thread of its own."""
+    """The commands to the process, read by a separate thread."""
 
     def __init__(self):
         self._changed = threading.Condition()
         self.paused, self._batches, self._wanted = False, 0, 0
 
     def listen(self) -> None:
-        """Until the input is closed: then the process ends."""
+        """Read commands until the input is closed; then the process ends."""
         try:
             while True:
                 command = connection.read(sys.stdin.buffer)
@@ -153,8 +154,8 @@ class _Commands:
             os._exit(0)  # whatever the other thread computes, nobody waits for it
 
     def wait(self, for_models: bool = False) -> bool:
-        """Wait while it is paused, until a batch is asked for or it goes on -> False; or until the models are wanted ->
-        True. for_models : nothing else counts."""
+        """Wait while paused -> False when one batch is requested or training continues, True when the models are
+        requested. for_models : wait only for the latter."""
         with self._changed:
             while not self._wanted and (for_models or (self.paused and not self._batches)):
                 self._changed.wait()
@@ -206,7 +207,8 @@ def main() -> None:
 
 
 def _train(race: Any, longest: float, commands: _Commands, send: Callable[[Any], None]) -> None:
-    """Send what is seen of a Race for `longest` seconds of computing, then hand out its models until nobody listens."""
+    """Send the moments of a Race for `longest` seconds of computing, then provide its models until the input is
+    closed."""
     from attnviz.training.race import Rhythm
 
     rhythm = Rhythm(race)

@@ -1,4 +1,4 @@
-"""The model card, card.json: what a model was trained on, how, and how it scores. A run writes it when it ends."""
+"""The model card, card.json: what a model was trained on, how, and how it scores. Training writes it at the end."""
 
 import functools
 import platform
@@ -39,11 +39,11 @@ def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: 
 
 @dataclass(frozen=True)
 class Learnt:
-    """What the sign of confidence needs of a language pair, the same for all its models.
+    """The data of a language pair for the sign of confidence, shared by all its models.
 
-    known_words, target_words, lexicon : of the training sentences; target_words is None
-    where no spaces divide them. All are None where no model of the pair is judged. samplers : name and SHA-256 of the
-    weights of the models that draw translations. draw : those of a text.
+    known_words, target_words, lexicon : of the training sentences; target_words is None for languages without spaces.
+    All are None if no model of the pair is judged. samplers : name and SHA-256 of the weights of the models that draw
+    translations. draw : text -> drawn translations.
     """
 
     corpus: corpora.Corpus
@@ -55,7 +55,7 @@ class Learnt:
 
 
 def learn(translator: Translator, corpus: corpora.Corpus, root: Path) -> Learnt:
-    """From the corpus of a translator's pair; writes the words of training beside the tokenizer.
+    """Learn from the corpus of a translator's pair; writes the words of training beside the tokenizer.
 
     Nothing is learnt for a model that does not translate from English, nor from fewer validation sentences than a
     calibration needs.
@@ -81,7 +81,7 @@ def learn(translator: Translator, corpus: corpora.Corpus, root: Path) -> Learnt:
 
 
 def typed_sentences(translator: Translator, learnt: Learnt) -> dict:
-    """What a card says about sentences that visitors type: `longest` (`Translator.longest`), and where words were
+    """The entries of a card about sentences that visitors type: `longest` (`Translator.longest`), and if words were
     learnt `confidence` and `copied`, see `evaluation.copied`.
     """
     corpus = learnt.corpus
@@ -98,15 +98,15 @@ def typed_sentences(translator: Translator, learnt: Learnt) -> dict:
 
 
 def _longest(translator: Translator, corpus: corpora.Corpus) -> int:
-    """The pieces (<eos> included) that training texts have at most, but for one in LONGER."""
+    """The largest number of pieces (<eos> included) of training texts, except one in LONGER."""
     different = sorted({source for source, _ in corpus.train})
     lengths = sorted(map(len, translator.tokenizer.batch_ids(different)))
     return lengths[len(lengths) - 1 - len(lengths) // LONGER]
 
 
 def _samplers(translator: Translator, root: Path) -> list[Translator]:
-    """The models that draw translations for the sign of confidence; none where one of them is missing, damaged or not
-    trained to its end, so without a card."""
+    """The models that draw translations for the sign of confidence; none if one of them is missing, damaged or
+    unfinished (without a card)."""
     names = [str(ModelName(translator.pair, mechanism)) for mechanism in translator.task.samplers]
     if not all(name == translator.name or (Path(root) / name / CARD).is_file() for name in names):
         return []
@@ -117,15 +117,14 @@ def _samplers(translator: Translator, root: Path) -> list[Translator]:
 
 
 def read_origins(start: Path | None, teachers: Sequence[Path]) -> dict:
-    """What a card says of the run of the initial weights and of the teachers, from their cards. Raises
-    CheckpointError."""
+    """The card entries on the initial weights and the teachers, from their cards. Raises CheckpointError."""
     return checkpoint_files.begun(start) | checkpoint_files.taught(teachers)
 
 
 def card(name: str, root: Path, corpus: corpora.Corpus, command: str) -> dict:
     """The card of a checkpoint with its training run. The scores are those of the weights as shipped, in fp16.
 
-    corpus : what the run read. command : what repeats the run. What the run did not record is None. Raises
+    corpus : of the training. command : repeats the training. Values that were not recorded are None. Raises
         CheckpointError.
     """
     model_name = ModelName.parse(name)

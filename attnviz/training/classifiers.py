@@ -1,9 +1,8 @@
 """The trainers of a classifier: each sentence has one label, or the mean output of trained classifiers (distillation).
 
 Distillation is of Hinton, Vinyals & Dean 2015, sec. 2, on sentences and on n-grams of them. The n-grams serve as
-unlabelled text, of which a small model needs much (n-gram sampling, Tang et al. 2019, sec. 3.3). The teachers run
-once, before training, without dropout.
-Letters: B sentences, S pieces, C labels; M teachers, N texts.
+unlabelled text; a small model needs much of it (n-gram sampling, Tang et al. 2019, sec. 3.3). The teachers run once,
+before training, without dropout. Letters: B sentences, S pieces, C labels; M teachers, N texts.
 """
 
 import random
@@ -96,8 +95,8 @@ def soft_targets(teachers: Sequence[Classifier], texts: Sequence[str]) -> Tensor
     """Probabilities (N, C) of the labels: softmax of the mean of the teachers' logits, that is the normalised geometric
     mean.
 
-    Each teacher's logits are first scaled to the same root mean square, the mean of all, so that a confident teacher
-    does not count more. This is one temperature for each teacher.
+    All teachers' logits are first scaled to their mean root mean square, so that a confident teacher does not count
+    more. This amounts to one temperature per teacher.
     """
     bar = tqdm(teachers, desc="teachers", unit="model", leave=False)
     logits = torch.stack([classifier.logits(teacher.model, teacher.tokenizer, texts) for teacher in bar])  # (M, N, C)
@@ -110,7 +109,7 @@ def soft_targets(teachers: Sequence[Classifier], texts: Sequence[str]) -> Tensor
 class DistillationTrainer(ClassifierTrainer):
     """Trains a classifier on its teachers' soft targets for the sentences and their n-grams. It never sees the labels.
 
-    ValueError when no sentence is short enough for all teachers, and for a teacher of other labels.
+    ValueError if no sentence is short enough for all teachers, or a teacher has other labels.
     """
 
     def __init__(
@@ -146,8 +145,7 @@ class DistillationTrainer(ClassifierTrainer):
 
 
 def _readable_by_all(texts: list[str], tokenizers: Sequence[SubwordTokenizer]) -> list[str]:
-    """The texts that every tokenizer makes into at least one and not too many pieces; a message says how many are left
-    out."""
+    """The texts that have at least one and not too many pieces in every tokenizer; prints how many are left out."""
     fitting = [all(row) for row in zip(*(fits(texts, tokenizer) for tokenizer in tokenizers))]
     readable = [text for text, fit in zip(texts, fitting) if fit]
     left_out = [text for text, fit in zip(texts, fitting) if not fit]

@@ -1,11 +1,11 @@
-"""What a training run begins with: its tokenizer, and its first weights where a trained model gives them.
+"""The start of a training run: its tokenizer, and its initial weights if taken from a trained model.
 
 All mechanisms of a pair share a tokenizer: an existing one, the one of an initial checkpoint, or a new one. It is
 written after all checks pass, so that a rejected run leaves no file.
 
-The weights are those of the trained model, as they are or with another vocabulary. With another vocabulary (Gee et al.
+The weights are those of the trained model, unchanged or with another vocabulary. With another vocabulary (Gee et al.
 2022), a piece that both vocabularies have keeps its row of the embedding. A new piece begins as the mean of the rows of
-the pieces that the old tokenizer makes of it. All other weights stay as they are.
+the pieces that the old tokenizer makes of it. All other weights are unchanged.
 """
 
 import json
@@ -31,7 +31,7 @@ UNKNOWN_SHARE = 0.05  # a warning is given above this share of them
 
 
 def choose_tokenizer(path: Path, corpus: Corpus, size: int, start: Path | None = None) -> SubwordTokenizer:
-    """The tokenizer for a run; `path`, ROOT/PAIR/tokenizer.json, is where it belongs. A new one has at most `size`
+    """The tokenizer for a run; `path`, ROOT/PAIR/tokenizer.json, is its file. A new one has at most `size`
     pieces.
 
     start : folder of the checkpoint with the initial weights, whose tokenizer is used. ValueError when `path` holds a
@@ -48,8 +48,8 @@ def choose_tokenizer(path: Path, corpus: Corpus, size: int, start: Path | None =
 
 
 def save_tokenizer(path: Path, tokenizer: SubwordTokenizer, start: Path | None = None) -> None:
-    """Write the tokenizer to `path` unless it is there. ValueError when another run has written a different one
-    meanwhile."""
+    """Write the tokenizer to `path` unless it is there. ValueError if another run has written a different one in the
+    meantime."""
     if path.is_file():
         if SubwordTokenizer.load(path).backend.to_str() != tokenizer.backend.to_str():
             raise ValueError(f"another run started at the same time and wrote {path}; choose another --out")
@@ -65,7 +65,7 @@ def tokenizer_path(checkpoint: Path) -> Path:
 
 
 def mismatches(tokenizer: SubwordTokenizer, corpus: Corpus) -> list[str]:
-    """In words, why an existing tokenizer may not suit a corpus; empty when it suits."""
+    """In words, why an existing tokenizer may not suit a corpus; empty if it does."""
     reasons, style = [], style_of(tokenizer)
     if style not in (None, corpus.style):
         reasons.append(f"it reads {style} text, and these sentences are {corpus.style} (--style)")
@@ -77,7 +77,7 @@ def mismatches(tokenizer: SubwordTokenizer, corpus: Corpus) -> list[str]:
 
 
 def style_of(tokenizer: SubwordTokenizer) -> str | None:
-    """The writing style that a tokenizer reads; None for a tokenizer of another kind."""
+    """The writing style of a tokenizer; None for another kind of tokenizer."""
     return next(
         (name for name in STYLES if _preprocessing(_untrained(name)) == _preprocessing(tokenizer.backend)), None
     )
@@ -90,7 +90,7 @@ def _untrained(style: str) -> Tokenizer:
 
 
 def _preprocessing(tokenizer: Tokenizer) -> list[dict]:
-    """What a tokenizer does to a text before it splits words into pieces."""
+    """The steps of a tokenizer before it splits words into pieces."""
     saved = json.loads(tokenizer.to_str())
     return [saved["normalizer"], saved["pre_tokenizer"]]
 
@@ -100,12 +100,12 @@ PER_PIECE = ("embedding.weight", "output_bias")  # the tensors with a row for ea
 
 
 def taken_from(start: Path, config: Config, own: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
-    """The weights to begin with, and the names of those that stay random.
+    """The initial weights, and the names of those that remain random.
 
     start : folder of the checkpoint. config : of the model to train. own : its random weights. A checkpoint of the same
     mechanism gives all its weights. One of another mechanism gives those that have the same name and shape, so that a
-    Luong model can begin with the encoder and the decoder of another one. ValueError when the embedding or the encoder
-    does not fit, in width for instance; CheckpointError.
+    Luong model can begin with the encoder and the decoder of another one. ValueError if the embedding or the encoder
+    does not fit, for instance in width; CheckpointError.
     """
     model, other = checkpoints.load_model(*checkpoint_files.locate(start))
     weights = model.state_dict()
@@ -144,9 +144,8 @@ def transplanted(weights: dict[str, Tensor], old: SubwordTokenizer, new: Subword
 def transplant(start: Path, tokenizer: Path, out: Path, pair: str | None = None) -> Path:
     """Write the checkpoint in `start` (ROOT/PAIR/MECHANISM) below `out` with another tokenizer; returns its folder.
 
-    pair : the language pair of the tokenizer, when it is another one: its model learns sooner from this one (Zoph et
-    al. 2016). The card stays that of `start`, because it says which runs the weights went through. Raises
-    CheckpointError, OSError.
+    pair : the language pair of the tokenizer, if different; its model learns faster from these weights (Zoph et al.
+    2016). The card is that of `start`, because it records the runs of the weights. Raises CheckpointError, OSError.
     """
     name, root = checkpoint_files.locate(start)
     own = ModelName.parse(name)

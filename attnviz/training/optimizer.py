@@ -1,6 +1,6 @@
 """The optimiser step in mixed precision: fp32 weights, a working copy in bfloat16, and a moving average.
 
-The working copy does the forward and backward passes, in bfloat16 where the device computes in it. The fp32 master
+The working copy does the forward and backward passes, in bfloat16 if the device supports it. The fp32 master
 weights take the steps (Micikevicius et al. 2018, sec. 3.1). Their moving average is validated and shipped.
 """
 
@@ -25,8 +25,8 @@ RMS = 0.2  # of an update whose learning rate is 1: that of AdamW, so that both 
 def learning_rate(update: int, total: int, config: TrainingConfig) -> float:
     """Linear warm-up, for at most a tenth of all updates, then a cosine down to 2 % of the peak.
 
-    With `config.decay` the rate is constant after the warm-up, and falls linearly to 0 in that last share of the
-    updates (Hu et al. 2024, sec. 4.2). Until then a run may still become longer.
+    With `config.decay` the rate is constant after the warm-up, and falls linearly to 0 in this last share of the
+    updates (Hu et al. 2024, sec. 4.2). Before the decay, a run may still be extended.
     """
     warmup = min(config.warmup, total // 10)
     if update < warmup:
@@ -54,7 +54,7 @@ class Optimizer:
         self.optimizers = self._optimizers()
 
     def _optimizers(self) -> list[torch.optim.Optimizer]:
-        """AdamW; and Muon, where the configuration wants it."""
+        """AdamW; and Muon, if the configuration enables it."""
         config, parameters = self.config, dict(self.master.named_parameters())
         names = [name for name in parameters if config.muon and _within(name, parameters[name])]
         matrices = [parameters.pop(name) for name in names]
@@ -119,7 +119,7 @@ class Optimizer:
         return tensors
 
     def load_state(self, tensors: dict[str, Tensor], updates: int) -> None:
-        """Continue from `state` after some updates. KeyError, RuntimeError when it belongs to a different model."""
+        """Continue from `state` after some updates. KeyError, RuntimeError if it belongs to a different model."""
         self.average = {name: tensors[f"average.{name}"].to(self.device) for name in self.average}
         with torch.no_grad():
             for name, parameter in self.master.named_parameters():
@@ -140,7 +140,7 @@ class Optimizer:
 
 
 def _within(name: str, parameter: nn.Parameter) -> bool:
-    """Is it a matrix within the network, rather than a vector, or a table with a row for each piece?"""
+    """Is it a matrix of a layer, not a vector or an embedding table?"""
     return parameter.dim() == 2 and not name.startswith("embedding.")
 
 
@@ -166,7 +166,7 @@ class Muon(torch.optim.Optimizer):
     """Muon over matrices, with Nesterov momentum and decoupled weight decay.
 
     The update is scaled by 0.2 * sqrt(larger side), so that its entries are as large as AdamW's (Liu et al. 2025,
-    eq. 4). A learning rate thus means the same for both.
+    eq. 4). So one learning rate suits both.
     """
 
     STATE = ("momentum",)
@@ -190,7 +190,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def computes_bfloat16(device: str) -> bool:
-    """Does the device multiply in bfloat16? Where it only emulates bfloat16, fp32 is faster."""
+    """Does the device multiply in bfloat16? If it only emulates bfloat16, fp32 is faster."""
     if device == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # x86, x86, ARM
@@ -202,7 +202,7 @@ def device_name(device: str) -> str:
 
 
 def peak_memory_mb() -> int:
-    """The most memory (MB) that the process has held; on a GPU that its tensors have held."""
+    """The peak memory (MB) of the process; on a GPU that of its tensors."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() // 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

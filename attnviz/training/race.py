@@ -1,12 +1,12 @@
-"""Train mechanisms on a toy task side by side, and look at them on the way.
+"""Train mechanisms on a toy task side by side, and observe them during training.
 
     for moment in training.watch("reverse", ["bahdanau", "luong-general"]):
         print(moment.batch, moment.of["bahdanau"].alignment_error)
     figures.heatmap(select(moment.trace("bahdanau")))
 
-All mechanisms read the same batches in the same order, and each has random numbers of its own: a run is the same bit
-for bit however long it pauses, and whoever else trains beside it.
-Letters: N sequences, L layers, H heads, T target letters, S source letters, the <eos> row and column included.
+All mechanisms read the same batches in the same order, and each has its own random numbers, so a run is the same bit
+for bit with any pauses and any other mechanisms beside it. Letters: N sequences, L layers, H heads, T target letters, S
+source letters, the <eos> row and column included.
 """
 
 import functools
@@ -47,7 +47,7 @@ PAUSE = 0.4  # processor seconds of training between two looks, at least
 
 
 class Learner:
-    """A model in training, and the processor time that it has had. Its random numbers are its own."""
+    """A model in training, with its own random numbers, and its processor time so far."""
 
     def __init__(self, trainer: Trainer):
         self.trainer = trainer
@@ -71,7 +71,7 @@ class Learner:
             self._random = torch.get_rng_state()
 
     def advance(self) -> float:
-        """One batch -> its processor time. ValueError for what a person's module raises."""
+        """Train one batch -> its processor time. ValueError if a user's module raises."""
         started = time.process_time()
         try:
             with self._own_random_numbers():
@@ -100,7 +100,7 @@ class _LessonTrainer(SharingTrainer):
             model.causal = settings.causal
 
     def loss(self, indices: list[int]) -> Tensor:
-        """With the model's own letters in place of some, where the settings say so."""
+        """The loss; with the model's own letters in place of some inputs if the settings say so."""
         source, target = self.batches.tensors(indices, self.device)
         model: Any = self.optimizer.working
         memory = model.encode(source, source != PAD)
@@ -110,8 +110,8 @@ class _LessonTrainer(SharingTrainer):
         return self._smoothed_loss(model.logits(model.readouts(memory, before)), target)
 
     def _with_own(self, model: Any, memory: Any, before: Tensor) -> Tensor:
-        """before (B, T) with the letters that the model would write after the right ones, in a share of the places:
-        scheduled sampling in two passes (Bengio et al. 2015; Mihaylova and Martins 2019)."""
+        """The inputs `before` (B, T), with a share of the letters replaced by the model's own predictions: scheduled
+        sampling in two passes (Bengio et al. 2015; Mihaylova and Martins 2019)."""
         with torch.no_grad():
             own = decode.without(decode.NEVER, model.logits(model.readouts(memory, before)).flatten(0, 1)).argmax(-1)
         written = F.pad(own.view_as(before)[:, :-1], (1, 0), value=BOS)
@@ -120,10 +120,10 @@ class _LessonTrainer(SharingTrainer):
 
 
 class Held:
-    """The sequences that all mechanisms are measured on, the first SHOWN of which have their maps kept."""
+    """The sequences that all mechanisms are measured on; the maps of the first SHOWN are stored."""
 
     def __init__(self, pairs: Pairs, tokenizer: SubwordTokenizer, task: Task | None, masked: bool = True):
-        """masked : are the fillers after a short sequence hidden from it?"""
+        """masked : is the padding after a short sequence hidden from it?"""
         sources, targets = (tokenizer.batch_ids([pair[side] for pair in pairs]) for side in (0, 1))
         self.source, self.target = pad(sources), pad(targets)  # (N, S), (N, T)
         self.mask = (self.source != PAD) | (not masked)
@@ -145,7 +145,7 @@ class Held:
 
     @torch.inference_mode()
     def look(self, learner: Learner) -> Seen:
-        """Measure a mechanism with the moving average of its weights, which is what would be kept."""
+        """Measure a mechanism with the moving average of its weights, which would be saved."""
         model: Any = learner.trainer.optimizer.averaged_model()
         forced = decode.forced(model, self.source, self.target, self.mask)
         loss = token_loss(forced.rows(), self.target, 0.0)
@@ -165,7 +165,8 @@ class Held:
         )
 
     def alignment_error(self, layers: Sequence[Tensor]) -> float | None:
-        """layers : weights (N, H, T, S) of each -> of the best head; None where nobody knows what is right."""
+        """layers : weights (N, H, T, S) of each -> the error of the best head; None if the correct alignment is
+        unknown."""
         if not layers or self.right is None:
             return None
         aligned = self.right.any(-1)  # (N, T)
@@ -181,7 +182,7 @@ class Held:
 
 
 def options(settings: Settings, mechanism: str) -> dict[str, object]:
-    """The options of a mechanism's network under these settings; those that it does not have are left out."""
+    """The options of a mechanism's network under these settings; options that it lacks are left out."""
     wanted = dict(
         width=settings.width,
         embedding_width=settings.width,
@@ -198,7 +199,7 @@ class Race:
     """Mechanisms that learn a task side by side. `advance` is one batch of each, `look` a moment.
 
     task : the name of a toy task, a Task with an `answer`, or pairs of a person's own. names : of mechanisms, at most
-    AT_ONCE, or Mechanisms, which are added. ValueError.
+    AT_ONCE, or Mechanisms, which are added. Raises ValueError.
     """
 
     def __init__(self, task: str | Task | Pairs, names: Sequence[str | Mechanism], settings: Settings | None = None):
@@ -213,7 +214,7 @@ class Race:
         self.learners = [self._learner(name, lesson) for name in dict.fromkeys(map(self._named, names))]
 
     def _named(self, mechanism: str | Mechanism) -> str:
-        """The name of a mechanism, which is added, or changed as the settings say when it asks."""
+        """The name of a mechanism; a Mechanism is added, and `asks` of the settings replaces the mechanism's own."""
         kind = mechanisms.find(mechanism) if isinstance(mechanism, str) else mechanism
         if mechanisms.ALL.get(getattr(kind, "name", "")) is not kind:
             mechanisms.add(kind)
@@ -233,7 +234,7 @@ class Race:
 
     @property
     def seconds(self) -> float:
-        """Processor time that all have trained together."""
+        """Total processor time of all."""
         return sum(learner.seconds for learner in self.learners)
 
     @property
@@ -246,17 +247,17 @@ class Race:
         return [learner for learner in self.learners if not learner.problem]
 
     def advance(self) -> None:
-        """One batch of each mechanism that learns. ValueError for what a person's module raises."""
+        """Train one batch of each mechanism that has not diverged. ValueError if a user's module raises."""
         for learner in self.learning:
             learner.advance()
 
     def look(self) -> Moment:
-        """What they do now. It changes nothing of the training."""
+        """Measure all mechanisms now. This does not affect the training."""
         of = {learner.name: self.held.look(learner) for learner in self.learners}
         return Moment(self.batch, self.seconds, of, self.held.sequences)
 
     def save(self, folder: Path, name: str = "") -> list[str]:
-        """Keep the models as a folder for ATTNVIZ_CHECKPOINTS -> their names. name : of the task, for own pairs."""
+        """Save the models as a folder for ATTNVIZ_CHECKPOINTS -> their names. name : of the task, for own pairs."""
         pair = self.task.name if self.task else name or "own-pairs"
         initial.save_tokenizer(Path(folder) / pair / TOKENIZER, self.tokenizer)
         for learner in self.learners:
@@ -283,13 +284,13 @@ def watch(
     seconds: float = 60.0,
     every: int | None = None,
 ) -> Iterator[Moment]:
-    """Train mechanisms on a task, and yield a Moment now and then, the untrained models first, the last ones last.
+    """Train mechanisms on a task, and yield a Moment at intervals, from the untrained to the final models.
 
-    To pause, ask for no further moment; what other code does meanwhile changes nothing.
+    Training pauses until the next moment is requested; other code cannot affect it meanwhile.
     task : the name of a toy task (`tasks.TOYS`), a Task that has an `answer`, or pairs of texts, at most MOST_PAIRS.
-    mechanisms : at most AT_ONCE names or Mechanisms. batches : after which the run ends; without, `seconds` of
-    processor time for each mechanism end it. every : batches between two moments; without, as often as looking takes
-    SHARE of the time. ValueError for what cannot be trained.
+    mechanisms : at most AT_ONCE names or Mechanisms. batches : after which the run ends; without it, it ends after
+    `seconds` of processor time per mechanism. every : batches between two moments; without it, measuring takes SHARE of
+    the time. ValueError if something cannot be trained.
     """
     return moments_of(Race(task, mechanisms, settings), batches, seconds, every)
 
@@ -297,7 +298,7 @@ def watch(
 def moments_of(
     race: Race, batches: int | None = None, seconds: float = 60.0, every: int | None = None
 ) -> Iterator[Moment]:
-    """The moments of a race, as of `watch`. ValueError for numbers that are not positive."""
+    """The moments of a race, as in `watch`. ValueError for numbers that are not positive."""
     if not 0 < seconds < math.inf or (batches is not None and batches < 1) or (every is not None and every < 1):
         raise ValueError(f"seconds, batches and every must be positive; got {seconds}, {batches} and {every}")
     return _moments(race, math.inf if batches is None else batches, seconds, every)
@@ -316,7 +317,7 @@ def _moments(race: Race, batches: float, seconds: float, every: int | None) -> I
 
 
 class Rhythm:
-    """When to look at a race: every so many batches, or as often as its share of the time allows."""
+    """When to measure a race: after a fixed number of batches, or as often as its share of the time allows."""
 
     def __init__(self, race: Race, every: int | None = None):
         self.race, self.every, self._looked, self._pause = race, every, 0.0, 0.0
@@ -330,14 +331,14 @@ class Rhythm:
         return moment
 
     def due(self) -> bool:
-        """Is it time to look again?"""
+        """Is it time to measure again?"""
         if self.every:
             return self.race.batch % self.every == 0
         return self.race.seconds - self._looked >= self._pause
 
 
 def _task(task: str | Task | Pairs) -> Task | None:
-    """The Task, or None for pairs. ValueError for a task whose right alignment nobody knows."""
+    """The Task, or None for pairs. ValueError for a task without a known alignment."""
     names = ", ".join(toy.name for toy in tasks.TOYS)
     if isinstance(task, str):
         task = next((toy for toy in tasks.TOYS if toy.name == task), task)
@@ -373,8 +374,8 @@ def _of_toy(name: str) -> _Lesson:
 
 
 def _corpus(task: Task | None, pairs: Any) -> corpora.Corpus:
-    """What is trained on, and as val what is looked at: the examples of a task first. ValueError for own pairs that are
-    too many, too few or no texts."""
+    """The training data, with the measured sequences as val (the examples of a task first). ValueError for own pairs
+    that are too many, too few or not texts."""
     if task and task.read and task.answer:
         splits, answer_to = task.read(None), task.answer
         letters = {text: answer_to(_letters(text)) for text in task.examples if len(text.split()) in LETTERS}

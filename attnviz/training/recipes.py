@@ -1,4 +1,4 @@
-"""How a model is trained: one frozen configuration, checked when it is made. The card keeps it.
+"""How a model is trained: one frozen configuration, checked when it is made. It is stored on the card.
 
 It is the recipe of the mechanism, changed by the task and by the caller.
 """
@@ -94,7 +94,8 @@ def recipe(mechanism: str) -> TrainingConfig:
 
 def training_config(pair: str, mechanism: str, options: dict | None = None, **changes) -> TrainingConfig:
     """The recipe of a mechanism, then the changes of the task, of the mechanism on this task, and `changes`. `options`
-    are added to the model's options. Options that a task changes for all are left out where the network has none such.
+    are added to the model's options. Options that a task sets for all mechanisms are left out if the network lacks
+    them.
 
     ValueError for an unknown mechanism, a mechanism of another task, and options with which no model can be built.
     """
@@ -118,7 +119,7 @@ def training_config(pair: str, mechanism: str, options: dict | None = None, **ch
 
 
 def _check_model(mechanism: str, vocabulary: int, options: dict, labels: Sequence[str]) -> None:
-    """ValueError for options with which no model can be built or trained here: said before any data is read."""
+    """ValueError for options with which no model can be built or trained here; raised before any data is read."""
     try:
         _check_numbers(Config(mechanism, max(vocabulary, len(SPECIALS) + 1), options))
         with torch.device("meta"):  # shapes without numbers
@@ -151,7 +152,7 @@ def short(pairs: Pairs) -> Pairs:
 
 
 def _check_numbers(config: Config) -> None:
-    """ValueError for sizes that no checkpoint may have, with what this machine has: the loader would refuse them."""
+    """ValueError for sizes that the checkpoint loader would refuse; the message names this machine's memory."""
     try:
         whole = {
             name: value
@@ -165,7 +166,8 @@ def _check_numbers(config: Config) -> None:
 
 
 def _check_sizes(mechanism: str, options: dict, labels: Sequence[str]) -> None:
-    """ValueError for a model with too few positions for the longest text and its output, or with other classes."""
+    """ValueError for a model with too few positions for the longest text and its output, or with a wrong number of
+    classes."""
     kind = mechanisms.find(mechanism)
     needed = 2 if kind.writes else MOST_PIECES if kind.classifies else decode.limit(MOST_PIECES)
     if options.get("longest", needed) < needed:

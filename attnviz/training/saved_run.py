@@ -23,12 +23,12 @@ def exists(folder: Path) -> bool:
 
 
 def read(folder: Path) -> dict:
-    """What a saved run recorded beside its tensors: settings, seconds, history and losses. Raises CheckpointError."""
+    """The metadata of a saved run: settings, seconds, history and losses. Raises CheckpointError."""
     return checkpoints.load_metadata(folder / FILE, "settings", "seconds", "history", "losses")
 
 
 def save(trainer: Trainer, folder: Path) -> None:
-    """Write the whole state of a trainer, or leave the file as it was."""
+    """Write the whole state of a trainer; on failure the file is unchanged."""
     tensors = trainer.optimizer.state()
     tensors["rng"] = torch.get_rng_state()
     if trainer.device == "cuda":
@@ -47,7 +47,7 @@ def save(trainer: Trainer, folder: Path) -> None:
 def restore(trainer: Trainer, folder: Path) -> None:
     """Continue from `save`. ValueError when settings or data differ, CheckpointError when the file is damaged.
 
-    The number of epochs may differ where all updates so far would have been the same with it.
+    The number of epochs may differ if all updates so far would have been the same.
     """
     record = read(folder)
     tensors = checkpoints.load_tensors(folder / FILE)
@@ -77,8 +77,8 @@ def _load(trainer: Trainer, tensors: dict[str, torch.Tensor]) -> None:
 
 
 def _same_so_far(tensors: dict[str, torch.Tensor], record: dict, trainer: Trainer) -> bool:
-    """Had the saved updates been the same with the number of epochs that the trainer has? Their learning rates say so:
-    until a rate that is constant falls, it does not depend on the end of the run."""
+    """Would the saved updates have been the same with the trainer's number of epochs? Compares their learning rates: a
+    constant rate does not depend on the end of the run until it decays."""
     try:
         before, updates = TrainingConfig(**record["settings"]), int(tensors["place"][2])
     except (TypeError, ValueError, KeyError):  # what is wrong is said elsewhere
@@ -90,8 +90,8 @@ def _same_so_far(tensors: dict[str, torch.Tensor], record: dict, trainer: Traine
 
 
 def _settings_difference(saved: dict, config: TrainingConfig, other_epochs: bool) -> str:
-    """In words, which settings of a saved run differ from the configuration; "" when none do. other_epochs : the number
-    of epochs may differ."""
+    """In words, the settings of a saved run that differ from the configuration; "" if none do. other_epochs : the
+    number of epochs may differ."""
     try:
         before, now = asdict(TrainingConfig(**saved)), asdict(config)
     except (TypeError, ValueError):  # settings that this version does not know

@@ -1,5 +1,5 @@
-"""What is seen of mechanisms that learn a toy task side by side, and how they may be trained. No torch here: a page
-draws it.
+"""Measurements of mechanisms that learn a toy task side by side, and the settings of their training. No torch here,
+because the page draws them.
 
 Letters: L layers, H heads, T target letters, S source letters, the <eos> row and column included.
 """
@@ -27,9 +27,9 @@ class Settings:
     """How every mechanism of a race is built and trained. ValueError for a number out of range.
 
     dropout : of the attention weights. teacher_forcing : share of the letters before that are the right ones; the
-    others are the model's own. asks : "before" or "after" the decoder's step, for recurrent models; "" as the mechanism
-    has it. causal, masked : False leaves out a mask, to show what goes wrong without: that of the decoder of a
-    Transformer; that of the fillers after short sequences, when a model is used that was trained with it.
+    others are the model's own. asks : "before" or "after" the decoder's step, for recurrent models; "" for the
+    mechanism's own. causal, masked : False leaves out a mask, to show its effect: the causal mask of a Transformer's
+    decoder; the padding mask when using a model that was trained with it.
     """
 
     width: int = 64
@@ -58,13 +58,13 @@ class Settings:
 
 
 class Seen(NamedTuple):
-    """What a mechanism did at a moment, on sequences that it is not trained on.
+    """The measurements of a mechanism at a moment, on held-out sequences.
 
-    loss : nats a letter. exact : share of the sequences that it writes right, by its own letters. entropy : of a row of
-    weights, nats, the mean of all heads. alignment_error : share of the letters whose largest weight is on no letter
-    that they are made from, of the best head. Both None where there is no attention, the last also where nobody knows
-    the right alignment. maps : weights (L, H, T, S) of each sequence shown; right letters before. seconds : of
-    processor time that it has trained. problem : why it trains no longer, or "". title : of the mechanism.
+    loss : nats a letter. exact : share of the sequences that it writes correctly without teacher forcing. entropy : of
+    a row of weights, nats, the mean of all heads. alignment_error : share of the letters whose largest weight is on no
+    letter that they are made from, of the best head. Both are None without attention, the last also without a known
+    alignment. maps : weights (L, H, T, S) of each sequence shown, with teacher forcing. seconds : of processor time
+    that it has trained. problem : why its training ended, or "". title : of the mechanism.
     """
 
     loss: float
@@ -79,8 +79,8 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Moment:
-    """batch : finished batches; 0 is the untrained models. seconds : of processor time of all mechanisms. of : what was
-    seen, by mechanism. sequences : source and target letters of the maps, with <eos>."""
+    """batch : finished batches; 0 is the untrained models. seconds : of processor time of all mechanisms. of : the
+    measurements, by mechanism. sequences : source and target letters of the maps, with <eos>."""
 
     batch: int
     seconds: float
@@ -99,9 +99,9 @@ class Moment:
 
 @dataclass
 class Ring:
-    """Moments in a memory that is bounded: where it is full, every second one goes, so that it spans the whole run.
+    """A bounded store of moments: when full, every second one is dropped, so that it spans the whole run.
 
-    most : moments. size : bytes of their maps together; the first and the newest moment stay however large."""
+    most : number of moments. size : bytes of their maps together; the first and the newest moment are always kept."""
 
     most: int = 200
     size: int = 32 * 2**20
@@ -110,7 +110,7 @@ class Ring:
     _came: int = 0
 
     def add(self, moment: Moment) -> None:
-        """The newest is always there, and so is the first."""
+        """Add a moment. The first and the newest are always kept."""
         if len(self.moments) > 1 and (self._came - 1) % self._step:
             self.moments.pop()  # the one before was there as the newest alone
         self.moments.append(moment)
@@ -124,8 +124,8 @@ class Ring:
 
 
 def turning_points(moments: Sequence[Moment], mechanism: str) -> tuple[int | None, int | None]:
-    """The batch at which the alignment was there first (its error below ALIGNED), and that at which the loss was first
-    below half of that of the untrained model. None where it has not happened."""
+    """The first batch with an alignment error below ALIGNED, and the first with a loss below half of the untrained
+    model's. None if it has not happened."""
     seen = [(moment.batch, moment.of[mechanism]) for moment in moments if mechanism in moment.of]
     aligned = (batch for batch, row in seen if row.alignment_error is not None and row.alignment_error < ALIGNED)
     fell = (batch for batch, row in seen if row.loss < seen[0][1].loss / 2)
@@ -133,7 +133,7 @@ def turning_points(moments: Sequence[Moment], mechanism: str) -> tuple[int | Non
 
 
 def courses(moments: Sequence[Moment]) -> dict[str, dict[str, list]]:
-    """What was measured, for `figures.learning.over_time`: title of the mechanism -> batch and each number."""
+    """The measurements for `figures.learning.over_time`: title of the mechanism -> batch and each measurement."""
     return {
         moments[-1].of[name].title: {
             "batch": [moment.batch for moment in moments],
@@ -155,7 +155,7 @@ def marks(moments: Sequence[Moment]) -> dict[str, dict[str, int | None]]:
 def grids(moments: Sequence[Moment], sequence: int = 0) -> dict[str, list[Grid]]:
     """The maps of a sequence, for `figures.learning.maps_over_time`: the mean of the heads of the last layer.
 
-    Mechanisms without attention are left out. ValueError where none has attention."""
+    Mechanisms without attention are left out. ValueError if none has attention."""
     shown = [name for name, row in moments[-1].of.items() if row.maps]
     if not shown:
         raise ValueError("none of these mechanisms has attention to show")
@@ -163,8 +163,8 @@ def grids(moments: Sequence[Moment], sequence: int = 0) -> dict[str, list[Grid]]
 
 
 def telling(moments: Sequence[Moment], count: int) -> list[Moment]:
-    """At most `count` of the moments, the first and the last among them, between which the losses fall about
-    equally."""
+    """At most `count` moments, including the first and the last, between which the losses fall by about equal
+    amounts."""
     if len(moments) <= count:
         return list(moments)
     losses = np.array([[row.loss for row in moment.of.values()] for moment in moments]).mean(axis=1)
@@ -174,7 +174,7 @@ def telling(moments: Sequence[Moment], count: int) -> list[Moment]:
 
 
 def heading(moments: Sequence[Moment], sequence: int = 0) -> list[str]:
-    """What stands above a picture of the maps of a sequence."""
+    """The heading of a picture of the maps of a sequence."""
     source, target = moments[-1].sequences[sequence]
     source = tuple(letter for letter in source if letter != PAD)
     names = ", ".join(row.title for row in moments[-1].of.values())
@@ -187,7 +187,7 @@ def heading(moments: Sequence[Moment], sequence: int = 0) -> list[str]:
 @dataclass(frozen=True)
 class Preset:
     """A training that fails on purpose. title, why : one sentence each, for readers. settings : field of Settings ->
-    its value, where it is another."""
+    its value, if it is not the default."""
 
     title: str
     why: str

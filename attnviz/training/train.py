@@ -1,6 +1,6 @@
-"""Training: a corpus to a checkpoint with its card. Seeded, and resumed where it was stopped.
+"""Training: from a corpus to a checkpoint with its card. It is seeded, and resumes after a stop.
 
-The epoch with the best score on validation ships.
+The epoch with the best score on validation is saved.
 """
 
 import math
@@ -52,15 +52,15 @@ def train(
 ) -> Path:
     """Train a model in `root/pair/mechanism`, or resume the run there, and write its card; returns that folder.
 
-    command : what repeats the run, for the card. save_every : seconds between saves. compile : see `Trainer`.
+    command : repeats the training, for the card. save_every : seconds between saves. compile : see `Trainer`.
     restart : begin again; when the new run saves its first model, a finished model is moved to the folder `before`.
     start : folder of the checkpoint with the first weights and the tokenizer (fine-tuning); None for random weights.
     teachers : folders of classifiers from which a classifier learns instead of from the labels (classifiers.py).
     moments : folder for the weights at some updates. threads : see `models.machine`.
-    patience : end the run when so many epochs have not improved validation; 0 ends it after the first epoch, or a
-    stopped run where it is, with its best epoch so far.
-    ValueError when the folder holds a finished model without its run, or a run with different settings or data, or when
-    another process trains there; CheckpointError; Diverged.
+    patience : end the run after this number of epochs without improvement on validation; 0 ends it after the first
+    epoch, or a stopped run at once, with its best epoch so far. ValueError when the folder holds a finished model
+    without its run, or a run with different settings or data, or when another process trains there; CheckpointError;
+    Diverged.
     """
     machine.use_threads(threads)
     folder = Path(root) / pair / config.mechanism
@@ -83,7 +83,7 @@ def _prepared(
     start: Path | None,
     teachers: Sequence[Path],
 ) -> tuple[Trainer, SubwordTokenizer, corpora.Corpus]:
-    """The trainer, new or as the run in the folder left it; its tokenizer, which is saved; what it reads."""
+    """The trainer, new or resumed from the run in the folder; its tokenizer, which is saved; its corpus."""
     resumes, tokenizer_path = not restart and _resumes(folder), folder.parent / TOKENIZER
     tokenizer = initial.choose_tokenizer(tokenizer_path, corpus, config.vocabulary, start)
     corpus = _length_filtered(corpus, tokenizer)
@@ -97,7 +97,7 @@ def _prepared(
 
 
 def _resumes(folder: Path) -> bool:
-    """Is a run there? ValueError when the folder holds a finished model, whose run is no longer there."""
+    """Does the folder hold a run? ValueError if it holds a finished model without its run."""
     exists = saved_run.exists(folder)
     if not exists and (folder / CARD).exists():
         raise ValueError(
@@ -123,7 +123,7 @@ def _with_fingerprints(
 
 
 def _length_filtered(corpus: corpora.Corpus, tokenizer: SubwordTokenizer) -> corpora.Corpus:
-    """The corpus without what the models cannot read; standard error says how much that is."""
+    """The corpus without sentences that the models cannot read; their number is printed to standard error."""
     if corpus.metric == BITS:
         return corpus  # a text may be longer than the context
     total = len(corpus.train) + len(corpus.val)
@@ -160,7 +160,7 @@ def _trainer(
 
 
 def _set_state(trainer: Trainer, saved: Path | None, start: Path | None) -> None:
-    """Continue the run saved in a folder, or begin with the weights of a checkpoint, or leave random weights."""
+    """Continue the run saved in a folder, or begin with the weights of a checkpoint, or with random weights."""
     if saved:
         _resume(trainer, saved)
     elif start:
@@ -267,7 +267,7 @@ def _finish_epoch(trainer: Trainer, folder: Path, tokenizer: SubwordTokenizer, c
 
 
 def _move_to_before(folder: Path) -> None:
-    """Keep a finished model in the folder `before`, where the page does not look. Its card does not fit the new
+    """Move a finished model to the folder `before`, which the page does not read, because its card does not fit the new
     weights."""
     for path in [folder / name for name in (WEIGHTS, CONFIG, CARD)]:
         if path.is_file():  # a damaged checkpoint may lack one

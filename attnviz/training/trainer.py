@@ -1,6 +1,6 @@
 """Trainer: joins the data order, the optimiser step and the loss. Saving and resuming are in saved_run.py.
-With it, the trainer of a model that writes: every pass reads the texts in a new order, cut into windows as long as the
-context.
+Also the trainer of a model that writes: every epoch reads the texts in a new order, cut into windows of the context's
+length.
 
 Letters: B batch, S source pieces, T target tokens, V vocabulary.
 """
@@ -37,7 +37,8 @@ class Batches:
     """Training pairs as batches of piece ids. Letters: B sentences, S source pieces, T target tokens.
 
     pairs : (source, target) texts. encode : pairs and tokenizer -> examples. augment : changes the pairs anew for each
-    epoch. digest : SHA-256 of the examples, by which a resumed run knows its data. total : updates of the whole run.
+    epoch. digest : SHA-256 of the examples, by which a resumed run recognises its data. total : updates of the whole
+    run.
     """
 
     def __init__(
@@ -63,15 +64,16 @@ class Batches:
         """Indices of the examples in each batch of an epoch. It depends on seed and epoch alone, so a resumed run
         repeats it.
 
-        Piece dropout encodes the pairs anew for each epoch, with random numbers that no seed controls; then the order
-        is only about the same. The last fifth of the epochs reads pieces without dropout, as the trained model will.
+        Piece dropout encodes the pairs anew for each epoch, with unseeded random numbers; then the order is only
+        approximately the same. The last fifth of the epochs has no piece dropout, like the trained model.
         """
         self.examples = self._changed(epoch)
         lengths = [max(len(source), len(target)) for source, target in self.examples]
         return batching.batches(lengths, self.config.batch_tokens, random.Random(f"{self.config.seed}/{epoch}"))
 
     def _changed(self, epoch: int) -> list[Example]:
-        """The examples, augmented and under piece dropout; one that becomes too long for the models stays as it is."""
+        """The examples, augmented and with piece dropout; an example that would become too long for the models is
+        unchanged."""
         loosened = self._dropout_tokenizer if epoch < self._dropout_epochs else None
         if loosened is None and self._augment is None:
             return self._unchanged
@@ -80,7 +82,7 @@ class Batches:
         return [changed if max(map(len, changed)) <= MOST_PIECES else unchanged for changed, unchanged in encoded]
 
     def tensors(self, indices: list[int], device: str | torch.device) -> tuple[Tensor, Tensor]:
-        """Sources (B, S), under word dropout, and targets (B, T) of some examples."""
+        """Sources (B, S), with word dropout, and targets (B, T) of some examples."""
         source, target = (batching.pad([self.examples[i][side] for i in indices]).to(device) for side in (0, 1))
         return drop_words(source, self.config.word_dropout), target
 
@@ -108,7 +110,7 @@ def consistency_loss(logits: Tensor, target: Tensor, padding: int = PAD) -> Tens
 
 
 class Diverged(ValueError):
-    """The loss or its gradient is not finite. What was saved before stays as it is."""
+    """The loss or its gradient is not finite. The saved state is unchanged."""
 
     def __init__(self, epoch: int, reason: str):
         super().__init__(f"training diverged in epoch {epoch}: {reason}; use a lower learning_rate and --restart")
@@ -149,7 +151,7 @@ class Trainer:
         self.history: list[dict] = []
 
     def make_batches(self, tokenizer: SubwordTokenizer, pairs: Pairs, augment: Augment | None) -> Any:
-        """The data in the order that updates read them in."""
+        """The data in the order of the updates."""
         return Batches(self.config, tokenizer, pairs, self.encode, augment)
 
     def encode(self, pairs: Pairs, tokenizer: SubwordTokenizer) -> list[Example]:
@@ -167,7 +169,7 @@ class Trainer:
         return translate(model, tokenizer.spaced(), sentences, next(model.parameters()).device)
 
     def update(self, indices: list[int]) -> Tensor:
-        """One optimiser step on a batch of examples -> its loss. Diverged when the gradient is not finite."""
+        """One optimiser step on a batch of examples -> its loss. Raises Diverged if the gradient is not finite."""
         loss = self.loss(indices)
         loss.backward()
         try:
@@ -208,10 +210,9 @@ class SharingTrainer(Trainer):
 class TextBatches:
     """Texts as batches of windows, with the interface of `Batches`. Letters: B windows, T tokens of the context.
 
-    In each pass the texts are joined in a new order, <eos> after each, and cut into windows from a new place on. So
-    every token is read once a pass, at another place of its window. Of a part in `config.passes` a pass reads only its
-    share of the texts. digest : SHA-256 of the pieces. total : updates of
-    the whole run.
+    In each epoch the texts are joined in a new order, with <eos> after each, and cut into windows from a new offset on.
+    So every token is read once per epoch, at a new place in its window. For a part in `config.passes`, an epoch reads
+    only its share of the texts. digest : SHA-256 of the pieces. total : updates of the whole run.
     """
 
     def __init__(self, config: TrainingConfig, tokenizer: SubwordTokenizer, pairs: Pairs):
@@ -242,13 +243,12 @@ class TextBatches:
         return [places[start : start + self._batch] for start in range(0, len(places), self._batch)]
 
     def _read_in(self, epoch: int) -> list[np.ndarray]:
-        """The texts that a pass reads."""
+        """The texts of an epoch."""
         numbered = enumerate(zip(self._texts, self._passes))
         return [text for number, (text, passes) in numbered if number % passes == epoch % passes]
 
     def tensors(self, indices: list[int], device: str | torch.device) -> tuple[Tensor, Tensor]:
-        """What is read, from <bos> on, and what is predicted, both (B, T), of the windows that begin at these
-        places."""
+        """Inputs from <bos> on, and targets, both (B, T), of the windows that begin at these places."""
         rows = np.stack([self.stream[place : place + self.longest] for place in indices]).astype(np.int64)
         target = torch.from_numpy(rows).to(device)
         return F.pad(target[:, :-1], (1, 0), value=BOS), target
@@ -261,7 +261,7 @@ class WriterTrainer(Trainer):
         return TextBatches(self.config, tokenizer, pairs)
 
     def encode(self, pairs: Pairs, tokenizer: SubwordTokenizer) -> list[Example]:
-        """The windows of each text: what is read, and what is predicted."""
+        """The windows of each text: inputs and targets."""
         longest = (options(self.config.mechanism) | self.config.options)["longest"]
         rows = tokenizer.batch_ids([text for text, _ in pairs])
         return [(source, target) for ids in rows for source, target, _ in windows(ids, longest, longest)]

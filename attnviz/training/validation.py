@@ -1,4 +1,4 @@
-"""The score and the loss of a model on validation: after each epoch, with a report; of the moments of a run."""
+"""The score and the loss of a model on validation: after each epoch, with a report; also for the moments of a run."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def score_key(corpus: corpora.Corpus) -> str:
 def best_epoch(history: list[dict], corpus: corpora.Corpus) -> dict | None:
     """The entry with the best score so far, the first of equal ones; None before the first epoch.
 
-    ValueError when another metric was used.
+    ValueError if another metric was used.
     """
     choose = min if corpus.metric == BITS else max
     try:
@@ -46,7 +46,7 @@ def best_epoch(history: list[dict], corpus: corpora.Corpus) -> dict | None:
 
 
 def epochs_since_best(history: list[dict], corpus: corpora.Corpus) -> int:
-    """How many epochs came after the best one; 0 before the first epoch."""
+    """The number of epochs after the best one; 0 before the first epoch."""
     best = best_epoch(history, corpus)
     return len(history) - 1 - history.index(best) if best else 0
 
@@ -70,7 +70,7 @@ def validate(trainer: Trainer, tokenizer: SubwordTokenizer, corpus: corpora.Corp
 def _surprises(model: Any, tokenizer: SubwordTokenizer, corpus: corpora.Corpus) -> dict:
     """Bits a character, of all validation and of each of its parts, and the loss (nats a piece).
 
-    The windows do not overlap, so a piece is predicted from half a context on average. That of the first part, the
+    The windows do not overlap, so a piece is predicted from half a context on average. The value of the first part, the
     hardest, chooses the best epoch.
     """
     parts = list(dict.fromkeys(corpus.parts or [part for _, part in corpus.val]))
@@ -83,7 +83,7 @@ def _surprises(model: Any, tokenizer: SubwordTokenizer, corpus: corpora.Corpus) 
 
 
 def scores_of_parts(corpus: corpora.Corpus, predictions: list[str]) -> dict[str, float]:
-    """The score of each part of validation, such as val_bleu_lc_captions; nothing when there is one part."""
+    """The score of each part of validation, such as val_bleu_lc_captions; {} if there is one part."""
     scores = {}
     for part in dict.fromkeys(corpus.parts):
         places = [place for place, name in enumerate(corpus.parts) if name == part]
@@ -103,7 +103,7 @@ def mean_loss(
 ) -> float:
     """Cross-entropy of a model in evaluation mode, without label smoothing: nats a token, or nats a label.
 
-    task : says how pairs are encoded and what the logits are; None: as of translations.
+    task : defines how pairs are encoded and what the logits are; None: as for translations.
     """
     encode = batching.encode if task is None else task.encode
     kind = Trainer if task is None else task
@@ -120,8 +120,8 @@ def mean_loss(
 
 
 def examples(val: Pairs) -> list[str]:
-    """Source sentences of the validation set to show: for each length of WORDS the first one nearest to it that is not
-    among them yet."""
+    """Source sentences of the validation set to show: for each length of WORDS the first sentence nearest to it that is
+    not yet included."""
     sources = dict.fromkeys(source for source, _ in val)
     chosen = []
     for words in WORDS[: len(sources)]:
@@ -138,8 +138,8 @@ def example(val: Pairs) -> str:
 def report(trainer: Trainer, tokenizer: SubwordTokenizer, name: str, sentence: str) -> str:
     """The scores of the last epoch, the sentence, the model's output, and each output token with [its source token].
 
-    name : of the model. Weights are those of the last layer, the mean of its heads. Without attention the output alone
-        is shown.
+    name : of the model. Weights are those of the last layer, the mean of its heads. Without attention only the output
+    is shown.
     """
     last, config = trainer.history[-1], trainer.config
     scores = ", ".join(f"{name} {last[name]}" for name in last if name.startswith("val_"))
@@ -166,8 +166,8 @@ def pack_spaced(
     """Pack `count` of the moments in `folder`, spaced by loss, for `name`: the untrained model, the trained one, and
     those between.
 
-    -> the file, and of each packed moment its update, its loss as kept and its loss as restored (nats a token on
-    `val`). Raises ValueError when fewer are there, CheckpointError.
+    -> the file, and of each packed moment its update, its saved loss and its restored loss (nats a token on `val`).
+    Raises ValueError if there are fewer moments, CheckpointError.
     """
     tokenizer = checkpoints.load_tokenizer(ModelName.parse(name).pair, root)
     model, _ = checkpoints.load_model(name, root)
@@ -194,8 +194,8 @@ def pack_spaced(
 
 
 def measure_moments(name: str, root: Path, val: Pairs) -> list[dict]:
-    """Of each packed moment: its update, its loss (nats a token), BLEU without regard to case and, where links by hand
-    ship, the alignment error rate of the best head, chosen on other sentences. ValueError for no moments."""
+    """Of each packed moment: its update, its loss (nats a token), case-insensitive BLEU and, if links by hand ship, the
+    alignment error rate of the best head, chosen on other sentences. ValueError for no moments."""
     pair, listed = ModelName.parse(name).pair, moments.moments(name, root)
     if not listed:
         raise ValueError(f"{name} has no packed moments to measure")

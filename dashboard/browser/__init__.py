@@ -1,7 +1,7 @@
-"""What runs in the browser: scripts/ has a file for each thing that it does there.
+"""The code that runs in the browser: scripts/ has one file per task.
 
 The index page loads them once, as one script (server/index_page.py). Streamlit sends the script of a component with
-every change of its data, so a component has a line that calls what the page has loaded.
+every change of its data, so the script of a component is one line that calls the loaded code.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Figures on the page. `st.plotly_chart` mounts a new chart for every change and draws it twice, and each element costs
 Streamlit a round of its own; together more than half of the time from Enter to drawn (tests/bench/page.py). This
-component takes a row of figures with their words at once, keeps the charts, and moves each to its new figure in one go.
-The index page loads Plotly and plot.js. `bridge` is what a page says to the other scripts: see scripts/bridge.js, and
-the others for one thing each. No frame, no network."""
+component takes a row of figures with their words at once, keeps the charts, and updates each to its new figure in one
+step. The index page loads Plotly and plot.js. `bridge` passes a page's settings to the other scripts: see
+scripts/bridge.js. No frame, no network."""
 
 import base64
 import json
@@ -53,10 +53,10 @@ def stepped(cells: Sequence[dict], row: int, key: str) -> None:
     """Bars side by side that follow the step in the browser, without a request to the server.
 
     A cell holds `figure` (the bars of any step; None for words alone), `ended` (words for a step that this text does
-    not have) and `steps`: for each its `words`, and with a figure `spoken` and `name`, as the heading of a saved
-    picture has it. With a figure it also holds `weights`, of all steps (steps, keys), NaN where hidden; `texts`, the
-    `CellTexts` of its map: what the pointer reads; and `name`, that of the step in `figure`. row : the step, from 0,
-    to begin with.
+    not have) and `steps`: for each step its `words`, and with a figure `spoken` and `name`, as in the heading of a
+    saved picture. With a figure it also holds `weights`, of all steps (steps, keys), NaN where hidden; `texts`, the
+    `CellTexts` of its map, for hover texts; and `name`, that of the step in `figure`. row : the step, from 0, to begin
+    with.
     """
     _show([cell | (_arrays(**cell) if cell["figure"] else {}) for cell in cells], row, key)
 
@@ -66,9 +66,9 @@ def _show(cells: Sequence[dict], row: int | None, key: str) -> None:
 
 
 def packed(cells: Sequence[dict], row: int | None) -> bytes:
-    """JSON in UTF-8, deflated, for plot.js: a fifth of the JSON, for the figures of a row have much in common.
+    """JSON in UTF-8, deflated, for plot.js: a fifth of the JSON, because the figures of a row have much in common.
 
-    Streamlit sends bytes as they are. It would write and sort JSON once more to see whether it has changed.
+    Streamlit sends bytes unchanged. It would serialise and sort JSON again to detect changes.
     """
     text = f'{{"cells":[{",".join(map(_json, cells))}],"row":{json.dumps(row)}}}'
     content = text.encode(errors="backslashreplace")  # half a surrogate pair as JSON writes it: \ud800
@@ -83,7 +83,7 @@ def _json(cell: dict) -> str:
 
 
 def _arrays(weights: np.ndarray, texts: CellTexts, **others) -> dict:
-    """Each array once, in base64; the browser takes its rows, and writes the sentences out."""
+    """Every array once, in base64; the browser takes its rows and expands the sentences."""
     short = texts.short() | {"which": {"bdata": _base64(texts.which, "<u2")}}
     return {"weights": _base64(weights, "<f4"), "texts": short}
 
@@ -100,9 +100,9 @@ def named(
     heads: bool = False,
     lines: Sequence[str] | None = None,
 ) -> Chart:
-    """The figure with what bridge.js wants to know: its name in saved files; rows : a click on a row goes to that step;
-    heads : its cells are heads, and a click opens one. lines : above it when it is saved (`attnviz.export.heading`);
-    its name, and what the page is about, unless given."""
+    """The figure with the settings for bridge.js: its name in saved files. rows : does a click on a row go to that
+    step? heads : are its cells heads that a click opens? lines : above it when it is saved (`attnviz.export.heading`);
+    by default its name and the heading of the page."""
     lines = lines or [name[:1].upper() + name[1:], *memory.heading(st.session_state)]
     figure.name = name
     meta = {"name": figure_name(name), "label": name, "rows": rows, "heads": heads, "outline": palette(dark).outline}
@@ -120,8 +120,8 @@ def bridge(
     head: tuple[int, int] | None = None,
     on_head: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Every page calls it once, after its charts: they get their buttons, and another theme runs the page again.
-    On the heatmaps, outline the step, and call `on_row` when a row is clicked.
+    """Every page calls it once, after its charts: it adds their buttons, and a change of theme reruns the page. On the
+    heatmaps it outlines the step, and calls `on_row` when a row is clicked.
 
     row : the step, from 0, until the slider of key `step` says otherwise; with one step there is no slider. -1: none.
     head : layer and head, outlined in the pictures of heads, where a click calls `on_head` with the two.

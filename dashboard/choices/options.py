@@ -1,4 +1,4 @@
-"""The options of the page's controls, and what the page and the URL call them. No Streamlit here."""
+"""The options of the page's controls, and their names on the page and in the URL. No Streamlit here."""
 
 import functools
 from dataclasses import replace
@@ -72,22 +72,22 @@ _LONGEST = 40  # letters of its name on the page
 
 
 def facts(mechanism: str) -> Mechanism:
-    """What is known of a mechanism on the page, or of a model that stands among them."""
+    """The facts on a mechanism, or on a model listed among the mechanisms."""
     return replace(_BESIDE, title=title(mechanism)) if is_hugging_face(mechanism) else MECHANISMS[mechanism]
 
 
 def model(pair: str, mechanism: str, moment: int = -1) -> str:
-    """The name of a checkpoint, or of a moment of its training; of a model that stands among mechanisms, its own."""
+    """The name of a checkpoint, or of a moment of its training; for a model listed among mechanisms, its own name."""
     return mechanism if is_hugging_face(mechanism) else str(ModelName(pair, mechanism, moment))
 
 
 def mechanism_of(model: str) -> str:
-    """The other way round."""
+    """The mechanism in the name of a model; for a Hugging Face model, the name itself."""
     return model if is_hugging_face(model) else ModelName.parse(model).mechanism
 
 
 def trained_title(moment: int) -> str:
-    """How long a model has been trained: -1 for the one that ships, 0 for the untrained one."""
+    """The title of a moment of training: -1 is the shipped model, 0 the untrained one."""
     return "as it ships" if moment < 0 else "untrained" if moment == 0 else f"moment {moment + 1}"
 
 
@@ -147,24 +147,24 @@ def place_title(index: int) -> str:
 
 
 def chapter_title(key: str) -> str:
-    """`1. The bottleneck`, as in the list and in the address. KeyError for a key that is no chapter's."""
+    """`1. The bottleneck`, as in the list and in the address. KeyError for an unknown key."""
     return f"{list(CHAPTER_TITLES).index(key) + 1}. {CHAPTER_TITLES[key]}"
 
 
 def sentence_sources() -> list[str]:
-    """Where many sentences may come from on this server."""
+    """The allowed sources of many sentences on this server."""
     here = settings.allowed()
     brought = [PASTED] + [UPLOADED] * (settings.UPLOADS in here) + [NAMED] * (settings.FOLDERS in here)
     return [LINKED, *brought]
 
 
 def most_sentences() -> int:
-    """Of a run of the page Many sentences."""
+    """The largest number of sentences of a run of the page Many sentences."""
     return settings.value(settings.SENTENCES)
 
 
 def most_megabytes() -> int:
-    """Of a file that is uploaded."""
+    """The largest size (MB) of an uploaded file."""
     return settings.value(settings.UPLOAD)
 
 
@@ -178,5 +178,5 @@ def sentence_numbers() -> dict[str, str]:
 
 
 def corpus_words(value: str) -> str:
-    """What the page Many sentences and its address call a choice. KeyError for anything else."""
+    """The name of a choice on the page Many sentences and in its address. KeyError for an unknown choice."""
     return (SENTENCE_SOURCES | sentence_numbers() | SENTENCE_ORDERS)[value]

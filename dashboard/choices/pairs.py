@@ -1,5 +1,5 @@
 """The language pairs and other tasks in the order of the page. Their texts are in attnviz.data.tasks, the examples of a
-pair of one's own on the cards of its models.
+user's pair are on the cards of its models.
 
 No Streamlit here.
 """
@@ -34,7 +34,7 @@ _EXAMPLES = 4  # sentences one click away
 
 
 def task(name: str) -> Task:
-    """The task of this name. A pair that is not in the table has examples where a card of its models has some."""
+    """The task of this name. A pair that is not in the table gets the examples on a card of its models, if any."""
     listed = tasks.find(name)
     return listed if name in TASKS or not listed.translates else replace(listed, examples=_examples(name))
 
@@ -55,7 +55,7 @@ def _examples(pair: str) -> tuple[str, ...]:
 
 @functools.lru_cache(64)
 def _on_card(root: Path, model: str, stamp: tuple) -> tuple[str, ...]:
-    """The sentences on a card that the page takes. stamp : changes when the file does."""
+    """The sentences on a card that the page accepts. stamp : changes with the file."""
     try:
         listed = checkpoint_files.read_card(model, root).get("examples", [])
     except checkpoint_files.CheckpointError:  # whoever reads the model says so
@@ -75,8 +75,8 @@ def ordered(names: Sequence[str]) -> list[str]:
 
 
 def first(mechanisms: Sequence[str]) -> list[str]:
-    """The mechanisms that are shown before anything is chosen: two that ship and one of a person's own, where there is
-    one, else three that ship. The first is that of the formula of a person's own, where one ships."""
+    """The mechanisms shown by default: two shipped ones and a user's own, if there is one; else three shipped ones. The
+    shipped mechanism with the formula of the user's own comes first, if there is one."""
     shown = [name for name in FIRST if name in mechanisms] or list(mechanisms[:3])
     own = [name for name in mechanisms if was_added(name)][:1]
     if not own:

@@ -1,8 +1,7 @@
-"""What whoever runs the server sets by its environment: what visitors may open, and the limits. No Streamlit here.
+"""The operator's settings, from the environment: what visitors may open, and the limits. No Streamlit here.
 
-On one's own machine visitors may open everything. ATTNVIZ_PUBLIC=1 is a server for strangers: no folders of the
-server, no names of the Hugging Face hub and no uploads, but those of them that ATTNVIZ_ALLOW names, separated by
-commas.
+On one's own machine visitors may open everything. ATTNVIZ_PUBLIC=1 is a server for strangers: no folders of the server,
+no names of the Hugging Face hub and no uploads, except those listed in ATTNVIZ_ALLOW, separated by commas.
 """
 
 import os
@@ -22,7 +21,7 @@ _NAME = re.compile(r"\[[0-9a-f:.]+\]|[a-z0-9_.-]+")
 
 
 class Setting(NamedTuple):
-    """own, public : without a setting, on one's own machine and on a server for strangers."""
+    """own, public : the defaults on one's own machine and on a server for strangers."""
 
     own: int
     public: int
@@ -46,8 +45,8 @@ SETTINGS = {
 
 
 def is_elsewhere(place: str) -> bool:
-    r"""Is this the name of a place on another machine, such as \\server\share? To look whether it is there asks that
-    machine, so a link could tell it who reads. Windows takes either slash."""
+    r"""Is this a path on another machine, such as \\server\share? Checking whether it exists would contact that
+    machine, so a link could reveal its reader. Windows accepts either slash."""
     return place.strip().replace("\\", "/").startswith("//")
 
 
@@ -60,7 +59,7 @@ def is_public() -> bool:
 
 
 def allowed() -> frozenset[str]:
-    """FOLDERS, HUB and UPLOADS, those that are allowed. ValueError for an unknown word in the setting."""
+    """Those of FOLDERS, HUB and UPLOADS that are allowed. ValueError for an unknown word in the setting."""
     if not is_public():
         return OPENABLE
     named = frozenset(word.strip() for word in os.environ.get(ALLOW, "").split(",") if word.strip())
@@ -81,7 +80,7 @@ def value(name: str) -> int:
 
 
 def bytes_of(name: str) -> int:
-    """One of SETTINGS that is in MB, in bytes."""
+    """The value in bytes of one of SETTINGS that is in MB."""
     return value(name) * 2**20
 
 
@@ -99,7 +98,7 @@ def hosts() -> list[str]:
 
 
 def frames() -> list[str]:
-    """The origins whose pages may frame this one, in lower case. ValueError for what is no origin."""
+    """The origins whose pages may frame this one, in lower case. ValueError for an invalid origin."""
     given = (origin.strip() for origin in os.environ.get(FRAMES, "").lower().split(","))
     origins = [origin for origin in given if origin]
     for origin in origins:
@@ -111,8 +110,8 @@ def frames() -> list[str]:
 
 
 def beside() -> dict[str, list[str]]:
-    """Pair -> the models of the transformers library that stand beside its own, as BESIDE names them: PAIR=PLACE,
-    several separated by commas. ValueError for what is no such entry."""
+    """Pair -> the models of the transformers library shown beside its own, from BESIDE: PAIR=PLACE, several separated
+    by commas. ValueError for an invalid entry."""
     models: dict[str, list[str]] = {}
     for entry in filter(None, (entry.strip() for entry in os.environ.get(BESIDE, "").split(","))):
         pair, _, place = (part.strip() for part in entry.partition("="))

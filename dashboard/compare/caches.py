@@ -1,5 +1,5 @@
 """The judge of each model: the thresholds of its card and the words of its training, read once for all sessions. For
-some, models draw other translations of the sentence.
+some judges, models draw other translations of the sentence.
 """
 
 import functools
@@ -24,7 +24,7 @@ from dashboard.shell.problems import Wanted
 
 @catalogue.once
 def judge(name: str) -> confidence.Judge | None:
-    """None for a model without thresholds on its card, and where its files cannot be read."""
+    """None for a model without thresholds on its card, or if its files cannot be read."""
     if is_hugging_face(name):
         return None
     root = catalogue.root_of(name)
@@ -39,7 +39,7 @@ def judge(name: str) -> confidence.Judge | None:
 
 
 def judgement(trace: Trace, its_judge: confidence.Judge | None) -> confidence.Judgement | None:
-    """`judge_translation`; None also where the translations that the judge of the model needs were not drawn."""
+    """`judge_translation`; None also if the samples that the model's judge needs were not drawn."""
     requests = _requests(its_judge, trace.text) if its_judge else ()
     drawn = [caches.answers().if_there(request) for request in requests]
     if any(answer is None for answer in drawn) and not trace.forced:
@@ -50,14 +50,13 @@ def judgement(trace: Trace, its_judge: confidence.Judge | None) -> confidence.Ju
 def judge_translation(
     trace: Trace, its_judge: confidence.Judge | None, samples: Sequence[str] = ()
 ) -> confidence.Judgement | None:
-    """None for a model without thresholds, and for a target that the model was made to write. samples : of the model,
-    where the judge needs them."""
+    """None for a model without thresholds, and for a forced target. samples : of the model, if the judge needs them."""
     return None if its_judge is None or trace.forced or not trace.log_probs else its_judge(trace, samples)
 
 
 def wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
-    """Have the translations drawn that the judges of the models need, all at once. Nothing for a text that cannot be
-    drawn, where all models write one text, and where too many wait: then no sign is shown."""
+    """Request all translations that the judges of the models need, at once. Requests nothing, so that no sign is shown,
+    for a text that cannot be drawn, if all models write one text, or if the queue is full."""
     judges = filter(None, map(judge, models))
     requests = [request for its_judge in judges for request in _requests(its_judge, choices.text)]
     if requests and choices.target == OWN and choices.text.strip() and len(choices.text) <= LIMIT:
@@ -67,8 +66,8 @@ def wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
 
 @catalogue.once
 def course(name: str) -> tuple[dict, ...]:
-    """What was measured at each packed moment of a model's training (`training.validation.measure_moments`), the
-    untrained model first; () where none is there or can be read."""
+    """The measurements at each packed moment of a model's training (`training.validation.measure_moments`), the
+    untrained model first; () if there are none or they cannot be read."""
     file = moments_file(name, catalogue.root_of(name))
     return _course(str(file), storage.stamp(file, file.with_suffix(".moments")))
 
@@ -85,7 +84,7 @@ def _course(file: str, stamps: tuple) -> tuple[dict, ...]:
 
 
 def card_html(name: str) -> str:
-    """The card of a trained model (`card.show`), written once while its files do not change."""
+    """The card of a trained model (`card.show`), cached while its files do not change."""
     return "" if is_hugging_face(name) else _card_html(name, caches.card_key(name))
 
 

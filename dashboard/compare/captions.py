@@ -1,6 +1,6 @@
 """Words beside the charts of the page that compares mechanisms, as HTML.
 
-What a person or a model wrote is escaped here.
+Texts of people and models are escaped here.
 """
 
 import math
@@ -36,7 +36,7 @@ def header(column: Column, ink: str, card: str) -> str:
 
 
 def trained_for(current: CompareScene, courses: Mapping[str, Sequence[dict]]) -> str:
-    """Which moment of its training each model shows, and that its run is not that of the model that ships."""
+    """The moment of training that each model shows, and a note that its run differs from the shipped model's."""
     moment, shown = current.choices.moment, current.choices.courses
     places = []
     for name, rows in courses.items():
@@ -53,25 +53,25 @@ def trained_for(current: CompareScene, courses: Mapping[str, Sequence[dict]]) ->
 
 
 def repeated_name(column: Column, ink: str) -> str:
-    """The mechanism's name again, for screens on which its bars do not stand under its heatmap."""
+    """The mechanism's name again, for screens on which its bars are not under its heatmap."""
     return f'<p class="whose" style="--ink:{ink}">{escape(column.title)}</p>'
 
 
 def translation(column: Column) -> str:
-    """What the model wrote, or was made to write, and its log-probability."""
+    """The model's output, free or forced, and its log-probability."""
     return output(column.trace, column.languages.target, column.languages.piece, column.title)
 
 
 def whole(column: Column, translations: Sequence[str], choices: CompareChoices) -> str:
-    """The translations of all sentences of a long text, the one on show in bold; "" without any."""
+    """The translations of all sentences of a long text, the shown one in bold; "" without any."""
     tags = ("b" if sentence == choices.text else "span" for sentence in choices.sentences)
     texts = " ".join(in_language(text, column.languages.target, tag) for tag, text in zip(tags, translations))
     return f'<p class="what">The whole text, sentence by sentence: {texts}</p>' if texts else ""
 
 
 def of_beam(column: Column, hypotheses: Sequence[Hypothesis], query: Mapping[str, str | list[str]]) -> str:
-    """What the beam of a model ended with, in its order, each a link that shows its map. query : of the
-    page, to which the links lead. "" without any."""
+    """The final hypotheses of a model's beam, in its order, as links to their maps. query : of the page that the links
+    open. "" without any."""
     if not hypotheses:
         return ""
     language = column.languages.target
@@ -86,7 +86,7 @@ def of_beam(column: Column, hypotheses: Sequence[Hypothesis], query: Mapping[str
 
 
 def shown_map(column: Column) -> str:
-    """What the map shows, which map is drawn, and how much weight was hidden."""
+    """A description of the drawn map: its content, layer and head, and the hidden weight."""
     words = ". ".join(filter(None, (which(column), removed(column.grid))))
     return (
         f'<p class="what">{words}.{_unknown(column)}{hatched(column.grid)}{_windows(column)}{_gold_links(column)}</p>'
@@ -94,7 +94,7 @@ def shown_map(column: Column) -> str:
 
 
 def _windows(column: Column) -> str:
-    """What the marks of local attention are."""
+    """An explanation of the marks of local attention."""
     if column.windows:
         reach, right = column.windows[0][1], len(column.grid.keys) - 0.5  # the edges of the map: -0.5 and this
         words = (
@@ -123,7 +123,7 @@ def _gold_links(column: Column) -> str:
 
 
 def notices(scene: CompareScene) -> str:
-    """How the models read the text, where that is not as a person expects: each sentence once, with the models."""
+    """Notices on how the models read the text, if unexpected; every notice once, with its models."""
     models = {}
     for column in scene.columns:
         for line in read_otherwise(column.trace):
@@ -145,8 +145,8 @@ def sign(judgement: Judgement | None) -> str:
 
 
 def untranslated(column: Column, judge: Judge | None) -> str:
-    """Which content words of the source no row reads, without those whose usual translation is there; "" for none, and
-    where that was not calibrated."""
+    """The content words of the source that no row attends to and that have no usual translation in the target; "" for
+    none, or without calibration."""
     calibrated = judge and judge.scale.unread and column.trace.log_probs
     words = judge.untranslated(column.trace) if calibrated else ()
     if not words:
@@ -159,7 +159,7 @@ def untranslated(column: Column, judge: Judge | None) -> str:
 
 
 def no_attention(column: Column, width: int) -> str:
-    """What a column without a heatmap shows. width : of the vector that stands for the sentence."""
+    """The content of a column without a heatmap. width : of the vector that represents the sentence."""
     return (
         f'<p class="unattended"><b>No attention:</b> the whole sentence is compressed into one vector of {width} '
         f"numbers, the same at every step. There are no weights to show.{_unknown(column)}</p>"
@@ -167,15 +167,14 @@ def no_attention(column: Column, width: int) -> str:
 
 
 def _unknown(column: Column) -> str:
-    """Which characters are in no vocabulary of the pair, in the sentence and in a text that all models are made to
-    write."""
+    """The characters that are in no vocabulary of the pair, in the sentence and in a text forced on all models."""
     given = [*column.trace.source, *(column.trace.target if column.trace.forced else ())]
     unknown = quoted(token.text for token in given if token.unknown)
     return unknown and f" Not in the vocabulary, read as unknown: {unknown}."
 
 
 def which(column: Column) -> str:
-    """The map in words, with layer and head where there are several."""
+    """The map in words, with layer and head if there are several."""
     grid = column.grid
     if len(column.mechanism.kinds) == 1:
         return kind_title(grid.kind)
@@ -185,12 +184,12 @@ def which(column: Column) -> str:
 
 
 def step_name(scene: CompareScene) -> str:
-    """What the control of the steps is called: a row of self-attention in the encoder produces nothing."""
+    """The name of the step control: “Row” if all maps are encoder self-attention, whose rows produce nothing."""
     return "Row" if all(column.grid and row_name(column.grid) == "row" for column in scene.columns) else "Step"
 
 
 def step_meaning(scene: CompareScene) -> str:
-    """What a step is: a query of a map is a source token in the encoder, a target token elsewhere."""
+    """An explanation of a step: a query of a map is a source token in the encoder, a target token elsewhere."""
     sources = {column.grid is not None and column.grid.kind == "encoder" for column in scene.columns}
     if len(sources) > 1:
         return "one row of each map"
@@ -198,8 +197,7 @@ def step_meaning(scene: CompareScene) -> str:
 
 
 def steps_note(scene: CompareScene, marked: bool = False) -> str:
-    """How to read the statistics by step: the dotted line, marks of references, and what the maps do not have in
-    common."""
+    """How to read the statistics by step: the dotted line, marks of references, and differences between the maps."""
     keys, kinds = scene.keys, {}
     for column in scene.mapped:
         kinds.setdefault(column.grid.kind, []).append(column.title)
@@ -234,7 +232,7 @@ def steps_note(scene: CompareScene, marked: bool = False) -> str:
 
 
 def steps(column: Column) -> list[str]:
-    """Of each row: its token, the probability of that, and the most probable alternatives."""
+    """For each row: its token, the token's probability, and the most probable alternatives."""
     tokens, language = labels.shown(column.queries), column.languages.source
     if column.grid and column.grid.kind == "encoder":
         named = (in_language(token, language, "b") for token in tokens)
@@ -243,7 +241,7 @@ def steps(column: Column) -> list[str]:
 
 
 def ended(column: Column) -> str:
-    """In place of a row that this text does not have."""
+    """The message for a row that this text does not have."""
     return f'<p class="step">This text ends after {len(column.queries)} steps.</p>'
 
 
@@ -263,7 +261,7 @@ def _step(column: Column, index: int, token: str) -> str:
 
 
 def left_out(scene: CompareScene) -> str:
-    """Which mechanisms are not in the statistics and differences, because they have no attention."""
+    """The mechanisms that are not in the statistics and differences, because they have no attention."""
     names = [column.title for column in scene.columns if column.grid is None]
     return "".join(
         f'<p class="small">{escape(name)} has no attention, so it has no statistics and no difference.</p>'
@@ -272,7 +270,7 @@ def left_out(scene: CompareScene) -> str:
 
 
 def no_difference(scene: CompareScene) -> str:
-    """Why no two maps can be subtracted, and what to do; nothing where two can, or where there are no two."""
+    """Why no two maps can be subtracted, and what to do; "" if two can, or if there are fewer than two."""
     if scene.differences or len(scene.mapped) < 2:
         return ""
     if len({column.grid.kind for column in scene.mapped}) > 1:
@@ -286,9 +284,9 @@ def no_difference(scene: CompareScene) -> str:
 
 
 def percentile(trace: Trace, grid: Grid) -> str:
-    """`Sharper than 83% of …`, as HTML; "" for a text that the model was made to write, and without a reference.
+    """`Sharper than 83% of …`, as HTML; "" for a forced text, and without a reference.
 
-    grid : the map that is drawn. Where its entropy is another one, both are named, with the reason.
+    grid : the drawn map. If its entropy differs from the measured one, both are named, with the reason.
     """
     measured = None if trace.forced else reference(trace.model)
     entropy = across.sharpness(trace) if measured else None
@@ -312,7 +310,7 @@ def _although(grid: Grid, share: float) -> str:
 
 
 def _how_measured(trace: Trace, grid: Grid, entropy: float) -> str:
-    """What was measured, where that is not the map that is drawn."""
+    """A note on what was measured, if it is not the drawn map."""
     heads = sum(attention.weights.shape[0] for attention in trace.maps if attention.kind == "cross")
     which_heads = f" (each of its {heads} cross-attention heads alone, then the mean)" if heads > 1 else ""
     if not np.isfinite(drawn := _drawn_entropy(grid)) or f"{drawn:.2f}" == f"{entropy:.2f}":
@@ -322,7 +320,7 @@ def _how_measured(trace: Trace, grid: Grid, entropy: float) -> str:
 
 
 def _drawn_entropy(grid: Grid) -> float:
-    """The mean normalised entropy of the rows of a map, as in the table beside it; NaN where no row has one."""
+    """The mean normalised entropy of the rows of a map, as in the table beside it; NaN if no row has an entropy."""
     rows = measure_grid(grid)["normalised_entropy"]
     return float(np.nanmean(rows)) if np.isfinite(rows).any() else np.nan
 

@@ -1,5 +1,5 @@
 """Downloads: every figure as HTML, one zip of everything with a manifest that reopens the view, and pictures for slides
-and papers: true vectors in the size of the paper, light or dark whatever the page shows.
+and papers: true vectors in the size of the paper, light or dark independent of the page.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OFFERED = "pictures on offer"  # in the session
 
 
 def show(current: CompareScene, dark: bool) -> None:
-    """The downloads. Nothing is built before it is asked for."""
+    """Show the downloads. Files are built only on request."""
     st.subheader("Download", divider="gray")
     cursor = memory.cursor(st.session_state)
     st.caption("Each chart has a PNG and an SVG button. The files below open offline.")
@@ -116,7 +116,7 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
 
 
 def _judgements(current: CompareScene) -> dict[str, Judgement]:
-    """model -> how usual its translation is for it; only of models that have thresholds."""
+    """model -> its judgement of its translation; only for models with thresholds."""
     judged = ((column.trace.model, judgement(column.trace, judge(column.model))) for column in current.columns)
     return {model: its_judgement for model, its_judgement in judged if its_judgement is not None}
 
@@ -128,7 +128,7 @@ def _confidence(model: str, judged: Judgement) -> pd.DataFrame:
 
 
 def manifest(current: CompareScene, cursor: Cursor) -> dict:
-    """What is needed to see the same again."""
+    """The data needed to reproduce the view."""
     chosen = current.choices.query() | {"step": place_title(cursor.step)}
     if cursor.difference in current.differences:
         chosen["subtract"] = "true"
@@ -140,8 +140,8 @@ def manifest(current: CompareScene, cursor: Cursor) -> dict:
 
 
 class Picture:
-    """A picture that is drawn once, when its file or its notes are first asked for: the browser asks for the file on
-    another thread than that of the page."""
+    """A picture that is drawn once, when its file or its notes are first requested; the file is requested on another
+    thread than the page's."""
 
     def __init__(self, make: Callable, fmt: str, size: str, font: float | None, dark: bool):
         self._make, self._fmt, self._style = make, fmt, (size, font, dark)
@@ -171,7 +171,7 @@ def _pictures(current: CompareScene, cursor: Cursor) -> None:
 
 @address.fragment
 def _offer(current: CompareScene, cursor: Cursor) -> None:
-    """A picture is drawn when it is downloaded; what did not fit on it then stands below its button."""
+    """Offer a picture. It is drawn when downloaded; then a note below its button lists what did not fit."""
     st.caption("With title, sentence, translation, mechanism and model. PDF, SVG and TeX keep text as text.")
     st.caption(FITTING)
     size = st.segmented_control(
@@ -207,10 +207,11 @@ def _notes(name: str, notes: tuple[str, ...]) -> str:
 
 
 def sheet_makers(current: CompareScene, cursor: Cursor, framed: bool = False) -> dict[str, Callable]:
-    """name -> what draws it in a style (`printed.Style` -> `printed.Sheet`). Nothing is drawn yet.
+    """name -> a function that draws it in a style (`printed.Style` -> `printed.Sheet`). The names are those of
+    `pictures.makers`, and one for all maps together.
 
-    The names are those of `pictures.makers`, and one for all maps together. framed : outline the row of the step in
-    each map. The step is that of the time of drawing; a text that ends before it shows the bars of its last step.
+    framed : outline the row of the step in each map. The step is the current one at the time of drawing; a shorter text
+    shows the bars of its last step.
     """
     result: dict[str, Callable] = {}
     for column in current.mapped:

@@ -1,7 +1,7 @@
 """Guess first: maps and bars are hidden until a person has guessed, step by step, at which source words models look.
 
-A guess is kept for the visit, and goes nowhere else. A teacher's link holds steps, a question and its answer, which is
-written so that nobody reads it in the address by accident.
+A guess is stored for the visit only. A teacher's link has steps, a question and its answer, which is encoded so that
+nobody reads it in the address by accident.
 """
 
 import base64
@@ -40,8 +40,8 @@ _GUESSES, _LINK = "guesses", "link of a teacher"
 
 @dataclass
 class Guesses:
-    """Of one text. number : of the text, in this visit. points : step -> the points of each source word. shown : steps
-    whose rows have been shown. given_up : all is shown, guessed or not."""
+    """The guesses on one text. number : of the text, in this visit. points : step -> the points of each source word.
+    shown : steps whose rows have been shown. given_up : is everything shown, guessed or not?"""
 
     number: int
     points: dict[int, list[int]] = field(default_factory=dict)
@@ -50,8 +50,8 @@ class Guesses:
 
 
 def prepared(fields: dict) -> dict:
-    """The choices of the sidebar, such that the rows of all models answer one question: cross-attention between words,
-    of one text."""
+    """The choices of the sidebar, adjusted so that the rows of all models are comparable: cross-attention between
+    words, of one text."""
     if not fields["guess"]:
         return fields
     attending = [name for name in fields["mechanisms"] if facts(name).kinds]
@@ -61,12 +61,12 @@ def prepared(fields: dict) -> dict:
 
 
 def hidden(answer: str) -> str:
-    """An answer as a link holds it."""
+    """An answer, encoded for a link."""
     return base64.urlsafe_b64encode(answer.encode("utf-8", "replace")).decode().rstrip("=")
 
 
 def revealed(written: str) -> str:
-    """The answer in a link; "" where there is none that can be read."""
+    """The decoded answer of a link; "" if it cannot be read."""
     try:
         return base64.urlsafe_b64decode(written + "=" * (-len(written) % 4)).decode()[:MOST]
     except (binascii.Error, ValueError):
@@ -74,7 +74,7 @@ def revealed(written: str) -> str:
 
 
 def show(current: CompareScene, dark: bool) -> bool:
-    """Draw the guess -> has all been shown, so that the maps follow?"""
+    """Draw the guess -> has everything been shown, so that the maps follow?"""
     columns = [column for column in current.mapped if alike(column.grid, current.mapped[0].grid)]
     link, guesses = _link(current.choices.text), _guesses(current)
     steps = _steps(columns, link[STEPS]) if columns else []
@@ -99,14 +99,15 @@ def show(current: CompareScene, dark: bool) -> bool:
 
 
 def forget_link() -> None:
-    """Without the switch the address has nothing of a teacher's link."""
+    """Remove a teacher's link from the address when the switch is off."""
     for key in LINK_KEYS:
         st.query_params.pop(key, None)
     st.session_state.pop(_LINK, None)
 
 
 def _link(text: str) -> dict[str, str]:
-    """What a teacher's link says of this sentence. It stays in the address while the switch is on, and the sentence."""
+    """The content of a teacher's link for this sentence. It stays in the address while the switch is on and the
+    sentence is the same."""
     written = {key: st.query_params.get(key, "")[: 2 * MOST] for key in LINK_KEYS}
     linked = st.session_state.get(_LINK)
     if linked is None or address.came_back() or (any(written.values()) and linked[1] != written):
@@ -125,7 +126,7 @@ def _guesses(current: CompareScene) -> Guesses:
 
 
 def _steps(columns: Sequence[Column], wanted: str) -> list[int]:
-    """The steps to guess, from 0: those that the link names, as in `2, 4`, else all that write a word."""
+    """The steps to guess, from 0: those of the link, such as `2, 4`, else all steps that produce a word."""
     grid = columns[0].grid
     blank = [~np.isfinite(column.grid.weights).all(axis=1) for column in columns]
     words = [
@@ -138,7 +139,7 @@ def _steps(columns: Sequence[Column], wanted: str) -> list[int]:
 
 
 def _task(current: CompareScene, link: dict[str, str], guesses: Guesses, steps: Sequence[int]) -> None:
-    """The question, and the text that all models write."""
+    """Show the question, and the text that all models write."""
     trace, language = current.mapped[0].trace, current.mapped[0].languages.target
     question = link[QUESTION][:MOST] or "Where will the models look? Guess first, then look."
     st.html(
@@ -165,13 +166,13 @@ def _chosen(column: Column, steps: Sequence[int]) -> int:
 
 
 def _word_names(column: Column) -> list[str]:
-    """The source words; one that comes twice with its place."""
+    """The source words; a repeated word with its place."""
     names = labels.shown(column.grid.keys)
     return [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1)]
 
 
 def _guess(column: Column, step: int, guesses: Guesses) -> None:
-    """The controls: words to click, or points to deal out."""
+    """The controls: words to click, or points to distribute."""
     names, done = _word_names(column), step in guesses.shown or guesses.given_up
     token, unit = labels.shown(column.grid.queries)[step], column.languages.unit
     points = guesses.points.setdefault(step, [0] * len(names))
@@ -228,7 +229,7 @@ def _compared(columns: Sequence[Column], step: int, guesses: Guesses) -> dict[st
 
 
 def _rows(columns: Sequence[Column], step: int, guesses: Guesses, written: bool, dark: bool) -> None:
-    """Each model's row beside the guess, and what they have in common."""
+    """Each model's row beside the guess, and their overlap."""
     unit = columns[0].languages.unit
     words = guess.sentence(_compared(columns, step, guesses), unit)
     st.html(

@@ -1,5 +1,5 @@
-"""Every figure of the page by name, as it is on the page, and the table that is its text equivalent: what is shown and
-what is downloaded is drawn by the same lines."""
+"""Every figure of the page by name, and the table that is its text equivalent. The same code draws the page and the
+downloads."""
 
 import functools
 import math
@@ -25,14 +25,14 @@ BASELINES = ("untrained", "shuffled")
 
 
 def cell_texts(column: Column) -> CellTexts | None:
-    """What the pointer reads in each cell of the map of a column; None where there is no map."""
+    """The hover texts of the cells of a column's map; None without a map."""
     return column.grid and figures.cell_texts(column.grid, _cells(column))
 
 
 def map_figure(column: Column, dark: bool, texts=None, scale: bool = True, written: bool = True) -> go.Figure:
-    """The map of a column, with gold links where there are some. texts : of `cell_texts`, if they are there already.
+    """The map of a column, with gold links if it has any. texts : from `cell_texts`, if already computed.
 
-    written : False leaves it to the page to write them out.
+    written : False lets the page expand them.
     """
     marks = dict(links=_cells(column), windows=column.windows)
     return figures.heatmap(column.grid, dark=dark, scale=scale, texts=texts, written=written, **marks)
@@ -43,7 +43,7 @@ def _cells(column: Column):
 
 
 def references(current: CompareScene) -> References:
-    """The two baselines, for the columns whose map is the one that was measured: cross-attention of the
+    """The two baselines, for the columns that show the measured map: cross-attention of the
     last layer, mean of its heads, of pieces, with special tokens."""
     choices = current.choices
     if choices.words or not choices.special:
@@ -80,8 +80,8 @@ def difference_figure(a: Column, b: Column, dark: bool) -> go.Figure:
 
 
 def makers(current: CompareScene, dark: bool, cursor: Cursor) -> dict[str, Callable[[], go.Figure]]:
-    """name -> what draws it, with a heading. Nothing is drawn yet. A text that ends before the step shows the bars of
-    its last step."""
+    """name -> a function that draws it, with a heading. A text that ends before the step shows the bars of its last
+    step."""
     result: dict[str, Callable[[], go.Figure]] = {}
     for column in current.mapped:
         result[f"Heatmap {column.title}"] = functools.partial(_saved_map, column, dark)
@@ -126,7 +126,7 @@ def _saved_difference(a: Column, b: Column, dark: bool) -> go.Figure:
 
 
 def weights_table(column: Column) -> str:
-    """The text equivalent of a heatmap; nothing where there is none."""
+    """The text equivalent of a heatmap; nothing without one."""
     return column.grid and _grid_table(f"{column.title}: weights, one row per step", column, column.grid.weights, ".2f")
 
 
@@ -140,7 +140,7 @@ def _grid_table(caption: str, column: Column, values: np.ndarray, form: str) -> 
 
 
 def bars_table(column: Column, index: int) -> str:
-    """The text equivalent of the bars of a step; nothing where there are none."""
+    """The text equivalent of the bars of a step; "" without bars."""
     grid = column.grid
     if grid is None or index >= len(grid.queries):
         return ""
@@ -168,7 +168,7 @@ def steps_table(column: Column) -> str:
 
 
 def disagreement_table(scene: CompareScene) -> str:
-    """How far maps of the same tokens disagree, a row for each two mechanisms; nothing where there are no such maps."""
+    """The disagreement of maps of the same tokens, a row for each two mechanisms; "" without such maps."""
     rows = []
     for i, j in scene.differences:
         if i < j:
@@ -209,5 +209,5 @@ COURSE = {"loss": "Loss (nats a token)", "bleu_lc": "BLEU", "error_rate": "Align
 
 
 def course(rows: Sequence[dict]) -> dict[str, list]:
-    """What was measured at the moments of a training, for `figures.learning.over_time`; moments count from 1."""
+    """The measurements at the moments of a training, for `figures.learning.over_time`; moments count from 1."""
     return {"moment": [*range(1, len(rows) + 1)], **{key: [row.get(key) for row in rows] for key in COURSE}}

@@ -1,4 +1,4 @@
-"""What the page that compares mechanisms shows, worked out before anything is drawn. No Streamlit here."""
+"""The contents of the page that compares mechanisms, computed before drawing. No Streamlit here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Windows = Callable[[Trace], tuple[tuple[float, float], ...]]  # of local attenti
 
 @dataclass(frozen=True)
 class CompareChoices:
-    """What a person chose, except the step and the difference, whose controls stand beside their charts."""
+    """The visitor's choices, except the step and the difference, whose controls are beside their charts."""
 
     text: str
     mechanisms: tuple[str, ...]
@@ -64,7 +64,7 @@ class CompareChoices:
         return asdict(self)
 
     def model(self, mechanism: str) -> str:
-        """The name of the model that is shown of a mechanism."""
+        """The name of the model shown for a mechanism."""
         return model(self.pair, mechanism, self.moment if mechanism in self.courses else -1)
 
     def query(self) -> dict[str, str | list[str]]:
@@ -107,9 +107,9 @@ class Links:
 class Column(ModelColumn):
     """One mechanism on the page.
 
-    shown : the trace at the level shown, pieces or words. queries : the tokens of the steps. grid : the map; None where
-        there is no attention. links : gold links of the map, if there are any. windows : of local attention, (centre,
-        reach) of each row in keys from 0, where the keys are pieces.
+    shown : the trace at the level shown, pieces or words. queries : the tokens of the steps. grid : the map; None
+    without attention. links : gold links of the map, if any. windows : of local attention, (centre, reach) of each row
+    in keys from 0, if the keys are pieces.
     """
 
     shown: Trace
@@ -120,12 +120,12 @@ class Column(ModelColumn):
 
     @functools.cached_property
     def frame(self) -> pd.DataFrame | None:
-        """The statistics of the map; None where there is none. Computed when first asked for: a table needs pandas."""
+        """The statistics of the map; None without a map. Computed on first use, because a table needs pandas."""
         return self.grid and stats.of_grid(self.grid)
 
     @functools.cached_property
     def statistics(self) -> dict | None:
-        """The same as plain columns, for what needs no pandas: pictures and tables of a few numbers."""
+        """The same as plain columns, for pictures and small tables, which do not need pandas."""
         return self.grid and stats.columns_of_grid(self.grid)
 
     @property
@@ -174,8 +174,8 @@ class CompareScene(SideBySide[Column]):
 
     @functools.cached_property
     def keys(self) -> int | list[int] | None:
-        """How many tokens every row on show may look at; one number per row when rows differ, as in a decoder, which
-        sees only what came before; None when the maps differ, or no row sees any."""
+        """The number of visible keys of the shown rows; one number per row if rows differ, as in a causal decoder; None
+        if the maps differ, or no row sees a key."""
         counts = [column.grid.visible.sum(axis=1).tolist() for column in self.mapped]
         longest = max(counts, key=len, default=[])
         if not any(longest) or any(count != longest[: len(count)] for count in counts):
@@ -196,7 +196,7 @@ class CompareScene(SideBySide[Column]):
         return result
 
     def summary(self) -> pd.DataFrame:
-        """Mean and population standard deviation of each statistic over the rows on show; tidy. Positions count from
+        """Mean and population standard deviation of each statistic over the shown rows; tidy. Positions count from
         1."""
         frames = [frame.assign(mechanism=title) for title, frame in self.frames().items()]
         summary = stats.summarise(pd.concat(frames, ignore_index=True))
@@ -213,9 +213,9 @@ def alike(a: Grid, b: Grid) -> bool:
 
 
 def compose(choices: CompareChoices, tracer: Tracer, windows: Windows = lambda trace: ()) -> CompareScene:
-    """Trace the sentence with every chosen mechanism. windows : where local attention looks, of a trace.
+    """Trace the sentence with every chosen mechanism. windows : trace -> the windows of local attention.
 
-    Raises SceneError when nothing can be drawn.
+    Raises SceneError if nothing can be drawn.
     """
     side_by_side.check(choices)
     target = forced_text(choices, tracer)
@@ -229,7 +229,7 @@ def compose(choices: CompareChoices, tracer: Tracer, windows: Windows = lambda t
 
 
 def _linked(choices: CompareChoices, target: str | None) -> gold.LinkedPair | None:
-    """The text and its target, when they are a pair with links set by hand and these are to be shown."""
+    """The text and its target, if they are a pair with links set by hand and links are to be shown."""
     if target is None or not choices.links:
         return None
     return next(

@@ -54,14 +54,15 @@ def _guess() -> bool:
 
 
 def leave_gold() -> None:
-    """Another sentence must not be forced into the translation of the gold sentence that was chosen before."""
+    """Reset the forced translation of a gold sentence when another sentence is entered."""
     if st.session_state.get("gold") not in ("", None, st.session_state["text"]):
         st.session_state["gold"], st.session_state[_LEFT] = "", True
         _own_translations()
 
 
 def rerun_if_gold_was_left() -> None:
-    """The sentence is in a fragment, so a change of the sidebar needs a run of the whole page."""
+    """Rerun the whole page if the gold sentence was left; the sentence is in a fragment, which cannot change the
+    sidebar."""
     if st.session_state.pop(_LEFT, False):
         st.rerun()
 
@@ -83,7 +84,7 @@ def _language_pair() -> str:
 
 
 def _trained_for(pair: str, chosen: list[str]) -> dict:
-    """How long the models have been trained, where moments of the training of some of them ship."""
+    """The control of the moment of training, if moments of some of the models ship."""
     trained = [name for name in chosen if not is_hugging_face(name)]
     courses = {name: rows for name in trained if (rows := caches.course(model(pair, name)))}
     if not courses:
@@ -103,7 +104,7 @@ def _trained_for(pair: str, chosen: list[str]) -> dict:
 
 
 def _gold(pair: str) -> dict:
-    """Sentences whose words people aligned by hand, where the pair has some."""
+    """The choice of sentences aligned by hand, if the pair has any."""
     sentences = [linked.source for linked in pairs.linked(pair)]
     if not sentences:
         return {}
@@ -154,8 +155,8 @@ def _own_translations() -> None:
 
 
 def _enter() -> None:
-    """For another pair, keep the mechanisms that it has too, and the sentence if it is of the same language and no
-    example."""
+    """After a change of the pair, keep the mechanisms that it also has, and the sentence if it is of the same language
+    and not an example."""
     pair = st.session_state["pair"]
     task, offered = pairs.task(pair), catalogue.offered()[pair]
     stay = [name for name in st.session_state["show"] if name in offered or is_hugging_face(name)]
@@ -181,7 +182,7 @@ def _reading(pair: str) -> dict:
 
 
 def _many_headed(pair: str, shown: list[str]) -> dict:
-    """What is seen of the mechanism with several layers and heads. shown : the models that have them."""
+    """The controls of layer and head, for mechanisms with several. shown : the models that have them."""
     own = catalogue.many_headed_of(pair)[:1]
     layers, heads = widgets.layers_and_heads(shown or own)
     last, _ = widgets.layers_and_heads([name for name in own if name in shown] or shown or own)

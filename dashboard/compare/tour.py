@@ -1,6 +1,6 @@
 """The tour: five states of the page that compares mechanisms, each with a question, and the answer behind a click.
 
-An answer is worked out from what the page shows, so it stays true when a model is trained again. Stops are counted
+An answer is computed from the current page, so it remains true after a model is retrained. Stops are counted
 from 1, as on the page and in its address. The tour is offered once.
 """
 
@@ -42,9 +42,9 @@ _NOT_CHANGED = {  # what the page shows unless a stop says otherwise, as the ses
 
 
 def arrive() -> None:
-    """Take up the stop that a link names, or the address that Back leads to. Call it before there is any widget.
+    """Set the stop from a link, or from the address after Back. Call it before any widget is drawn.
 
-    What the address leaves out is as the stop has it: `tour=2` alone opens its view.
+    Parameters missing in the address have the stop's values: `tour=2` alone opens its view.
     """
     if address.came_back():
         st.session_state.pop(_STOP, None)
@@ -59,7 +59,8 @@ def arrive() -> None:
 
 
 def show() -> None:
-    """The stop with its question; before that the offer. Outside of fragments: another stop changes the sidebar too."""
+    """Show the stop with its question; before that the offer. Call it outside of fragments, because another stop
+    changes the sidebar too."""
     stop = _stop()
     if stop is None:
         st.query_params.pop("tour", None)
@@ -109,7 +110,7 @@ def _stop() -> int | None:
 
 
 def _offer() -> None:
-    """Made to a visitor who comes without a link, until it is answered in this browser."""
+    """Offer the tour to a visitor without a link, until it is accepted or declined in this browser."""
     answered = st.session_state.get(_ANSWERED) or st.context.cookies.get(COOKIE) == "answered"
     if answered or link_notes.came_with_link() or not is_offered(catalogue.offered()):
         return
@@ -120,14 +121,14 @@ def _offer() -> None:
 
 
 def _go(stop: int) -> None:
-    """To a stop; of the Transformer its last layer."""
+    """Go to a stop, with the last layer of the Transformer."""
     layers, _ = catalogue.layers_and_heads(next(iter(catalogue.many_headed_of(PAIR)), None))
     view = STOPS[stop - 1].view
     st.session_state.update({"layer": layers - 1} | view | {_STOP: stop, _ANSWERED: True})
 
 
 def _written(held: Mapping) -> str:
-    """The stop, as the address names it. held : what else is in the address."""
+    """The stop as in the address. held : the other parameters of the address."""
     stop, session = _stop(), st.session_state
     view = STOPS[stop - 1].view
     hidden = any(key not in held and session.get(key, value) != value for key, value in view.items())
@@ -142,7 +143,7 @@ def _leave() -> None:
 @dataclass(frozen=True)
 class Stop:
     """title, question : plain text. changes : session values that differ from _NOT_CHANGED; `show` and `step` always.
-    answer : from what the page shows to HTML."""
+    answer : scene -> HTML."""
 
     title: str
     question: str
@@ -162,13 +163,13 @@ class Stop:
 
 
 def is_offered(mechanisms: Mapping[str, list[str]]) -> bool:
-    """Are all models there that the tour needs? mechanisms : pair -> those on offer."""
+    """Does the page offer all models that the tour needs? mechanisms : pair -> the offered ones."""
     offered = set(mechanisms.get(PAIR, ()))
     return all(offered.issuperset(stop.changes["show"]) for stop in STOPS)
 
 
 def stop_number(written: str | None) -> int | None:
-    """The stop that an address names, from 1; None where it names none."""
+    """The number of the stop in an address, from 1; None if it has none."""
     return int(written) if written in map(str, range(1, len(STOPS) + 1)) else None
 
 

@@ -60,9 +60,9 @@ def _leave_presentation() -> None:
 
 @address.fragment
 def _sentence(fields: dict) -> None:
-    """All about one sentence; a text that fails leaves the last good picture.
+    """Everything about one sentence; a text that fails leaves the last good picture.
 
-    A fragment: a new sentence runs this again and leaves the sidebar alone.
+    It is a fragment, so a new sentence reruns it without the sidebar.
     """
     fields = guessing.prepared(fields)
     answer = st.container()
@@ -102,7 +102,7 @@ def _draw(current: CompareScene, dark: bool) -> None:
 
 
 def _maps(current: CompareScene, texts: list, dark: bool) -> None:
-    """A column for each mechanism: name, card, formula, translation, heatmap. texts : for the pointer, of each map."""
+    """A column for each mechanism: name, card, formula, translation, heatmap. texts : hover texts of each map."""
     ink, present = _inks(current, dark), current.choices.present
     if lines := captions.notices(current):
         st.html(lines)
@@ -126,8 +126,8 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
 
 
 def _columns_style(columns: int) -> str:
-    """A style element: how many columns of mechanisms stand in a row, by the room that there is. columns : how many
-    there are."""
+    """A style element that sets the number of mechanism columns per row by the available width. columns : their
+    number."""
     rules = [f".stMainBlockContainer > * {{ --columns: {columns}; }}"] + [
         f"@container (max-width: {width}) {{ .stMainBlockContainer > * {{ {values} }} }}"
         for least, width, values in NARROWER
@@ -137,35 +137,37 @@ def _columns_style(columns: int) -> str:
 
 
 def _whole_wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
-    """Have all sentences of a long text translated. Nothing where too many wait: then only one of them is shown."""
+    """Request translations of all sentences of a long text. Does nothing if the queue is full; then only one sentence
+    is shown."""
     if choices.sentences and choices.target == OWN:
         with contextlib.suppress(ServiceError):
             yield caches.ask_all(models, choices.sentences, choices.beam)
 
 
 def _kept_wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
-    """Have the beams listed, of a text that can be drawn. Nothing where too many wait."""
+    """Request the beams' hypotheses for a text that can be drawn. Does nothing if the queue is full."""
     if choices.listed and choices.target == OWN and choices.text.strip() and len(choices.text) <= LIMIT:
         with contextlib.suppress(ServiceError):
             yield caches.ask_hypotheses(models, choices.text, choices.beam)
 
 
 def _whole(column: Column, choices: CompareChoices) -> str:
-    """What the model wrote for all sentences of a long text."""
+    """The model's translations of all sentences of a long text."""
     if column.trace.forced or not choices.sentences:
         return ""
     return captions.whole(column, caches.translations(column.model, choices.sentences, choices.beam), choices)
 
 
 def _kept(column: Column, choices: CompareChoices) -> str:
-    """The translations that the beam of this model ends with."""
+    """The final hypotheses of this model's beam."""
     if column.trace.forced or not choices.listed:
         return ""
     return captions.of_beam(column, caches.hypotheses(column.model, choices.text, choices.beam), choices.query())
 
 
 def _presented_height(current: CompareScene) -> int:
-    """px of a map in a presentation. Translations that need over two lines are set smaller, and maps leave room."""
+    """px of a map in a presentation. Translations longer than two lines are set smaller, and maps leave room for
+    them."""
     longest = max(_letters(column.trace.translation) for column in current.columns) * len(current.columns)
     room = PRESENTED_MAP[1] - NOTICE * bool(captions.notices(current))
     if longest <= 2 * LARGE:
@@ -180,8 +182,8 @@ def _letters(text: str) -> int:
 
 
 def _heatmap(column: Column, texts, dark: bool, height: int | None, below_it: str = "") -> Cell:
-    """Its words, its figure and what can be read from it. height : px in a presentation, None on the page.
-    below_it : what stands below the translation."""
+    """The words, figure and observations of a map. height : px in a presentation, None on the page. below_it : HTML
+    below the translation."""
     judge = confidence.judge(column.model)
     sign_of_it = sign(confidence.judgement(column.trace, judge))
     words = captions.translation(column) + sign_of_it + below_it * (height is None)
@@ -199,7 +201,7 @@ def _heatmap(column: Column, texts, dark: bool, height: int | None, below_it: st
 
 
 def _training(current: CompareScene, dark: bool) -> None:
-    """The models at the moments of their training: what was measured then, and a button that plays them."""
+    """The models at the moments of their training: the measurements, and a button that plays them."""
     choices = current.choices
     courses = {title(name): confidence.course(model(choices.pair, name)) for name in choices.courses}
     st.subheader("Trained for", divider="gray")
@@ -219,7 +221,7 @@ def _training(current: CompareScene, dark: bool) -> None:
 
 
 def _next_moment(moment: int) -> None:
-    """Called now and then while the training plays."""
+    """Called at intervals while the training plays."""
     if address.runs_alone():
         st.session_state["trained"] = moment + 1
         st.rerun()
@@ -227,7 +229,7 @@ def _next_moment(moment: int) -> None:
 
 @address.fragment
 def _steps(current: CompareScene, texts: list, dark: bool) -> None:
-    """The step control and what follows from it. A fragment: moving the step draws the bars again and nothing else."""
+    """The step control and the parts that depend on it. It is a fragment, so moving the step redraws only the bars."""
     _step_control(current)
     index = memory.cursor(st.session_state).step = st.session_state["step"] - 1
     bridge(index, current.steps, _go_to)
@@ -242,7 +244,7 @@ def _steps(current: CompareScene, texts: list, dark: bool) -> None:
 
 
 def _bars(column: Column, texts, ink: str, dark: bool, present: bool) -> dict:
-    """The bars of every step, for `stepped`; where there is no attention, its words alone."""
+    """The bars of every step, for `stepped`; without attention, only words."""
     grid, name = column.grid, captions.repeated_name(column, ink)
     steps = [{"words": name + words} for words in captions.steps(column)]
     cell = {"figure": None, "ended": name + captions.ended(column), "steps": steps}
@@ -272,7 +274,7 @@ def _places(current: CompareScene) -> list:
 
 
 def _tables(current: CompareScene, table: Callable[[Column], str]) -> None:
-    """The text equivalents of a row of figures, when they are asked for; a screen that is presented has no room."""
+    """The text equivalents of a row of figures, on request; not in a presentation, which has no room for them."""
     if current.choices.tables and not current.choices.present:
         for place, column in zip(_places(current), current.columns, strict=True):
             place.html(table(column) or "<p></p>")
@@ -297,7 +299,7 @@ def _go_to(row: int) -> None:
 
 
 def _together(current: CompareScene, dark: bool) -> None:
-    """What compares the mechanisms: statistics by step, their means, and the difference of two maps."""
+    """The comparison of the mechanisms: statistics by step, their means, and the difference of two maps."""
     st.subheader("Side by side", divider="gray")
     memory.cursor(st.session_state).difference = None
     left_out = captions.left_out(current)

@@ -1,4 +1,5 @@
-"""Heads switched off: what the model then writes, how the other heads change, and how much each head matters alone."""
+"""Heads switched off: the model's output without them, the changes of other heads, and how much each head matters
+alone."""
 
 import math
 import time
@@ -92,7 +93,7 @@ def _effect(current: HeadsScene, effect: Effect, dark: bool) -> None:
 
 
 def _overview(current: HeadsScene, after: Trace, off: tuple[Head, ...], kind: str, forced: str, dark: bool) -> Cell:
-    """All heads of a kind without those that are switched off; crossed out where they are of this kind."""
+    """All heads of a kind, computed with some heads switched off; these are crossed out."""
     figure = figures.overview(after, kind, root=current.choices.root, off=off, dark=dark)
     here = any(head.kind == kind for head in off)
     marks = "Crossed out: heads that are switched off" if here else "No head of this kind is switched off"
@@ -101,7 +102,7 @@ def _overview(current: HeadsScene, after: Trace, off: tuple[Head, ...], kind: st
 
 
 def _written(effect: Effect, languages: Task, given: bool) -> str:
-    """What a model writes with and without the heads. given : its text is one that a person forced on it."""
+    """A model's output with and without the heads. given : is the output forced by the visitor?"""
     changed = effect.free.translation != effect.before.translation
     same = "" if given else f"The {languages.output} {'changes' if changed else 'stays the same'}. "
     which = "forced" if given else "original"
@@ -121,7 +122,7 @@ def _written(effect: Effect, languages: Task, given: bool) -> str:
 
 
 def _of_text(effect: Effect) -> str:
-    """How probable a text is for a model that writes on, with and without the heads."""
+    """The probability of a text for a model that writes, with and without the heads."""
     before, after = effect.log_probs
     return (
         f'<p class="what" role="status">Log-probability of the text, with what was written: {number(before)} with all '
@@ -140,7 +141,7 @@ def _weights(current: HeadsScene, effect: Effect, after: pd.DataFrame) -> str:
 
 
 def _predicted(current: HeadsScene, effect: Effect) -> str:
-    """What a model that writes no text predicts for the tokens, the largest changes first."""
+    """The predictions of tokens by a model that only reads, the largest changes first."""
     pairs = sorted(zip(*effect.predictions), key=lambda pair: -abs(pair[1].log_prob - pair[0].log_prob))
     if not pairs:
         return '<p class="small" role="status">The text has one token, so there is nothing to predict it from.</p>'
@@ -188,12 +189,12 @@ def _most_probable(prediction: Prediction) -> str:
 
 @address.fragment
 def show_importance(current: HeadsScene, dark: bool) -> None:
-    """How much each head matters: each is switched off alone, and the change in log-probability is measured. What was
-    measured stays when it is stopped, and the next run goes on from there.
+    """How much each head matters: each is switched off alone, and the change in log-probability is measured. A stopped
+    measurement keeps its results, and the next run continues it.
 
-    A slice at a time: a run of a fragment is not interrupted by a press on one of its own buttons, which waits for its
-    end. A run of more than this part of the page measures all that is wanted: run again at once, its controls would
-    lose what they are to show, because Streamlit sends it once.
+    It runs in slices, because a button of a fragment waits until the fragment's run ends. A run of more than this
+    fragment measures all requested heads at once: if it reran itself, its controls would lose values that Streamlit
+    sends only once.
     """
     st.subheader("How much each head matters", divider="gray")
     source = current.choices.source
@@ -228,7 +229,7 @@ def show_importance(current: HeadsScene, dark: bool) -> None:
 
 
 def _heads_in(words: str, count: int) -> int:
-    """How many of `count` heads the address says are measured; 0 where it says none."""
+    """The number of measured heads (of `count`) in the address; 0 if missing."""
     if words == _HEADS:
         return count
     return min(int(words), count) if words.isdecimal() and words.isascii() and len(words) < 6 else 0
@@ -255,12 +256,12 @@ def _measure_controls(subject: tuple[str, str, str], done: int, count: int, meas
 
 
 def _measure(subject: tuple[str, str, str], wanted: int) -> None:
-    """The model, text and forced output of which so many heads are to be measured from now on; 0 to stop."""
+    """Set how many heads to measure for a model, text and forced output; 0 to stop."""
     st.session_state[_MEASURING] = subject, wanted
 
 
 def _go_on(current: HeadsScene, measured: list[Importance], wanted: int) -> None:
-    """Measure some more heads, then show them."""
+    """Measure more heads, then show them."""
     end = time.monotonic() + _SLICE
     if _add(current, measured, wanted, lambda: time.monotonic() > end):
         st.rerun(scope="fragment")
@@ -282,7 +283,7 @@ def _stop() -> None:
 
 
 def _add(current: HeadsScene, measured: list[Importance], wanted: int, ends: Callable[[], bool]) -> bool:
-    """Measure heads until `ends` says so, which is asked after each -> could they be measured?"""
+    """Measure heads until `ends` returns true, checked after each head -> did it succeed?"""
     left = current.all_heads[len(measured) : wanted]
     try:
         with turns.long_turn():
@@ -319,7 +320,7 @@ def _importance_results(current: HeadsScene, measured: list[Importance], dark: b
 
 
 def _importance_map(current: HeadsScene, frame: pd.DataFrame, dark: bool) -> None:
-    """How much each head of the kind on show matters, as a map."""
+    """How much each head of the shown kind matters, as a map."""
     kind = current.choices.kind
     shown = frame[frame["kind"] == kind]
     if shown["change"].isna().all():

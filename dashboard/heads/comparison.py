@@ -66,7 +66,7 @@ def show(current: HeadsScene, dark: bool) -> None:
 
 
 def _map(current: HeadsScene, name: str, grid: Grid, dark: bool) -> Cell:
-    """A map under its name, with notes on hidden weight and on the mean, and what can be read from it."""
+    """A map under its name, with notes on hidden weight and on the mean, and its observations."""
     notes = [removed(grid), "Statistics of a mean are not the mean of the statistics" if grid.head is None else ""]
     words = "".join(f" {note}." for note in notes if note) + hatched(grid)
     note = f'<p class="what">{words.strip()}</p>' if words else ""
@@ -134,8 +134,8 @@ def show_table(current: HeadsScene) -> None:
 
 
 def _printed(current: HeadsScene, frame: pd.DataFrame, numbers: dict[str, str]) -> str:
-    """The statistics as plain tables, for paper. The table on the screen is a canvas, and a print of it has only the
-    rows in view.
+    """The statistics as plain tables, for paper. The table on the screen is a canvas, whose print has only the visible
+    rows.
 
     numbers : columns and their titles."""
     columns = [name for name in numbers if name in frame]

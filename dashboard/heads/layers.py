@@ -1,5 +1,5 @@
-"""Attention through the layers: rollout, and how far each layer looks. Of a model that writes, what it would say after
-each, and the parts of a logit."""
+"""Attention through the layers: rollout, and weight by distance. For a model that writes, also its predictions after
+each layer, and the parts of a logit."""
 
 import streamlit as st
 
@@ -64,7 +64,7 @@ def _no_rollout(reason: str) -> tuple[Cell, str]:
 
 
 def _grid(current: HeadsScene, layer: int) -> Grid:
-    """The rollout up to a layer, computed between pieces; then joined to words where words are shown."""
+    """The rollout up to a layer, computed between pieces, then joined to words if words are shown."""
     kind = current.choices.kind
     return select.select(rollout.rollout(current.trace, kind), kind, layer, words=current.choices.words)
 
@@ -130,7 +130,7 @@ def _probable(choice) -> str:
 
 
 def _change(best: list[list], names: list[str]) -> str:
-    """In how many places, and after which layer, the most probable token becomes that of the last layer."""
+    """A sentence on where, and after which layer, the most probable token becomes that of the last layer."""
     settled = []
     for column in zip(*best):
         layer = len(column) - 1

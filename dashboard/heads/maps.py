@@ -1,4 +1,4 @@
-"""All heads of a kind as small maps, and the one that a click opens: as a heatmap and as lines from token to token."""
+"""All heads of a kind as small maps, and the clicked head as a heatmap and as lines from token to token."""
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -64,7 +64,7 @@ def _all_words(current: HeadsScene) -> str:
 
 
 def _all_table(current: HeadsScene) -> str:
-    """The text equivalent: the numbers that order and colour the heads; else three statistics."""
+    """The text equivalent: the numbers that sort and colour the heads; else three statistics."""
     chosen = [name for name in dict.fromkeys((current.choices.order, current.choices.color)) if name]
     chosen = chosen or ["entropy_nats", "max_weight", "distance"]
     rows = [
@@ -83,7 +83,8 @@ def show_closeup(current: HeadsScene, dark: bool) -> None:
 
 
 def _light_written(current: HeadsScene) -> None:
-    """Choose the row of the token that was just written; a row that a person or a link chose stays until the next."""
+    """Choose the row of the token that was just written; a row chosen by the visitor or a link is kept until the next
+    token."""
     row, before = current.written_row, st.session_state.get(_LIT, 0)
     linked = _LIT not in st.session_state and "row" in st.query_params
     st.session_state[_LIT] = row
@@ -94,12 +95,11 @@ def _light_written(current: HeadsScene) -> None:
 
 @address.fragment
 def _opened(current: HeadsScene, dark: bool) -> None:
-    """A fragment: another head is drawn without the overview. It holds the bridge, so a click on the overview runs this
-    alone.
+    """The open head, as a fragment, so that another head is drawn without the overview. It contains the bridge, so a
+    click on the overview reruns only this. If the session has the values of the controls, the pictures are drawn first,
+    because each control takes the browser some milliseconds.
 
-    Where the session has the values of the controls, the pictures are drawn first, because each control takes the
-    browser some milliseconds. In a run of the whole page the controls come first: only they read the address, which may
-    say something else.
+    In a run of the whole page the controls come first, because only they read the address.
     """
     controls, pictures = st.container(horizontal=True, gap="large"), st.container()
     chosen = None if st.session_state.pop(_WHOLE, False) else _session_choice(current)
@@ -139,7 +139,7 @@ def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, da
 
 
 def _draw_other_way(current: HeadsScene, layer: int, head: int | None, name: str, dark: bool) -> None:
-    """The same head on the text without the last choice, where a person chose a token."""
+    """The same head on the text without the last choice, if the visitor chose a token."""
     other = writing.other_way(current)
     if other is None:
         return
@@ -162,7 +162,7 @@ def _draw_other_way(current: HeadsScene, layer: int, head: int | None, name: str
 
 
 def _session_choice(current: HeadsScene) -> tuple[int, int | None, int | None] | None:
-    """Layer, head and row that the session holds, if all can be shown; None on a first run, and for another model."""
+    """Layer, head and row of the session, if all can be shown; None in a first run, and for another model."""
     layer, head, row = (st.session_state.get(name) for name in ("layer", "head", "row"))
     if layer not in current.layers or head not in widgets.head_options(current.head_count(layer)) or row is None:
         return None
@@ -171,7 +171,7 @@ def _session_choice(current: HeadsScene) -> tuple[int, int | None, int | None] |
 
 
 def _head_controls(current: HeadsScene) -> tuple[int, int | None]:
-    """The layer and head on show; None for the mean of heads."""
+    """The shown layer and head; None for the mean of heads."""
     layer = widgets.layer(current.layers, current.layers[-1], wrap=True)
     if current.is_mean(layer):
         return layer, 0
@@ -187,7 +187,7 @@ def _row(grid: Grid) -> int | None:
 
 
 def _to_row(row: int) -> None:
-    """A second click on the row shows all again."""
+    """Highlight a row; a second click on it shows all again."""
     st.session_state["row"] = 0 if st.session_state.get("row") == row + 1 else row + 1
 
 
@@ -198,7 +198,7 @@ def _to_head(layer: int, head: int) -> None:
 def _measured(current: HeadsScene, grid: Grid) -> str:
     """Statistics of the head, as in the table.
 
-    A mean of heads has none: they would not be the mean of the statistics.
+    A mean of heads has none, because they would not be the mean of the heads' statistics.
     """
     hidden = removed(grid)
     mean = current.is_mean(grid.layer)

@@ -1,4 +1,4 @@
-"""Heads found: by a pattern, which is told in a formula and in words, by their likeness to a head, and by a token."""
+"""Finding heads: by a pattern, given as a formula and in words; by similarity to a head; and by a token."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -57,7 +57,8 @@ def show(current: HeadsScene, dark: bool) -> None:
 
 @address.fragment
 def show_search(current: HeadsScene, dark: bool) -> None:
-    """Which heads give a token most weight, and which heads have it look at one token; a link opens each above."""
+    """The heads that give a token most weight, and those in which it looks most at one token, with links that open
+    them."""
     st.subheader("Find a token", divider="gray")
     m = current.shown.map(current.choices.kind)
     shown = dict.fromkeys(token.text for token in (*current.shown.keys(m), *current.shown.queries(m)))
@@ -137,12 +138,12 @@ def _pattern(current: HeadsScene, name: str) -> None:
 
 
 def _read_twice() -> None:
-    """A prompt made for induction, which is only read."""
+    """Read a prompt made for induction, without writing."""
     st.session_state.update(text=patterns.repeated(), written=0, way="", pattern="induction")
 
 
 def _examples(current: HeadsScene, name: str, head: Head) -> str:
-    """Where the most similar head follows the pattern most."""
+    """Examples of the pattern in the most similar head."""
     trace = current.shown
     attention = trace.map(head.kind, head.layer)
     view = patterns.layout(trace, attention)

@@ -1,4 +1,4 @@
-"""What the page of heads shows, worked out before anything is drawn. No Streamlit here."""
+"""The contents of the page of heads, computed before drawing. No Streamlit here."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -25,13 +25,12 @@ ORDER = ("encoder", "decoder", "cross")
 
 
 class Source(Protocol):
-    """Where traces come from: see sources.py.
+    """The source of traces: see sources.py.
 
-    name : of the model. title : for readers. key : tells it from others, and from itself once its files have changed.
-    mechanism : of the tables of mechanisms; "" for a model that is in none. kinds : those of which heads are shown, in
-        ORDER.
-    writes : can it be forced to produce a text? writes_on : does it write on after a text? begins_with : tokens that it
-        then writes, before a person chooses.
+    name : of the model. title : for readers. key : identifies it and the version of its files. mechanism : its name in
+        the tables of mechanisms; "" for a model without one. kinds : the kinds whose heads are shown, in ORDER.
+    writes : can it be forced to produce a text? writes_on : does it continue a text? begins_with : the number of tokens
+        that it then writes by default.
     why_no_ablation : why no head can be switched off. why_no_importance : why head importance cannot be
         measured. Sentences, or "".
     """
@@ -49,12 +48,13 @@ class Source(Protocol):
     why_no_importance: str
 
     def trace(self, text: str, target: str | None = None) -> Trace:
-        """Its output, or `target`, which it is forced to produce. Raises ValueError for a text that cannot be shown."""
+        """The trace of its output, or of the forced `target`. Raises ValueError for a text that cannot be shown."""
 
 
 @dataclass(frozen=True)
 class Writing:
-    """How a model writes on: as of `Writer.write`. choices : pairs of a step from 0 and the token taken there."""
+    """How a model continues a text; fields as in `Writer.write`. choices : pairs of a step from 0 and the token taken
+    there."""
 
     steps: int = 0
     temperature: float = 1.0
@@ -66,7 +66,7 @@ class Writing:
 
 @dataclass(frozen=True)
 class HeadsChoices:
-    """What a person chose for the whole page; each panel has controls of its own.
+    """The visitor's choices for the whole page; panels have their own controls.
 
     output : a text that the model is forced to produce; "" for its own.
     order, color : columns of `heads.table`, or "" for none. root : shades follow the square root of weights.
@@ -132,30 +132,30 @@ class HeadsScene:
 
     @property
     def all_heads(self) -> list[Head]:
-        """The heads of all kinds, which are those that can be switched off."""
+        """The heads of all kinds; all of them can be switched off."""
         kinds = self.choices.source.kinds
         maps = sorted((m for m in self.trace.maps if m.kind in kinds), key=lambda m: (kinds.index(m.kind), m.layer))
         return [Head(m.kind, m.layer, head) for m in maps for head in range(len(m.weights))]
 
     @property
     def target(self) -> str | None:
-        """The model's own output; None of a model that only reads, or writes on after the text."""
+        """The model's own output; None for a model that only reads or that continues the text."""
         return self.trace.translation if self.trace.target and self.choices.writing is None else None
 
     @property
     def input(self) -> str:
-        """The text that the model reads: with what it wrote, of a model that writes on."""
+        """The text that the model reads; for a model that continues the text, including the continuation."""
         return self.trace.text if self.choices.writing is None else self.trace.translation or self.trace.text
 
     @property
     def written_row(self) -> int | None:
-        """The row of the token just written; None where none was."""
+        """The row of the token just written; None if there is none."""
         wrote = self.choices.writing and self.choices.writing.steps and self.shown is self.trace
         return len(self.trace.target) - 1 if wrote else None
 
     @property
     def layers(self) -> list[int]:
-        """Those that are there: a trace from elsewhere may have some only."""
+        """The available layers; a trace from elsewhere may lack some."""
         return sorted(set(self.table["layer"].tolist()))
 
     def head_count(self, layer: int) -> int:
@@ -163,11 +163,11 @@ class HeadsScene:
         return sum(head.layer == layer for head in self.heads)
 
     def is_mean(self, layer: int) -> bool:
-        """Is the only head of the layer the mean of all of them? Arrays from elsewhere may be."""
+        """Is the only head of the layer the mean of all heads? This occurs in arrays from elsewhere."""
         return self.shown.map(self.choices.kind, layer).averaged
 
     def group(self, layer: int, head: int) -> str:
-        """The heads, counted from 1, that share keys and values with this one: `3–4`; "" where it has its own."""
+        """The heads, counted from 1, that share keys and values with this one: `3–4`; "" if it has its own."""
         shared = self.shown.map(self.choices.kind, layer).shared
         first = head // shared * shared + 1
         return f"{first}–{first + shared - 1}" if shared > 1 else ""
@@ -177,7 +177,7 @@ class HeadsScene:
         return select.map_title(head.layer, None if self.is_mean(head.layer) else head.head)
 
     def grid(self, layer: int, head: int | None) -> Grid:
-        """The map of a head; None for the mean of its layer's."""
+        """The map of a head; head None: the mean of the layer."""
         return select.select(self.shown, self.choices.kind, layer, head, special=self.choices.special)
 
     def mean(self, chosen: list[Head]) -> Grid:
@@ -188,7 +188,7 @@ class HeadsScene:
 
 
 def compose(choices: HeadsChoices, measurer: Measurer) -> HeadsScene:
-    """Trace the text and measure its heads. Raises SceneError, in a sentence, when nothing can be shown."""
+    """Trace the text and measure its heads. Raises SceneError, with a sentence, if nothing can be shown."""
     try:
         trace = (
             choices.source.write(choices.text, choices.writing)

@@ -14,7 +14,7 @@ from dashboard.shell.problems import SceneError, Waiting, sentence
 
 
 def show() -> dict:
-    """Everything but the text -> fields of HeadsChoices, `source` None where there is a `problem`; model : of the
+    """Everything but the text -> fields of HeadsChoices, `source` is None if there is a `problem`; model : of the
     control."""
     widgets.brand("Every layer and head of one model: overview, close-up, statistics, and heads switched off.")
     model = st.selectbox(
@@ -36,13 +36,13 @@ def show() -> dict:
 
 
 def _brought() -> list[str]:
-    """What a visitor may open on this server besides its own models."""
+    """The kinds of models and files from elsewhere that a visitor may open on this server."""
     here = settings.allowed()
     return [HF] * bool({settings.FOLDERS, settings.HUB} & here) + [SAVED] * (settings.UPLOADS in here)
 
 
 def _output(source: Source | None) -> str:
-    """A text that the model is forced to produce; "" for its own, and of a model that writes none."""
+    """The forced output; "" for the model's own, and for a model without output."""
     if source is None or not source.writes:
         return ""
     return st.text_input(
@@ -55,7 +55,7 @@ def _output(source: Source | None) -> str:
 
 
 def _source(model: str) -> tuple[Source | None, SceneError | None]:
-    """The source that the control names, ready to trace; or why it is not."""
+    """The source of the control, ready to trace; or the reason why it is not."""
     try:
         return {HF: _own, SAVED: _saved}.get(model, lambda: sources.TrainedSource(model))(), None
     except SceneError as error:
@@ -84,7 +84,7 @@ def _own() -> Source:
 
 
 def _between(source: sources.HuggingFaceSource) -> Source:
-    """The model for the languages that a person chooses; "" for its own."""
+    """The model for the chosen languages; "" for its own."""
     codes = {"options": ["", *source.codes], "format_func": lambda code: code or "the model's own"}
     read = st.selectbox("Language of the text", key="from_language", bind="query-params", **codes)
     produced = st.selectbox("Language to produce", key="to_language", bind="query-params", **codes)
@@ -112,7 +112,7 @@ def _saved() -> Source:
 
 
 def _reading() -> uploads.Reading:
-    """What a person says of arrays; the names are those of `attnviz.from_arrays`, which errors use."""
+    """The visitor's description of arrays, with the argument names of `attnviz.from_arrays`, which errors use."""
     tokens = st.text_input(
         "Tokens of the arrays",
         key="array_tokens",
@@ -153,7 +153,7 @@ def _overview() -> dict:
 
 
 def _enter() -> None:
-    """Another model gets the same text, unless it reads another language or the text was an example."""
+    """After a change of the model, keep the text, unless its language differs or the text was an example."""
     model, text = st.session_state["model"], st.session_state.get("text")
     facts = pairs.ANY if model in (HF, SAVED) else sources.TrainedSource(model).languages
     last: HeadsScene | None = memory.last(st.session_state, "heads")

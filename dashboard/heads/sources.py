@@ -1,5 +1,5 @@
-"""Where the page of heads gets its traces: a trained model of the project, a Hugging Face model, or a saved trace.
-Three cases of `scene.Source`."""
+"""The sources of traces for the page of heads: a trained model, a Hugging Face model, or a saved trace. All implement
+`scene.Source`."""
 
 from dataclasses import dataclass, field
 
@@ -92,7 +92,7 @@ class HuggingFaceSource:
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The codes of the languages of a model of many; () of others."""
+        """The language codes of a multilingual model; () for others."""
         return getattr(caches.model(self.name), "languages", ())
 
     @property
@@ -138,7 +138,7 @@ class HuggingFaceSource:
 
 @dataclass(frozen=True)
 class TraceSource:
-    """A trace from a file. key : tells it from others."""
+    """A trace from a file. key : identifies it."""
 
     key: tuple
     file: str

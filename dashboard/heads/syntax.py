@@ -1,5 +1,5 @@
-"""Syntax: how often each head looks along a relation between words, measured on parsed sentences; and the arcs of a
-sentence whose dependencies are there."""
+"""Syntax: how often each head attends along a relation between words, measured on parsed sentences; and the arcs of a
+sentence with known dependencies."""
 
 import pandas as pd
 import streamlit as st
@@ -23,7 +23,7 @@ _NUMBERS = ("layer", "head", "right", "count", "share", "offset", "baseline")
 
 @address.fragment
 def show(current: HeadsScene, dark: bool) -> None:
-    """Nothing for attention that is not from source to source: the parsed sentences are sources."""
+    """Show the panel; only for attention from source to source, because the parsed sentences are sources."""
     if not _reads_itself(current):
         return
     st.subheader("Syntax", divider="gray")
@@ -63,7 +63,7 @@ def show(current: HeadsScene, dark: bool) -> None:
 
 
 def arcs(current: HeadsScene, layer: int, head: int | None, dark: bool) -> list[Cell]:
-    """The dependencies of the sentence over the map of one head; none where they are not known."""
+    """The dependencies of the sentence over the map of one head, if they are known."""
     if (
         head is None
         or not _reads_itself(current)
@@ -82,7 +82,7 @@ def arcs(current: HeadsScene, layer: int, head: int | None, dark: bool) -> list[
 
 
 def study_rows(current: HeadsScene) -> pd.DataFrame:
-    """The rows of the study for this model; none of a model that was not measured, or not with these weights."""
+    """The rows of the study for this model; none if it was not measured with these weights."""
     source = current.choices.source
     results = caches.study("syntax")
     models = {model.get("weights_sha256") for model in results.get("models", ())}

@@ -1,4 +1,4 @@
-"""The page of heads: every layer and head of one model on one text. Each panel is a module of its own; only a
+"""The page of heads: every layer and head of one model on one text. Every panel is a separate module; only a
 classifier's label is here."""
 
 import contextlib
@@ -36,7 +36,7 @@ from dashboard.shell.problems import SceneError, Wanted, check_text
 def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices; a text that fails leaves the last good picture.
 
-    A fragment, and each panel that has controls is one: what is chosen there draws that panel again and nothing else.
+    It is a fragment, as is every panel with controls, so that a choice redraws only its panel.
     """
     text = _text(fields)
     if (source := fields["source"]) and source.writes_on:
@@ -51,7 +51,7 @@ def show(fields: dict) -> None:
 
 
 def _wanted(fields: dict, text: str) -> Iterator[Wanted]:
-    """Ask for the trace of a trained model; not for that of a text that is refused."""
+    """Request the trace of a trained model, unless the text is refused."""
     source = fields["source"]
     if isinstance(source, sources.TrainedSource) and not source.languages.writes:
         with contextlib.suppress(SceneError):
@@ -147,7 +147,7 @@ def _show_label(current: HeadsScene, dark: bool) -> None:
 
 
 def _used(current: HeadsScene) -> str:
-    """Each head switched off alone. There are few, so this needs no button."""
+    """Switch off each head alone. There are few heads, so this needs no button."""
     name, trace = current.choices.source.name, current.trace
     label, measured = trace.translation, memory.head_changes(st.session_state, name, trace.text)
     measured += caches.importance(name, trace.text, label, current.all_heads[len(measured) :])

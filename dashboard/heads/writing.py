@@ -1,5 +1,5 @@
-"""The panels of a model that writes on after the text, token by token: what could come next, both ways where a person
-chose, and what it writes under changed attention or after another word."""
+"""The panels of a model that continues the text token by token: candidates for the next token, the text with and
+without the last choice, and its output under changed attention or after another word."""
 
 import time
 from collections.abc import Callable
@@ -42,8 +42,8 @@ _TOP_P = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5, 0.2)
 
 
 def controls(piece: str, steps: int) -> Writing:
-    """The buttons, and how a token is chosen. piece : what it writes, in one word. steps : how many of them before a
-    person chooses. Raises SceneError for choices that a link spells wrongly."""
+    """The buttons, and the sampling controls. piece : the noun for a token. steps : the number of tokens written by
+    default. Raises SceneError for invalid choices in a link."""
     if st.session_state.pop(_NEXT, False):
         _move(1)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -122,7 +122,7 @@ def _move(by: int) -> None:
 
 
 def go_on() -> None:
-    """While it plays, write one more token after a moment. Call it at the end of a run."""
+    """While it plays, write another token after a pause. Call it at the end of a run."""
     if not playing():
         return
     if st.session_state.get("written", MOST) >= MOST:
@@ -137,7 +137,7 @@ def go_on() -> None:
 
 
 def show(current: HeadsScene, dark: bool) -> None:
-    """The text, the tokens that may come next, and both ways after the last choice."""
+    """Show the text, the candidates for the next token, and the text with and without the last choice."""
     st.subheader("Write on", divider="gray")
     writing, trace = current.choices.writing, current.trace
     ended = bool(trace.target) and trace.target[-1].special
@@ -156,7 +156,7 @@ def show(current: HeadsScene, dark: bool) -> None:
 
 
 def _text(current: HeadsScene, trace) -> str:
-    """The text as typed, and what was written after it, the last token marked."""
+    """The text as typed and its continuation, the last token marked."""
     written = [token for token in trace.target[trace.given :] if not token.special]
     whole = trace.translation or trace.text  # a model of somebody's own only reads a text that it does not go on with
     start = written[0].start if written else len(whole)
@@ -196,14 +196,14 @@ def _candidates(current: HeadsScene, candidates, dark: bool) -> None:
 
 
 def _choose(writing: Writing, token: int) -> None:
-    """Take a token as the next one. Choices of later steps belong to the way that is left."""
+    """Take a token as the next one. Choices of later steps are dropped, because they belong to the old continuation."""
     earlier = [(step, number) for step, number in writing.choices if step < writing.steps]
     st.session_state["way"] = " ".join(f"{step}:{number}" for step, number in [*earlier, (writing.steps, token)])
     st.session_state["written"] = writing.steps + 1
 
 
 def other_way(current: HeadsScene) -> Trace | None:
-    """The text without the last choice, of as many tokens; None where nothing was chosen."""
+    """The text without the last choice, with as many tokens; None if nothing was chosen."""
     writing = current.choices.writing
     if writing is None or not (made := _made(writing)):
         return None
@@ -219,7 +219,7 @@ def _made(writing: Writing) -> list[tuple[int, int]]:
 
 
 def _both_ways(current: HeadsScene, other: Trace) -> None:
-    """The text with the last choice beside that without it, what they share in plain type."""
+    """The text with and without the last choice, side by side, their common part in plain type."""
     fork = current.trace.given + _made(current.choices.writing)[-1][0]
     ways = {"Your choice": current.trace, "Without it": other}
     plots([(_way(name, way, fork),) for name, way in ways.items()], "ways")
@@ -279,7 +279,8 @@ def show_changes(current: HeadsScene, dark: bool) -> None:
 
 
 def _or_why_not(show: Callable[[], None]) -> None:
-    """Show something of the text, or say why not: the same word, a prompt that is too long, nothing written."""
+    """Show a result for the text, or the reason why there is none: the same word, a prompt that is too long, nothing
+    written."""
     try:
         show()
     except ValueError as error:
@@ -287,7 +288,8 @@ def _or_why_not(show: Callable[[], None]) -> None:
 
 
 def _place(place: tuple[int | None, int | None]) -> str:
-    """place : layer and head; None for all. Of None itself Streamlit's select box would show nothing after Back."""
+    """place : layer and head; None for all. The option is not None itself, because Streamlit's select box would then be
+    empty after Back."""
     return "all layers and heads" if place[0] is None else select.map_title(*place)
 
 
@@ -326,7 +328,7 @@ def _effect_of_word(current: HeadsScene, word: Word, new: str, dark: bool) -> No
 
 
 def _effect_cells(outcome: Outcome | Rewritten, how: str, dark: bool) -> list[tuple]:
-    """Both texts, and what becomes of each token."""
+    """Both texts, and the effect on each token."""
     tokens = outcome.before.target[-len(outcome.total_variation) :]
     texts = effects.marked(outcome.before.translation, outcome.free.translation, "en")
     change = signed(float(outcome.log_prob_changes.sum()), 2)
@@ -354,7 +356,8 @@ def _effect_table(outcome: Outcome | Rewritten, how: str) -> str:
 
 
 def _rows_alone(current: HeadsScene) -> None:
-    """For each change: in how many rows the most probable next token stays, and how far its distribution moves."""
+    """For each change: the number of rows whose most probable next token is unchanged, and the change of the
+    distribution."""
     measured = faithfulness.written(caches.model(current.choices.source.name), current.trace)
     rows = [
         (_CHANGES[name.partition(":")[0]], [f"{part['preserved'].mean():.0%}", f"{part['total_variation'].mean():.3f}"])

@@ -1,5 +1,4 @@
-"""What the page of one step keeps between reruns, as session/caches.py does: values that cannot change, shared by all
-sessions."""
+"""Caches of the page of one step, as in session/caches.py: immutable values, shared by all sessions."""
 
 from dataclasses import replace
 
@@ -15,8 +14,8 @@ def step(column, step: int):
 
 
 def other_scores(column, step: int, others: tuple[str, ...]):
-    """The same query through other scores (`attnviz.inside.other_scores`), some as other models (by name) learnt
-    them."""
+    """The same query with other scores (`attnviz.inside.other_scores`), including those learnt by other models (by
+    name)."""
     key = models.key(column.model), column.text, column.target, step, others
     return _other_scores(*key, column)
 

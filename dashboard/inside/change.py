@@ -1,4 +1,4 @@
-"""Attention changed, by a rule or by hand: what each model writes then, freely and with the same words forced."""
+"""Attention changed, by a rule or by hand: each model's output then, freely and with the original output forced."""
 
 import functools
 import math
@@ -87,7 +87,8 @@ def _unchanged() -> None:
 
 
 def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
-    """The name of the change, and where it applies: in a recurrent model (False) and in a Transformer (True)."""
+    """The controls -> the name of the change, and its scope: in a recurrent model (False) and in a Transformer
+    (True)."""
     several = next((column for column in current.columns if column.several), None)
     left, middle, right = st.columns([2, 2, 2] if several else [2, 2, 0.01])
     offered = places(current.columns[0].languages.target)
@@ -104,7 +105,7 @@ def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
 
 
 def _part(place, name: str, offered: tuple[str, ...]) -> str:
-    """Weights set by hand are of the head that is shown, or of all heads of the layer whose mean is shown."""
+    """The heads for weights set by hand: the shown head, or all heads of the layer whose mean is shown."""
     chosen = st.session_state.get("part", "all")
     if name == BY_HAND:
         st.session_state["part"] = chosen
@@ -118,7 +119,7 @@ def _part(place, name: str, offered: tuple[str, ...]) -> str:
 
 
 def _where(place, name: str, offered: list[str]) -> str:
-    """Weights set by hand are of one step: there is nothing to choose then, and what was chosen stays."""
+    """The control of the steps. Weights set by hand are of one step, so it is disabled then and keeps its value."""
     if name == BY_HAND:
         st.session_state["where"] = st.session_state.get("where", "all")  # a control that is not drawn loses its value
         return place.selectbox("Where", ["step"], format_func=WHERE.get, key="where_by_hand", disabled=True)
@@ -126,7 +127,7 @@ def _where(place, name: str, offered: list[str]) -> str:
 
 
 def places(language: str) -> list[str]:
-    """Where attention can be changed; function words are known in some languages only."""
+    """The options for where attention is changed. Function words are known in some languages only."""
     listed = language in function_words.languages()
     return [where for where in WHERE if listed or where not in _KINDS_OF_WORDS]
 
@@ -166,7 +167,7 @@ def _hidden(column: Column) -> int:
 
 
 def _outcome(column: Column, change: Change | None, scope: Scope, steps: Steps):
-    """None, with a message, where the change is not possible; None where there is no change."""
+    """The outcome; None, with a message, if the change is impossible; None without a change."""
     if scope.steps and scope.steps[0] >= len(column.trace.target):
         st.caption(f"{markdown(column.title)}: this text ends before step {scope.steps[0] + 1}.")
         return None
@@ -204,9 +205,9 @@ def _draw(current: InsideScene, affected: list, title: str, dark: bool) -> None:
 
 
 def _by_hand(current: InsideScene) -> dict[str, Change]:
-    """Model -> the weights that were set for it, divided by their sum; no change for a model whose bars nobody moved.
+    """Model -> the weights set for it, divided by their sum; no change for a model whose bars were not moved.
 
-    A model is left out where the step or usable numbers are missing.
+    A model is left out if the step or usable numbers are missing.
     """
     step = st.session_state["step"] - 1
     shown = [column for column in current.columns if step < len(column.trace.target)]
@@ -220,7 +221,7 @@ def _by_hand(current: InsideScene) -> dict[str, Change]:
 
 
 def _change_by_hand(column: Column, current: InsideScene, step: int) -> Change | None:
-    """The change of one model; None where the typed numbers cannot be used."""
+    """The change of one model; None if the typed numbers cannot be used."""
     first = column is current.columns[0]
     suffix = "" if first else f"-{mechanism_of(column.model)}"
     key, tokens = f"given{suffix}", column.trace.source
@@ -250,13 +251,12 @@ def _change_by_hand(column: Column, current: InsideScene, step: int) -> Change |
 
 
 def _take(key: str, weights: list[float] | None) -> None:
-    """Weights that were dragged; None for the model's own."""
+    """The dragged weights; None for the model's own."""
     st.session_state[key] = "" if weights is None else ", ".join(f"{round(weight, 4):g}" for weight in weights)
 
 
 def _read(text: str, count: int) -> list[float] | None:
-    """As many numbers as there are tokens, divided by their sum; None of any other text, of a number below 0, and where
-    all are 0."""
+    """The numbers in a text, divided by their sum; None unless there is one per token, all at least 0 and not all 0."""
     try:
         weights = [float(part) for part in text.split(",")]
     except ValueError:
@@ -269,10 +269,10 @@ def _read(text: str, count: int) -> list[float] | None:
 def drag(
     tokens: Sequence[str], weights: Sequence[float], on_weights: Callable[[list[float]], None], key: str, model: str
 ) -> None:
-    """One bar per token, from 0 to 1, which sum to 1: a bar that moves takes its weight from the others in proportion.
+    """One bar per token, from 0 to 1, which sum to 1: moving a bar scales the others in proportion.
 
-    weights : at least 0, with a sum of 1. on_weights : gets all weights when a bar is let go.
-    model : its name, which each bar and the sum say to a screen reader.
+    weights : at least 0, with a sum of 1. on_weights : receives all weights when a bar is released.
+    model : its name, read by screen readers with every bar and the sum.
     """
     name = f"drag-{key}"
 

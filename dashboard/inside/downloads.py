@@ -1,5 +1,5 @@
-"""Downloads of the page of one step: what its panels show now, their numbers as files, and all of it as a zip with a
-manifest that reopens it."""
+"""Downloads of the page of one step: the current contents of its panels, their numbers as files, and a zip of
+everything with a manifest that reopens the view."""
 
 import functools
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ PAGE, TITLE = "inside", "Download"
 
 
 def show(current: InsideScene) -> None:
-    """Nothing is built before it is asked for."""
+    """Show the downloads. Files are built only on request."""
     st.subheader(TITLE, divider="gray")
     st.caption("Each chart has a PNG and an SVG button. The zip opens offline; its CSV files count steps from 0.")
     with st.container(horizontal=True):
@@ -28,13 +28,13 @@ def show(current: InsideScene) -> None:
 
 
 def bundle(current: InsideScene, shown: ShownPanels) -> bytes:
-    """The zip. shown : read when it is downloaded, as a panel may be drawn again without the rest of the page."""
+    """The zip. shown : read at download time, because a panel may be redrawn without the rest of the page."""
     traces = [*(column.trace for column in current.columns), *shown.traces]
     return export.bundle(shown.figures, traces, shown.frames, manifest(current, shown))
 
 
 def manifest(current: InsideScene, shown: ShownPanels) -> dict:
-    """What is needed to see the same again."""
+    """The data needed to reproduce the view."""
     return {
         "sentence": current.text,
         "panels": list(shown.panels),
@@ -42,19 +42,19 @@ def manifest(current: InsideScene, shown: ShownPanels) -> dict:
 
 
 def offer(panel: str, cells: Sequence[Cell], frames: Sequence[pd.DataFrame], traces: Sequence[Trace] = ()) -> None:
-    """What a panel shows now, for its CSV button and for the zip."""
+    """Register a panel's current content, for its CSV button and for the zip."""
     figures = {cell.figure.name: cell.figure for cell in cells if cell.figure is not None}
     numbers = pd.concat(frames, ignore_index=True) if frames else None
     downloads.put_panel(PAGE, panel, figures, numbers, traces)
 
 
 def drop(panel: str) -> None:
-    """A panel shows nothing."""
+    """Remove a panel's content."""
     downloads.drop_panel(PAGE, panel)
 
 
 def csv_button(panel: str) -> None:
-    """The numbers of a panel as a file. Call it after `offer`; nothing is built before it is asked for."""
+    """The numbers of a panel as a file. Call it after `offer`; the file is built only on request."""
     part = downloads.panels_of(PAGE).panels[panel]
     st.download_button(
         "Numbers as CSV",

@@ -40,15 +40,15 @@ Affected = tuple[Column, Effect]
 
 
 def steps(columns: Sequence[Column]) -> int:
-    """About how many steps all the decoding of an effect takes: of each model the text forced twice, and a free one."""
+    """Approximate number of decoding steps of an effect: per model two forced texts and a free one."""
     return sum(3 * len(column.trace.target) for column in columns)
 
 
 def cells(affected: Sequence[Affected], dark: bool, how: str, note: str) -> list[Cell]:
-    """Row by row: what is written, the map as it is and under the change, and the effect on each token.
+    """Row by row: the output, the map without and with the change, and the effect on each token.
 
-    how : CHANGED or REPLACED. A page may show both, and each has its own names in the zip. note : which change it
-    is, above pictures that are saved.
+    how : CHANGED or REPLACED; a page may show both, under different names in the zip. note : the change, above saved
+    pictures.
     """
     rows = (
         lambda column, effect: Cell(written(column, effect, how)),
@@ -62,7 +62,7 @@ def cells(affected: Sequence[Affected], dark: bool, how: str, note: str) -> list
 def written(column: Column, effect: Effect, how: str = CHANGED) -> str:
     """Both translations, with the words that differ marked, and the log-probability of each.
 
-    Both are the model's own, decoded greedily: a text that it was made to write would differ for that reason alone.
+    Both are the model's own, decoded greedily, because a forced text would differ for that reason alone.
     """
     own = effect.before if column.target is None else caches.trace(column.model, column.text)
     free, language = effect.free, column.languages.target
@@ -80,7 +80,7 @@ def written(column: Column, effect: Effect, how: str = CHANGED) -> str:
 
 
 def _forced(column: Column, effect: Effect, how: str) -> str:
-    """What the change does to the probability of a text that stays; HTML."""
+    """The effect of the change on the probability of an unchanged text; HTML."""
     before, after = sum(effect.before.log_probs), sum(effect.forced.log_probs)
     numbers = f"<small>{number(after)} nats ({signed(after - before, 2)})</small>"
     if column.target is None:

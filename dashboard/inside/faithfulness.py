@@ -1,4 +1,4 @@
-"""The tests of attention of one text, run stage by stage, so that the page can say how far it is and stop; and their
+"""The tests of attention of one text, run stage by stage, so that the page can report progress and stop; and their
 results: attributions beside attention, charts, tables and plain sentences. No Streamlit here."""
 
 import threading
@@ -49,9 +49,9 @@ class FaithfulnessTests:
 
 
 class RunningTests:
-    """Tests under way: `advance` does one stage more. All sessions that ask for the same text share one.
+    """Running tests: `advance` does the next stage. All sessions with the same text share them.
 
-    done : stages, of STAGES. tests : None until all are done. problem : why the text cannot be tested, or "".
+    done : finished stages, of STAGES. tests : None until all are done. problem : why the text cannot be tested, or "".
     """
 
     def __init__(self, model, text: str, target: str | None):
@@ -70,7 +70,8 @@ class RunningTests:
         return self.tests is not None or bool(self.problem)
 
     def advance(self, on_step: Callable[[], None] = lambda: None) -> None:
-        """One stage more. on_step : called again and again; what it raises ends the stage, which then begins anew."""
+        """Do the next stage. on_step : called repeatedly; an exception that it raises ends the stage, which is then
+        repeated."""
         with self._lock:
             if self.finished:
                 return
@@ -106,8 +107,8 @@ def _attributed(subject: Subject):
 
 @dataclass(frozen=True, eq=False)
 class Attributed:
-    """method : of OFFERED. values (T, S). agreement : of `faithfulness.agreement`, the rows of this method. note : on
-    how exact they are, HTML."""
+    """method : of OFFERED. values (T, S). agreement : the rows of this method from `faithfulness.agreement`. note : on
+    their accuracy, HTML."""
 
     method: str
     values: np.ndarray
@@ -120,7 +121,8 @@ class Attributed:
 
 
 def attribution(column: Column, tests: FaithfulnessTests, method: str, steps: Steps) -> Attributed:
-    """Integrated gradients of all tokens take about a second; the others are there. steps : receives progress."""
+    """The chosen attribution. Integrated gradients of all tokens take about a second; the others are already computed.
+    steps : receives progress."""
     if method != INTEGRATED:
         means_frame = tests.results.agreement
         return Attributed(method, tests.results.attributions[method], means_frame[means_frame["method"] == method])
@@ -137,7 +139,7 @@ def attribution(column: Column, tests: FaithfulnessTests, method: str, steps: St
 
 @dataclass(frozen=True, eq=False)
 class FaithfulnessResults:
-    """All that is shown of a model."""
+    """All results shown for a model."""
 
     column: Column
     tests: FaithfulnessTests
@@ -162,7 +164,7 @@ class FaithfulnessResults:
 
 
 def results_cells(results: Sequence[FaithfulnessResults], dark: bool) -> list[Cell]:
-    """Row by row: changed attention, erased tokens, attention, attributions beside it, and how far both agree."""
+    """Row by row: changed attention, erased tokens, attention, attributions beside it, and their agreement."""
     rows = (
         lambda result: _cell(
             result,
@@ -287,7 +289,7 @@ def _maps_tables(result: FaithfulnessResults) -> str:
 
 
 def means_frame(result: FaithfulnessResults) -> pd.DataFrame:
-    """One row per measure, as it is saved: its mean over target tokens, and of how many."""
+    """One row per measure, for saving: its mean over target tokens, and their number."""
     sums = result.tests.results.sums
     rows = [(result.column.model, name, total / count, count) for name, (total, count) in sums.items() if count]
     return pd.DataFrame(rows, columns=["model", "measure", "mean", "tokens"])
@@ -315,7 +317,7 @@ def _permuted_words(tests: FaithfulnessTests) -> str:
 
 
 def _preserved_words(tests: FaithfulnessTests) -> str:
-    """By kinds of words, where the language has a list of function words; else of all tokens."""
+    """By kinds of words, if the language has a list of function words; else over all tokens."""
     means_frame = tests.results.preserved
     means_frame = means_frame[means_frame["change"] == "uniform"]
     counts = {kind: rows["preserved"] for kind, rows in means_frame.groupby("kind") if kind in (FUNCTION, CONTENT)}

@@ -1,7 +1,7 @@
 """Does attention matter for this sentence? Permutations, preserved words, gradients beside attention, erased tokens;
 the sentence beside the stored study, and translation against classification (Vashishth et al. 2019).
 
-The tests run a stage at a time: in between, the page says how far they are and can be stopped.
+The tests run a stage at a time; in between, the page shows progress and can be stopped.
 """
 
 import contextlib
@@ -91,10 +91,10 @@ def show(current: InsideScene, dark: bool) -> None:
 
 
 def _finish(testings: list[RunningTests]) -> None:
-    """Do the stages that are left, and say how far they are.
+    """Do the remaining stages, and show progress.
 
-    A run of this panel alone does one stage and asks for the next run: only a new run learns that the switch was moved.
-    A run of the whole page does all stages: Streamlit stops it when anything is moved.
+    A run of this panel alone does one stage and requests the next run, because only a new run sees that the switch was
+    moved. A run of the whole page does all stages; Streamlit stops it when anything is moved.
     """
     if all(testing.finished for testing in testings):
         return
@@ -138,7 +138,7 @@ def _results(current: InsideScene, tested_columns: list[TestedColumn], of_tasks:
 
 
 def _attributed(tested_columns: list[TestedColumn], method: str) -> list[FaithfulnessResults]:
-    """The tests with the attributions of the chosen method; the page says how far they are."""
+    """The tests with the attributions of the chosen method; the page shows progress."""
     count = sum(-(-len(tests.subject.target) // AT_ONCE) for _, tests in tested_columns)
     steps = Steps("Integrated gradients", count, "stop-gradients", _without_integrated)
     shown = [
@@ -178,7 +178,7 @@ def _percentile_cells(sums: tuple[float, int] | None, row: dict) -> list[str]:
 
 
 def measured(model: str) -> dict[str, dict]:
-    """measure -> its row, of the study of this very model; {} when there is none: its weights may be newer."""
+    """measure -> its row in the study of exactly these weights; {} if there is none."""
     results = session_caches.study("faithfulness")
     models = [entry.get("weights_sha256") for entry in results.get("models", ())]
     if is_hugging_face(model):
@@ -194,14 +194,14 @@ def measured(model: str) -> dict[str, dict]:
 
 
 def _counts(study_rows: list) -> str:
-    """`500`, or `498 to 500` where a measure has no value for some, such as of function words."""
+    """`500`, or `498 to 500` if a measure (such as of function words) has no value for some sentences."""
     counts = {rows[name].get("sentences", "?") for _, _, rows in study_rows for name in MEASURES if name in rows}
     ends = sorted({min(counts, default="?"), max(counts, default="?")})
     return " to ".join(escape(str(count)) for count in ends)
 
 
 def _source(study_rows: list) -> str:
-    """Which study the percentiles are from, or why there are none."""
+    """The study of the percentiles, or why there are none."""
     missing = [column.title for column, _, rows in study_rows if not rows]
     notes = []
     if len(missing) < len(study_rows):
@@ -214,7 +214,7 @@ def _source(study_rows: list) -> str:
 
 @dataclass(frozen=True)
 class ClassifiedText:
-    """The classifier as `session_caches.testing` takes a model: its own label of the text."""
+    """The classifier in the form of a column for `session_caches.testing`, with its own label of the text."""
 
     text: str
     model: str = CLASSIFIER
@@ -222,13 +222,13 @@ class ClassifiedText:
 
 
 def classifier(column: Column) -> ClassifiedText | None:
-    """The classifier, asked about the text of a column; None where it does not ship or cannot read the language."""
+    """The classifier for the text of a column; None if it does not ship or cannot read the language."""
     ships = CLASSIFIER in checkpoint_files.names()
     return ClassifiedText(column.text) if ships and column.languages.source == "en" else None
 
 
 def both_tasks(tested_columns: list[TestedColumn], classified: ClassifiedText, running: RunningTests) -> str:
-    """What the panel says of both tasks; HTML. running : the tests of the classifier, finished."""
+    """The panel's text on both tasks; HTML. running : the finished tests of the classifier."""
     if running.tests is None:
         return ""
     rows = [(column.title, column.model, tests.results.sums) for column, tests in tested_columns]
@@ -259,7 +259,7 @@ def _study_cells(sums: tuple[float, int] | None, rows: dict[str, dict], measure:
 
 
 def _verdict(tested_columns: list[TestedColumn], running: RunningTests) -> str:
-    """Plain sentences on this text, and what they do not show."""
+    """Plain sentences on the results for this text, and their limits."""
     label = escape(running.tests.subject.trace.translation)
     stays = running.tests.results.sums["preserved uniform all"][0] == 1
     shares = []

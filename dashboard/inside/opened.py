@@ -1,5 +1,5 @@
-"""One step opened, the same for each model: who asks, scores, weights, weighted values, and the next tokens; below them
-what else the scores could have been."""
+"""The computation of one step for every model: the query, scores, weights, weighted values, and the next tokens; below
+them alternative scores."""
 
 import pandas as pd
 import streamlit as st
@@ -85,13 +85,13 @@ def step_control(current: InsideScene) -> int:
 
 
 def _is_used_below() -> bool:
-    """Does a panel below show something of the chosen step alone?"""
+    """Does a panel below depend on the chosen step?"""
     session = st.session_state
     return bool(session.get("change") and (session.get("where") == "step" or session["change"] == "given"))
 
 
 def _key(column: Column) -> int:
-    """The source token whose score is taken apart; all models of a pair read the same tokens."""
+    """The source token whose score is split into terms; all models of a pair read the same tokens."""
     tokens = column.trace.source
     frame.keep_place("cell", range(LARGEST, len(tokens)), [token.text for token in tokens])
     names = labels.shown(tokens)
@@ -130,7 +130,7 @@ def _temperature() -> float:
 
 
 def _open(column: Column, step: int, key: int, chosen: tuple[float, str]) -> Opened:
-    """The step of a model, or why there is none. chosen : temperature and reference."""
+    """The step of a model, or the reason why there is none. chosen : temperature and reference."""
     count = len(column.trace.target)
     if step >= count:
         return Opened(column, None, 0, *chosen, f"This text ends after {count} steps.")
@@ -152,8 +152,8 @@ def _formula(shown: Opened, named: bool) -> None:
 
 
 def _alternatives(opened: list[Opened], dark: bool) -> None:
-    """The same query through other score functions, and why dot products are scaled. Each is worked out when it is
-    opened. opened : the models that have the step."""
+    """The same query with other score functions, and why dot products are scaled. Both are computed when opened. opened
+    : the models that have the step."""
     recurrent = [shown for shown in opened if not shown.column.several]
     if recurrent:
         functions = st.expander(

@@ -56,8 +56,8 @@ _ORDERS: dict[str, tuple[tuple[str, str, bool], ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A model's step, of which one score (`key`) is taken apart beside `reference`; step : None where there is none,
-    which `problem` explains. mean : the number of a step of which there are the mean weights alone."""
+    """A model's step, with one score (`key`) split into terms against `reference`; step : None if there is none,
+    explained by `problem`. mean : the number of a step with only mean weights."""
 
     column: Column
     step: Step | None
@@ -69,7 +69,7 @@ class Opened:
 
     @property
     def heat(self) -> str:
-        """The temperature as a note in a heading; nothing at 1."""
+        """The temperature as a note in a heading; "" at 1."""
         return f", at temperature {self.temperature:g}" if self.temperature != 1 else ""
 
 
@@ -106,7 +106,7 @@ def _heading(shown: Opened, words: str) -> str:
 
 
 def who_asks(shown: Opened, dark: bool) -> Cell:
-    """Who asks, as words and as a row of boxes."""
+    """The query, in words and as a row of boxes."""
     step, column = shown.step, shown.column
     token = in_language(labels.shown(column.trace.target)[step.step], column.languages.target, "b")
     window = ""
@@ -121,9 +121,9 @@ def who_asks(shown: Opened, dark: bool) -> Cell:
 
 
 def steps_in_order(asks: str) -> str:
-    """Who asks, and when: the order in which a decoder steps and attends, as a row of boxes; HTML.
+    """The order in which a decoder steps and attends, as a row of boxes; HTML.
 
-    asks : "before" (Bahdanau), "after" (Luong) or "layer" (a Transformer). KeyError for any other.
+    asks : "before" (Bahdanau), "after" (Luong) or "layer" (a Transformer). KeyError for any other value.
     """
     boxes = "".join(
         f"<li{' class=asking' if asking else ''}><b>{escape(symbol)}</b><span>{escape(words)}</span></li>"
@@ -198,8 +198,8 @@ def tables_of(shown: Opened) -> str:
 
 
 def frame(shown: Opened) -> pd.DataFrame | None:
-    """One row per source token, as it is saved: positions count from 0, no head is the mean of heads, and at a
-    temperature other than 1 there are both weights. None of a model without this step."""
+    """One row per source token, for saving: positions count from 0; head None is the mean of heads; at a temperature
+    other than 1 there are both weights. None for a model without this step."""
     if shown.step is None:
         return _mean_frame(shown)
     step = shown.step
@@ -272,7 +272,7 @@ def _parts_table(shown: Opened) -> str:
 
 
 def _values_table(shown: Opened) -> str:
-    """The dimensions in which the context is furthest from 0, each in a column."""
+    """The dimensions with the largest absolute context, one per column."""
     step = shown.step.at_temperature(shown.temperature)
     order = abs(step.context).argsort()[::-1][:_DIMENSIONS].tolist()
     names = [f"{place + 1} {token}" for place, token in enumerate(labels.shown(step.keys))]

@@ -1,4 +1,4 @@
-"""A source word replaced, masked or deleted: what each model writes of the other text."""
+"""A source word replaced, masked or deleted, and each model's output for the new text."""
 
 import streamlit as st
 
@@ -57,7 +57,7 @@ def _as_it_was() -> None:
 
 
 def _controls(words: list[str]) -> tuple[int, str]:
-    """The place of the word, and what stands there instead."""
+    """The controls -> the place of the word, and its replacement."""
     frame.keep_place("word", range(NONE, len(words)), words)
     left, right = st.columns(2)
     place = left.selectbox(
@@ -79,7 +79,7 @@ def _controls(words: list[str]) -> tuple[int, str]:
 
 
 def _rewritten(column: Column, word: intervene.Word, new: str, steps: Steps):
-    """None, with a message, where the other text cannot be read."""
+    """The result; None, with a message, if the new text cannot be read."""
     try:
         return caches.rewritten(column, word, new, steps)
     except ValueError as error:  # the same word again, a text that is too long

@@ -1,4 +1,4 @@
-"""What the page of one step shows, worked out before anything is drawn. No Streamlit here."""
+"""The contents of the page of one step, computed before drawing. No Streamlit here."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ from dashboard.shell.side_by_side import ModelColumn, SideBySide, Tracer, forced
 
 @dataclass(frozen=True)
 class InsideChoices:
-    """target, forced, beam : what the models write, as on the first page. layer, head : of a Transformer's
-    cross-attention, from 0; no head is the mean of heads. tables : the numbers of each chart below it."""
+    """target, forced, beam : the models' outputs, as on the first page. layer, head : of a Transformer's
+    cross-attention, from 0; head None is the mean of heads. tables : show the numbers of each chart below it?"""
 
     pair: str
     text: str
@@ -30,8 +30,8 @@ class InsideChoices:
 class Column(ModelColumn):
     """One model on the page.
 
-    layer, head : of its cross-attention; a recurrent model has one of each. No head : the mean of all. target : the
-    text that changes and tests force; None for the greedy translation.
+    layer, head : of its cross-attention; a recurrent model has one of each. head None: the mean of all. target : the
+    forced text for changes and tests; None for the greedy translation.
     """
 
     layer: int
@@ -78,7 +78,7 @@ class InsideScene(SideBySide[Column]):
 
     @property
     def differs(self) -> bool:
-        """Do the models write different texts, so that a step is not the same word in all?"""
+        """Do the outputs of the models differ, so that a step is not the same word in all?"""
         return len({column.trace.translation for column in self.columns}) > 1
 
 
