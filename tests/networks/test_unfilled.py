@@ -57,6 +57,7 @@ def test_places_without_numbers_have_their_shape():
     torch.testing.assert_close(positions(5, 4, 0.1), 0.1 * positions(5, 4), rtol=0, atol=0)
 
 
+@pytest.mark.slow  # it trains
 def test_neither_reading_models_nor_a_process_that_trains_imports_the_compiler(root):
     """Reading did by the back door, for arithmetic on the device `meta`, and was a third of the time to the first
     chart. Who needs the compiler in a process that trains gets it."""
