@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from multiprocessing import active_children, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -31,6 +30,7 @@ from attnviz.arguments import checked
 from attnviz.corpus import manifest
 from attnviz.corpus.manifest import KEEP, CorpusConfig, Sentences, shard_of
 from attnviz.corpus.shards import SENTENCES_SCHEMA, STATISTICS_SCHEMA, Done, Shard, Worker, part, read, read_part
+from attnviz.models.names import is_hugging_face
 from attnviz.storage import folders
 
 __all__ = ["KEEP", "CorpusConfig", "Progress", "read", "run", "skipped", "too_long"]
@@ -109,13 +109,15 @@ def skipped(folder: Path) -> int:
 
 def too_long(config: CorpusConfig, folder: Path, threads: int = 1) -> int:
     """The rows of a finished run's sentences.parquet whose text has more pieces than nearly all training texts of the
-    model (`Trained.longest`). threads : of torch in this process, as of `run`."""
-    models: dict[str, Any] = {name: loading.load(name, config.root, threads) for name in config.models}
-    limits = {name: model.longest for name, model in models.items()}
+    model (`Trained.longest`); nothing says it of a Hugging Face model. threads : of torch in this process, as of `run`.
+    """
+    trained = [name for name in config.models if not is_hugging_face(name)]
+    root = None if config.root is None else Path(config.root)
+    limits = {name: loading.load_checkpoint(name, root, threads).longest for name in trained}
     file, count = parquet.ParquetFile(folder / "sentences.parquet"), 0
     for batch in file.iter_batches(columns=["model", "source_tokens"]):
         rows = zip(batch.column("model").to_pylist(), batch.column("source_tokens").to_pylist())
-        count += sum(tokens is not None and 0 < limits[model] < tokens for model, tokens in rows)
+        count += sum(tokens is not None and 0 < limits.get(model, 0) < tokens for model, tokens in rows)
     return count
 
 

@@ -163,8 +163,11 @@ def check_models(config: CorpusConfig, begun: dict[str, dict]) -> None:
 
 
 def _files_of(name: str, root: Path) -> dict:
-    if is_hugging_face(name):  # the files of a folder; nothing of a model on the hub
-        files = HuggingFaceName(without_prefix(name)).files(root)
+    if is_hugging_face(name):
+        from attnviz.models.huggingface.folder_rules import FILES, folder
+
+        place = folder(HuggingFaceName(without_prefix(name)).place)  # of a model on the hub: where it was downloaded to
+        files = sorted({path for pattern in FILES for path in place.glob(pattern)})
         return {"files_sha256": {path.name: checkpoints.sha256(path) for path in files}}
     return {
         "weights_sha256": checkpoints.fingerprint(name, root),
@@ -176,12 +179,13 @@ def contents(config: CorpusConfig, sentences: Sentences) -> dict:
     """Everything that the files of a run depend on, and the number of records in its input."""
     chosen = {name: value for name, value in asdict(config).items() if name not in ("models", "input", "root")}
     chosen["keep"] = sorted(chosen["keep"])
+    libraries = [*PACKAGES, *["transformers"] * any(map(is_hugging_face, config.models))]
     return {
         "format": FORMAT,
         "input": {"name": sentences.path.name, "sha256": sentences.sha256, "records": sentences.records},
         "models": model_files(config),
         "settings": json.loads(json.dumps(chosen)),
-        "versions": {"attnviz": attnviz.__version__} | {name: version(name) for name in PACKAGES},
+        "versions": {"attnviz": attnviz.__version__} | {name: version(name) for name in libraries},
     }
 
 

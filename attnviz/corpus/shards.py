@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,7 @@ from attnviz.gold import LinkedPair
 from attnviz.models import checkpoints
 from attnviz.models.checkpoint_files import CheckpointError, read_json
 from attnviz.models.measured import NAMES, TraceStatistics
+from attnviz.models.names import is_hugging_face
 from attnviz.trace import Trace
 
 WEIGHTS_FOLDER = "weights"
@@ -246,6 +248,6 @@ def _trace(values: dict, number: str, tensors: Mapping[str, torch.Tensor]) -> Tr
 
 
 def _weights_folder(folder: Path, model: str) -> Path:
-    """The folder name in the style of the Hugging Face hub; no model name contains `--`, so every model has its own
-    folder."""
-    return folder / WEIGHTS_FOLDER / model.replace("/", "--")
+    """The folder name in the style of the Hugging Face hub; no name there contains `--`, so every model has its own
+    folder. The name of a folder of this machine may contain it, so a Hugging Face model's is quoted as in an address."""
+    return folder / WEIGHTS_FOLDER / (quote(model, safe="") if is_hugging_face(model) else model.replace("/", "--"))

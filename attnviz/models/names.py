@@ -63,6 +63,7 @@ def moments_file(name: str, root: Path) -> Path:
     return Path(root) / MOMENTS / f"{name}.json"
 
 
+ENDINGS = "json", "safetensors", "txt", "model", "spm", "jinja"  # files of a Hugging Face model: no code, no pickles
 HUGGING_FACE = "hf:"  # before the name of a model for the transformers library
 
 
@@ -107,7 +108,7 @@ class HuggingFaceName:
         folder = Path(os.path.expanduser(self.place))
         if not os.path.isdir(folder):  # Path.is_dir() raises for a name that no file can have
             return []
-        return [path for ending in ("json", "safetensors") for path in sorted(folder.glob(f"*.{ending}"))]
+        return sorted(path for ending in ENDINGS for path in folder.glob(f"*.{ending}"))
 
 
 def parse(name: str) -> ModelName | HuggingFaceName:

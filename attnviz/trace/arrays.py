@@ -72,6 +72,7 @@ def from_arrays(
     tokens, target = _strings("tokens", tokens), _strings("target", target)
     if isinstance(special, str | bytes) or not isinstance(special, Collection) or hasattr(special, "detach"):
         raise ValueError(f"special must be a list of tokens; got {arguments.shown(special)}")
+    padding = _padding_of_text(padding, batch)
     real = {"source": _real("tokens", tokens, padding)}
     real["target"] = _real("target", target, _texts_alone(padding)) if target else real["source"]
     source, text = _tokens(tokens, special, _word_ids(word_ids, tokens), real["source"])
@@ -122,8 +123,8 @@ def _maps(kinds: Mapping, real: Mapping, rest: str | None, tokens) -> tuple[tupl
             weights, note = layers.unrounded(weights, layer.dtype, rest == "sink")
             notes |= dict.fromkeys([note] if note else [])
             sink = rest == "sink" and weights.ndim == 3
-            weights = layers.with_rest(weights) if sink else weights
             try:
+                weights = layers.with_rest(weights) if sink else weights
                 maps.append(AttentionMap(kind, layer.number, weights, sink=sink, averaged=layer.averaged))
             except ValueError as error:
                 raise ValueError(f"{error}{layers.likely_cause(str(error), weights, tokens)}") from None
@@ -168,6 +169,17 @@ def _strings(name: str, tokens) -> list[str]:
     return texts
 
 
+def _padding_of_text(padding, batch: int | None):
+    """Of the masks (B, L) of a batch, the one of its text. ValueError where nothing says which."""
+    rows = padding if isinstance(padding, list | tuple) and all(map(arguments.is_list, padding)) else ()
+    given = np.array(padding) if len({len(row) for row in rows}) == 1 else containers.array(padding)
+    if given is None or given.ndim != 2:
+        return padding
+    if len(given) > 1 and batch is None:
+        raise ValueError(f"padding is of {len(given)} texts; choose one with batch=0")
+    return given[layers.place(batch, len(given))]
+
+
 def _texts_alone(padding):
     """The part of `padding` that also applies to the target: texts do; places and masks apply to the source only."""
     texts = [padding] if isinstance(padding, str) else padding
@@ -179,21 +191,26 @@ def _real(name: str, tokens: list[str], padding) -> np.ndarray:
     if padding is None:
         return np.ones(len(tokens), dtype=bool)
     if (texts := _texts_alone(padding)) is not None:
-        return np.array([token not in texts for token in tokens], dtype=bool)
+        return _some(np.array([token not in texts for token in tokens], dtype=bool))
     given = containers.array(padding)
     marks = np.asarray(list(padding) if given is None and arguments.is_list(padding) else given)
-    marks = marks[0] if marks.ndim == 2 and len(marks) == 1 else marks
     if marks.ndim == 1 and marks.dtype == bool and len(marks) == len(tokens):
-        return ~marks
+        return _some(~marks)
     if marks.ndim == 1 and marks.dtype.kind in "iuf":
         if len(marks) == len(tokens) and np.isin(marks, (0, 1)).all():
-            return marks > 0
-        if np.isin(marks, range(len(tokens))).all():
-            return ~np.isin(np.arange(len(tokens)), marks)
+            return _some(marks > 0)
+        if np.isin(marks, range(len(tokens))).all() and len(np.unique(marks)) == len(marks):
+            return _some(~np.isin(np.arange(len(tokens)), marks))
     raise ValueError(
         f"padding must be texts of tokens, their places from 0, or a mask for the {len(tokens)} {name}; "
         f"got {arguments.shown(padding)}"
     )
+
+
+def _some(real: np.ndarray) -> np.ndarray:
+    if len(real) and not real.any():
+        raise ValueError("padding must leave some tokens; it names all of them")
+    return real
 
 
 def _word_ids(word_ids, tokens: list[str]) -> list[int | None] | None:

@@ -144,7 +144,7 @@ def maps(trace) -> None:
         if attention.keys.shape[1:] != (queries, keys):
             raise ValueError(
                 f"weights of {attention.name} must have {queries} queries and {keys} keys, as the tokens do; "
-                f"got shape {attention.keys.shape}"
+                f"got shape {attention.keys.shape}{_other_axes(attention.keys.shape, queries, keys)}"
             )
     causal = [attention for attention in trace.maps if attention.kind == "decoder"]
     if causal:
@@ -153,6 +153,13 @@ def maps(trace) -> None:
         hidden, done = ~visible_keys("decoder", queries, len(keys), words), "produced" if trace.target else "read"
         for attention in causal:
             future(attention, hidden, done)
+
+
+def _other_axes(shape: tuple, queries: int, keys: int) -> str:
+    """What to do with weights whose axes are in another order, to be put behind an error."""
+    if shape[1:] == (keys, queries):
+        return "; rows and columns are exchanged: give the transposed weights"
+    return "; the batch of 1 is its second axis: give weights[:, 0]" if shape == (queries, 1, keys) else ""
 
 
 def future(attention, hidden: np.ndarray, done: str) -> None:

@@ -28,6 +28,7 @@ _KIND_IN_NAME = {
 }
 _PATTERN = re.compile(r"hook_pattern$|attn_weights$")  # beside scores, values and more, as TransformerLens keeps them
 _TEXTS = ("tokens", "target", "special", "kind", "padding", "word_ids")
+_OUTPUT = "sequences", "logits", "last_hidden_state", "loss"  # fields of an output of the transformers library
 _FLOAT8 = {"F8_E4M3": (3, 7), "F8_E5M2": (2, 15)}  # bits of the fraction, bias of the exponent
 
 
@@ -50,6 +51,8 @@ def array(value) -> np.ndarray | None:
     if isinstance(value, np.ndarray):
         return _wide(value)
     if hasattr(value, "detach"):  # torch
+        if getattr(value, "is_meta", False):
+            raise ValueError("a tensor on the device meta has no numbers; give one that was computed")
         tensor = value.detach().cpu()
         tensor = tensor.to_dense() if getattr(tensor, "is_sparse", False) else tensor
         return np.asarray(tensor.double() if str(tensor.dtype) == "torch.float64" else tensor.float())
@@ -76,6 +79,9 @@ def layers_by_name(names: Mapping, kind: str | None) -> dict:
     number is the layer, as in `blocks.0.attn.hook_pattern`. `kind` is that of names without one.
     """
     keys = {str(key): key for key in names.keys()}  # noqa: SIM118 (ActivationCache and the like)
+    if fields := sorted(key for key in keys if key.endswith("attentions")):
+        if any(key in keys for key in _OUTPUT) and not any(re.search(r"\d", key) for key in fields):
+            raise ValueError(_of_output(keys, fields))
     if keys and set(keys) <= set(KINDS):
         return {name: names[key] for name, key in keys.items()}
     chosen = [key for key in keys if _PATTERN.search(key)] or keys
@@ -90,6 +96,13 @@ def layers_by_name(names: Mapping, kind: str | None) -> dict:
             raise ValueError(f"each name must hold one layer; got {key!r:.80} beside another of layer {layer}")
         result[own][layer] = names[keys[key]]
     return {kind: _in_order(layers) for kind, layers in result.items()}
+
+
+def _of_output(keys: Mapping, fields: list[str]) -> str:
+    """What to do with the whole output of a model of the transformers library."""
+    if "sequences" in keys:
+        return "this is what generate returns; use attnviz.from_generate(output, tokens)"
+    return f"this is the whole output of a model; give one kind of its attention: {', '.join(fields)}"
 
 
 def _in_order(layers: dict):
@@ -140,6 +153,8 @@ def _npz(content: bytes, most: int) -> dict:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
+            if any(member.filename.endswith(".pkl") for member in members):  # as torch.save writes
+                raise ValueError("it holds a pickle, which runs code when it is read; save it as .npz or .safetensors")
             if len(members) > files.LAYERS or sum(member.file_size for member in members) > 8 * most:
                 raise ValueError("it unpacks to more than is read")
             arrays, room = {}, 8 * most

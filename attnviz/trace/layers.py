@@ -16,7 +16,7 @@ _LAYER = "weights must be one array of axes [heads, queries, keys] a layer"
 # A number type: bits of the fraction, and the exponent of the smallest normal number.
 _TYPES = {"float16": (10, -14), "bfloat16": (7, -126)}
 _SMALL = {"float8_e4m3": (3, -6), "float8_e5m2": (2, -14)}
-_DIGITS = (5, 4, 3, 2)
+_GRIDS = {f"{digits} digits": 10.0**-digits for digits in (5, 4, 3, 2)} | {"8 bits": 1 / 255}
 _PADDING = ("[PAD]", "<pad>", "<|endoftext|>", "<|pad|>", "[pad]", "<PAD>", "")
 
 
@@ -103,6 +103,9 @@ def _entries(weights, rows: int, read: Reading) -> list:
     steps = [shape is not None and len(shape) > 1 and shape[-2] == 1 for shape in shapes]
     if len(entries) == rows > 1 and all(steps):
         return [_joined([_array(entry) for entry in entries])]
+    plain = len(entries) > 1 and all(type(entry) is list and entry and type(entry[0]) is list for entry in entries)
+    if plain and all(shape and len(shape) == 2 for shape in shapes):
+        return _split(entries, _array(entries), read)  # lists alone: nothing says that each is a layer
     return entries
 
 
@@ -127,11 +130,7 @@ def _split(weights, array: np.ndarray, read: Reading) -> list:
     if array.ndim == 2 or shape[0] == 1 or read.batch is not None:
         return [weights]
     if array.ndim == 3:
-        raise ValueError(
-            f"weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape "
-            f"{shape}: is it one layer? Then put it in a list, [weights] (or weights[None]). Is it a batch of "
-            f"{shape[0]}, each the mean of the heads? Then choose one with batch=0"
-        )
+        raise _ambiguous(shape)
     if array.ndim == 4:
         raise ValueError(
             f"weights are one array of shape {shape}, and this looks like a batch of {shape[0]}; choose one with "
@@ -140,22 +139,32 @@ def _split(weights, array: np.ndarray, read: Reading) -> list:
     raise ValueError(f"{_LAYER}; got one array of shape {shape}")
 
 
+def _ambiguous(shape: tuple) -> ValueError:
+    """Of one array with three axes, whose first may be heads, layers or texts."""
+    return ValueError(
+        f"weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape "
+        f"{shape}: is it one layer? Then put it in a list, [weights] (or weights[None]; in a file, name it layer_0). "
+        f"Is it a batch of {shape[0]}, each the mean of the heads? Then choose one with batch=0"
+    )
+
+
 def _of_text(array: np.ndarray, batch: int | None) -> tuple[np.ndarray, bool]:
     """(1, H, Q, K), (B, H, Q, K), (H, Q, K), (B, Q, K) or (Q, K) -> (H, Q, K), and whether it is a mean of heads."""
     if array.ndim == 2:
-        return array[None], True
+        return array[None][[place(batch, 1)]], True
     if array.ndim == 4 and (len(array) == 1 or batch is not None):
-        return array[_place(batch, len(array))], False
+        return array[place(batch, len(array))], False
     if array.ndim == 4:
         raise ValueError(
             f"a layer has shape {array.shape}, and this looks like a batch of {len(array)}; choose one with batch=0"
         )
     if array.ndim == 3 and batch is not None:
-        return array[_place(batch, len(array))][None], True
+        return array[place(batch, len(array))][None], True
     return array, array.ndim == 3 and len(array) == 1
 
 
-def _place(batch: int | None, count: int) -> int:
+def place(batch: int | None, count: int) -> int:
+    """The text of a batch of `count` that is chosen. ValueError for one that is not there."""
     arguments.check("batch", batch, int | None)
     place = batch or 0
     if count == 1 and batch is None:
@@ -215,13 +224,13 @@ def _steps(weights: np.ndarray):
     """Every rounding that leaves exactly these values unchanged: its name, and the distance of neighbours at each
     value."""
     ways = [(name, _ulp(weights, *bits)) for name, bits in _TYPES.items()]
-    ways += [(f"{digits} digits", np.full(weights.shape, 10.0**-digits)) for digits in _DIGITS]
+    ways += [(name, np.full(weights.shape, step)) for name, step in _GRIDS.items()]
     ways += [(name, _ulp(weights, *bits)) for name, bits in _SMALL.items()]
     for name, step in ways:
-        near = 0.02 if "digits" in name else 1e-6
+        near = 0.02 if name in _GRIDS else 1e-6
         places = weights.astype(np.float64) / step
         if (np.abs(places - np.round(places)) <= near).all():
-            yield name, step / 2 if "digits" in name else step
+            yield name, step / 2 if name in _GRIDS else step
 
 
 def _ulp(weights: np.ndarray, fraction: int, least: int) -> np.ndarray:
@@ -233,6 +242,8 @@ def with_rest(weights: np.ndarray) -> np.ndarray:
     """The weights with another key that has the remainder of each row to 1."""
     weights = weights.astype(np.float64)
     rest = 1 - weights.sum(-1, keepdims=True)
+    if (most := 1 - np.nanmin(rest, initial=0)) > 1 + TOLERANCE:
+        raise ValueError(f"a row sums to {most:.4f}: a sink holds what a row lacks of 1, and this one lacks nothing")
     return np.concatenate([weights, np.where((rest < 0) & (rest > -TOLERANCE), 0, rest)], axis=-1)
 
 
@@ -242,6 +253,8 @@ def likely_cause(error: str, weights: np.ndarray, tokens: list[str]) -> str:
         return ""
     weights = weights.astype(np.float64)
     empty = np.isnan(weights).all(-1) | (weights == 0).all(-1)
+    if empty.all():
+        return "; no row has any weight in it"
     if empty.any() and ("sum to 1" in error or "finite" in error):
         query = int(np.argwhere(empty)[0][1])
         name = f" ({arguments.shown(tokens[query])})" if query < len(tokens) else ""
@@ -257,6 +270,8 @@ def likely_cause(error: str, weights: np.ndarray, tokens: list[str]) -> str:
     sums = weights.sum(-1)
     if np.abs(weights.sum(-2) - 1).max() <= TOLERANCE:
         return "; the columns sum to 1, so rows and columns are exchanged: give the transposed weights"
+    if np.ptp(sums) < 0.1 * (mean := sums.mean()) and mean > 50:
+        return f"; every row sums to about {mean:.0f}: divide by {100 if mean < 110 else 255}, as of percents or bytes"
     advice = "; give them as they are after the softmax and before dropout"
     if sums.max() <= 1 + TOLERANCE:
         advice += ', or, if the model has attention sinks, use rest="sink", which shows the rest in a column'

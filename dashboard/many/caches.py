@@ -1,14 +1,15 @@
 """What the page of many sentences keeps between reruns, shared by all sessions: runs over sentences, and files."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from weakref import WeakValueDictionary
 
 import streamlit as st
 
-from attnviz.gold import LinkedPair
-from attnviz.models.names import ModelName
+from attnviz.models import measured
+from attnviz.models.names import is_hugging_face
 from attnviz.service import ServiceError
 from dashboard.choices import pairs
 from dashboard.many.given import Given, of_path
@@ -17,17 +18,19 @@ from dashboard.many.scene import Corpus, ManyChoices
 from dashboard.session import caches as models
 
 SEARCHED = 100  # sentences of a model that are searched for a token: their weights are computed again
+Text = tuple[str, str | None]  # and its target
 _ALIVE: WeakValueDictionary[tuple, Run] = WeakValueDictionary()  # runs that somebody has
 
 
-def run(names: Sequence[str], given: Given, forced: bool) -> Run:
+def run(pair: str, names: Sequence[str], given: Given, forced: bool) -> Run:
     """The run of these sentences through these models, finished or not. As long as somebody has it, all get the same;
-    afterwards it is kept while there is room."""
+    afterwards it is kept while there is room. pair : whose links set by hand give an alignment error."""
     keys = tuple(models.key(name) for name in names)
-    key = keys, given.digest, forced
+    key = pair, keys, given.digest, forced
+    links = {(linked.source, linked.target): linked for linked in pairs.linked(pair)}
 
     def made() -> Run:
-        return _ALIVE.get(key) or Run(names, given.records, forced, _statistics, _links(names))
+        return _ALIVE.get(key) or Run(names, given.records, forced, partial(_statistics, links), links)
 
     _ALIVE[key] = shared = models.keep(("run", *key), made, lambda run: run.bytes)
     return shared
@@ -44,10 +47,11 @@ def token(names: Sequence[str], corpus: Corpus, text: str, choices: ManyChoices)
     rows = frame[has].drop_duplicates(["model", "source", "translation"])
     some = rows.groupby("model", sort=False).head(SEARCHED)
     texts = [(row.source, row.translation if choices.forced else None) for row in some.itertuples()]
-    asked = [models.request(row.model, *pair, 1) for row, pair in zip(some.itertuples(), texts)]
-    requested = models.answers().ask(asked)
+    wanted = [(row.model, *pair) for row, pair in zip(some.itertuples(), texts)]
+    own = [models.request(*parts, 1) for parts in wanted if not is_hugging_face(parts[0])]
+    requested = models.answers().ask(own)
     try:
-        traces = [future.result() for future in requested.futures]
+        traces = [models.trace(*parts) for parts in wanted]
         return heads.search_all(traces, text, choices.kind), texts, len(rows) - len(some)
     except ServiceError:
         raise
@@ -67,16 +71,23 @@ def _named_file(typed: str, stamp: tuple, most: int) -> Given:
     return of_path(typed)
 
 
-def _links(names: Sequence[str]) -> dict[tuple[str, str], LinkedPair]:
-    """(source, target) -> their links set by hand, of the language pair of these models."""
-    return {(pair.source, pair.target): pair for pair in pairs.linked(ModelName.parse(names[0]).pair)}
-
-
-def _statistics(name: str, texts: Sequence[tuple[str, str | None]]) -> list[Future]:
-    """Have texts, each with a target or None, traced by the models: the statistics of each trace, or the whole trace
+def _statistics(links: Container[Text], name: str, texts: Sequence[Text]) -> list[Future]:
+    """Have texts, each with a target or None, traced by a model: the statistics of each trace, or the whole trace
     where the text has links, for which weights are needed. Raises ServiceError."""
-    links = _links([name])
+    if is_hugging_face(name):
+        return [_measured(name, text, whole=text in links) for text in texts]
     requests = [models.request(name, text, target, 1) for text, target in texts]
     return models.model_service().submit(
         [replace(request, statistics=(request.text, request.target) not in links) for request in requests]
     )
+
+
+def _measured(name: str, text: Text, whole: bool) -> Future:
+    """The same of one text, computed here: this process has the models of the transformers library."""
+    future: Future = Future()
+    try:
+        trace = models.model(name).trace(*text)
+        future.set_result(trace if whole else measured.of_trace(trace, keep=False))
+    except ValueError as error:
+        future.set_exception(error)
+    return future

@@ -316,7 +316,7 @@ def _token_table(current: ManyScene, frame: pd.DataFrame, texts: list[tuple[str,
             tables.cell(row["weight"], ".3f"),
             f"{row['places']:,}",
             f"{in_language(row['other_token'], language)} ({row['share']:.0%})",
-            sentence_link(current.choices.pair, current.choices.mechanisms, *texts[row["example"]]),
+            _opened(current, *texts[row["example"]]),
         )
         name = f'<th scope="row">{escape(title(mechanism_of(row["model"])))}</th>'
         rows.append(name + "".join(f"<td>{cell}</td>" for cell in cells))
@@ -370,10 +370,15 @@ def _rows(current: ManyScene, frame: pd.DataFrame, caption: str, columns: list[s
 def _row(current: ManyScene, row: dict, columns: list[str]) -> str:
     choices = current.choices
     target = row["translation"] if choices.forced else None
-    link = sentence_link(choices.pair, choices.mechanisms, row["source"], target)
+    link = _opened(current, row["source"], target)
     translation = in_language(row["translation"], pairs.task(choices.pair).target)
     numbers = "".join(f"<td>{_number(name, row[name])}</td>" for name in columns)
     return f'<tr><th scope="row">{row["number"]}</th><td>{link}</td><td>{translation}</td>{numbers}</tr>'
+
+
+def _opened(current: ManyScene, text: str, target: str | None) -> str:
+    choices = current.choices
+    return sentence_link(choices.pair, choices.mechanisms, text, target, choices.guest)
 
 
 def _number(name: str, value) -> str:

@@ -19,17 +19,18 @@ from attnviz.data.records import Record
 from attnviz.gold import LinkedPair
 from attnviz.models import measured
 from attnviz.models.measured import TraceStatistics
-from attnviz.models.names import ModelName
+from attnviz.models.names import is_hugging_face
 from attnviz.service import ServiceError
 from attnviz.service.request import RESTARTING, RUNNING
 from attnviz.trace import Trace
-from dashboard.choices.options import title
+from dashboard.choices.options import mechanism_of, title
 from dashboard.session import address, caches
 from dashboard.session.waiting_line import Full
 from dashboard.shell import turns
 from dashboard.shell.problems import SceneError, sentence, without_places
 
 SLICE = 32  # sentences of one model that are asked for together
+OWN_SLICE = 4  # where one of the models is computed here, a sentence at a time: Stop waits for a slice
 QUICK = 4 * SLICE  # sentences that take no longer than a moment
 LOOK = 0.25  # s between two calls of `meanwhile`
 ROW = 1500  # bytes of a sentence and a model, about
@@ -62,7 +63,8 @@ class Run:
     ):
         """links : of (source, target); where `submit` answers with a trace, its alignment error is measured."""
         self.forced, self._submit, self._links = forced, submit, links
-        parts = [sentences[start : start + SLICE] for start in range(0, len(sentences), SLICE)]
+        size = OWN_SLICE if any(map(is_hugging_face, models)) else SLICE
+        parts = [sentences[start : start + size] for start in range(0, len(sentences), size)]
         self._left = [(model, part) for part in parts for model in models]
         self._rows: list[Row] = []
         self._lock = threading.Lock()
@@ -132,7 +134,7 @@ def _result(future: Future) -> TraceStatistics | Trace | ValueError:
 
 
 def _row(model: str, record: Record, answer: TraceStatistics | Trace | ValueError, links: Mapping) -> Row:
-    row: Row = {"model": model, "mechanism": title(ModelName.parse(model).mechanism), "values": {}}
+    row: Row = {"model": model, "mechanism": title(mechanism_of(model)), "values": {}}
     row |= {"number": record.number, "id": record.id, "source": record.source}
     if isinstance(answer, ValueError):
         return row | {"error": without_places(str(answer))}

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from attnviz import across
-from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
-from dashboard.choices.options import KINDS, kind_title, title
+from dashboard.choices.options import KINDS, facts, kind_title, title
 from dashboard.many.given import Given
 from dashboard.many.running import Run
 from dashboard.session.memory import Held
@@ -20,13 +19,15 @@ SHOWN_PROBLEMS = 3
 
 @dataclass(frozen=True)
 class ManyChoices:
-    """What a person chose for the whole page. forced : the models write the given targets."""
+    """What a person chose for the whole page. forced : the models write the given targets. guest : a model of a
+    person's own among the mechanisms, as it was typed."""
 
     pair: str
     mechanisms: tuple[str, ...]
     kind: str = "cross"
     forced: bool = False
     tables: bool = False
+    guest: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class ManyScene:
     @property
     def titles(self) -> list[str]:
         """The mechanisms with attention of the kind that was chosen."""
-        return [title(name) for name in self.choices.mechanisms if self.choices.kind in MECHANISMS[name].kinds]
+        return [title(name) for name in self.choices.mechanisms if self.choices.kind in facts(name).kinds]
 
     @property
     def warnings(self) -> list[str]:
@@ -85,7 +86,7 @@ class ManyScene:
             *(
                 f"{title(name)} is not shown: it has no {KINDS[self.choices.kind].split(' (')[0].lower()}."
                 for name in self.choices.mechanisms
-                if self.choices.kind not in MECHANISMS[name].kinds
+                if self.choices.kind not in facts(name).kinds
             ),
         ]
 

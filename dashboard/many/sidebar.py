@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
-from dashboard.choices.options import KINDS
+from dashboard.choices.options import KINDS, facts
 from dashboard.session import catalogue
 from dashboard.shell import widgets
 
@@ -20,8 +19,7 @@ def show() -> dict:
         key="pair",
         bind="query-params",
     )
-    widgets.keep_those(offered[pair])
-    chosen = widgets.mechanisms(offered[pair])
-    kinds = [kind for kind in KINDS if any(kind in MECHANISMS[name].kinds for name in chosen)] or ["cross"]
+    _, chosen, guest = widgets.models(pair, offered[pair])
+    kinds = [kind for kind in KINDS if any(kind in facts(name).kinds for name in chosen)] or ["cross"]
     kind = st.selectbox("Which attention", kinds, format_func=KINDS.get, key="kind", bind="query-params")
-    return {"pair": pair, "mechanisms": tuple(chosen), "kind": kind, "tables": widgets.tables()}
+    return {"pair": pair, "mechanisms": tuple(chosen), "kind": kind, "tables": widgets.tables(), "guest": guest}

@@ -32,7 +32,7 @@ def show(fields: dict) -> None:
     choices = ManyChoices(forced=forced, **fields)
     problem = next((answer for answer in given if isinstance(answer, SceneError)), None)
     names = [model(choices.pair, mechanism) for mechanism in choices.mechanisms]
-    runs = [caches.run(names, corpus, forced) for corpus in corpora] if names and not problem else []
+    runs = [caches.run(choices.pair, names, corpus, forced) for corpus in corpora] if names and not problem else []
     problem = problem or _no_room(runs) or running.measure(runs)
     with frame.composed("many", lambda: _compose(choices, corpora, runs, problem)) as current:
         if current is not None:

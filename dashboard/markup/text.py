@@ -135,13 +135,15 @@ def parts_list(titles: Iterable[str]) -> str:
     return f'<nav class="parts" aria-label="Parts of this page">{buttons}</nav>'
 
 
-def sentence_link(pair: str, mechanisms: Sequence[str], text: str, target: str | None = None) -> str:
-    """HTML: one of many sentences, as a link that opens it on the first page.
+def sentence_link(pair: str, mechanisms: Sequence[str], text: str, target: str | None = None, guest: str = "") -> str:
+    """HTML: one of many sentences, as a link that opens it on the first page. guest : the model of a person's own among
+    the mechanisms.
 
     target : the text that the models are forced to write.
     """
     query = {"pair": pairs.task(pair).title, "text": text, "show": [title(name) for name in mechanisms]}
     query |= {"target": target_title(TYPED), "force": target} if target else {}
+    query |= {"guest": guest} if guest else {}
     return _link(query, text, pairs.task(pair).source)
 
 

@@ -324,7 +324,7 @@ def _along(session: Mapping, before: str, page: str) -> dict:
 
 def _models(session: Mapping, page: str) -> dict:
     """The mechanisms and the text that they write; pages about attention alone show those that attend."""
-    keys = ("show", "target", "force", *["beam", "guest"] * (page in ("", "inside")))
+    keys = ("show", "target", "force", "guest", *["beam"] * (page in ("", "inside")))
     along = {key: session[key] for key in keys if key in session}
     if page and "show" in along:
         along["show"] = [name for name in along["show"] if facts(name).kinds]

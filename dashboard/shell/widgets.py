@@ -120,7 +120,8 @@ def counted(text: str, facts: Task = pairs.ANY) -> str:
 def models(pair: str, offered: list[str]) -> tuple[list[str], list[str], str]:
     """The mechanisms on offer, with models that stand beside them; those chosen; and what was typed of a model.
 
-    The operator names such models (`settings.beside`), and a visitor one.
+    The operator names such models (`settings.beside`), and a visitor one. Of one that cannot be shown there, the page
+    says why.
     """
     above = st.container()
     typed = _beside()
@@ -128,7 +129,7 @@ def models(pair: str, offered: list[str]) -> tuple[list[str], list[str], str]:
     listed = [*offered, *dict.fromkeys(named)]
     keep_those(listed)
     with above:
-        chosen = mechanisms(listed)
+        chosen = [name for name in mechanisms(listed) if not is_hugging_face(name) or _stands(name)]
     return listed, chosen, without_prefix(typed)
 
 
@@ -159,13 +160,26 @@ def _beside() -> str:
             "An encoder–decoder of the transformers library, such as Marian, T5, BART or mBART: its folder, or its "
             "name on the Hugging Face hub. For NLLB and others of many languages put #eng_Latn:fra_Latn behind it.",
         )
-        if name and "cross" not in caches.model(name).head_kinds:
+    except (ValueError, OSError) as error:
+        _refuse(error)
+        return ""
+    return name if name and _stands(name) else ""
+
+
+def _stands(name: str) -> bool:
+    """Can a model of the transformers library stand beside the mechanisms? Else the page says why not."""
+    try:
+        if "cross" not in caches.model(name).head_kinds:
             raise SceneError(f"{title(name)} reads a text and produces none. The page “Heads and layers” shows it.")
     except (ValueError, OSError) as error:  # a model that cannot be shown; a folder that cannot be read
-        problem = error if isinstance(error, SceneError) else SceneError(f"{without_prefix(str(error))}.")
-        st.html(f'<p class="over" role="status">{escape(str(problem))}</p>')
-        return ""
-    return name
+        _refuse(error)
+        return False
+    return True
+
+
+def _refuse(error: Exception) -> None:
+    problem = error if isinstance(error, SceneError) else f"{without_prefix(str(error))}."
+    st.html(f'<p class="over" role="status">{escape(str(problem))}</p>')
 
 
 def named_model(key: str, label: str, placeholder: str, words: str) -> str:

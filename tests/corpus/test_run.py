@@ -171,6 +171,40 @@ def test_targets_are_forced_and_weights_kept(root, tmp_path):
     assert {name.split("/")[0] for name in weights} == {"5", "6"}
 
 
+@pytest.mark.xdist_group("hf")
+def test_models_of_the_transformers_library_take_part(root, folder, load, tmp_path, capsys):
+    """Forced and free texts, an empty line, weights, a stop, two processes; one model only reads."""
+    lines = ["The black dog is running.\tLe chien noir court.", "The dog runs.", "", "The white ball\tLe chien"]
+    path, out = write_lines(tmp_path / "in.tsv", lines), tmp_path / "out"
+    names = [f"hf:{folder('marian')}", f"hf:{folder('t5')}", MODELS[1], f"hf:{folder('bert')}"]
+    asked = ["corpus", "--input", str(path), "--root", str(root), "--keep", "statistics", "weights", "--model", *names]
+    assert main([*asked, "--out", str(out)]) == 0
+    assert "4 sentences through 4 models" in capsys.readouterr().out
+    rows = parquet.read_table(out / "statistics.parquet").to_pandas().astype({"model": str, "kind": str})
+    said = parquet.read_table(out / "sentences.parquet").to_pandas().astype({"model": str})
+    assert said["error"].notna().groupby(said["model"]).sum().to_dict() == dict.fromkeys(names, 1) | {names[3]: 3}
+    for family in ("marian", "t5"):
+        name = names[("marian", "t5").index(family)]
+        texts = [tuple(line.split("\t")) for line in lines if line]
+        wanted = [load(family).trace(*text) for text in texts]
+        assert list(corpus.read(out, name)) == wanted
+        table = pd.concat([stats.steps(trace) for trace in wanted], ignore_index=True)
+        mine = rows[rows["model"] == name].reset_index(drop=True)
+        columns = ["kind", "layer", "head", "step", "token", "argmax_token", "entropy_nats", "gini"]
+        pd.testing.assert_frame_equal(mine[columns], table[columns], check_dtype=False, atol=1e-4, rtol=0)
+        got = said[(said["model"] == name) & said["error"].isna()]
+        assert got["forced"].tolist() == [True, False, True]
+        assert got["log_prob"].tolist() == pytest.approx([trace.log_prob for trace in wanted], abs=1e-3)
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert "transformers" in manifest["versions"] and "tokenizer.json" in manifest["models"][names[0]]["files_sha256"]
+    settings = corpus.CorpusConfig(tuple(names), str(path), keep=("statistics", "weights"), root=str(root))
+    stopped = corpus.run(settings, tmp_path / "two", workers=2)
+    next(stopped), next(stopped)
+    stopped.close()
+    list(corpus.run(settings, tmp_path / "two", workers=2, resume=True))
+    same_files(tmp_path / "two", out)
+
+
 def test_traces_that_were_kept_are_read_again_whole(settings, whole, root, tmp_path):
     both = replace(settings, keep=("statistics", "weights"))
     list(corpus.run(both, tmp_path / "out"))

@@ -59,6 +59,11 @@ def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
                 f"{name}: this version of the transformers library has no models of type {unknown[1]:.80}; a newer "
                 "one may"
             ) from None
+        if unknown := re.search(r"Unrecognized configuration class <class '[\w.]*?(\w+)'>", str(error)):
+            raise ModelError(
+                f"{name}: the transformers library has no class that reads text alone with a {unknown[1]}; a model of "
+                "this type reads something else, or more than text"
+            ) from None
         raise ModelError(f"{name}: {what} cannot be read: {one_line(error)}") from None
 
 

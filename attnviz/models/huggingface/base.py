@@ -121,6 +121,10 @@ class HuggingFaceModel(batches.OneByOne, ABC):
         most = self.limit if most is None else most
         what = "target" if target else "text"
         check_text(text, what)
+        if self.reads_pairs and not all(part.strip() for part in text.split(tokenization.PAIR, 1)):
+            raise TextError(
+                f"one of the two texts around {tokenization.PAIR} is empty; type both, or one text without it"
+            )
         try:
             with contained():
                 tokens = tokenization.encode(self.tokenizer, text, target, self.reads_pairs)

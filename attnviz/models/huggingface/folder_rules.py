@@ -25,10 +25,28 @@ from attnviz.arguments import shown
 from attnviz.data import tokenizer_rules
 from attnviz.models import weights_header
 from attnviz.models.huggingface import FileError, ModelError, one_line, read
-from attnviz.models.names import HUGGING_FACE
+from attnviz.models.names import ENDINGS, HUGGING_FACE
 from attnviz.storage import folders
 
 JSON, VOCABULARY = 64 * 2**20, 256 * 2**20  # bytes of a file
+READ_TEXT = ("AutoModelForMaskedLM", "AutoModelForSeq2SeqLM")  # some of these read other things too
+READ_OTHER = {
+    "speech": ("AutoModelForSpeechSeq2Seq", "AutoModelForCTC", "AutoModelForAudioClassification"),
+    "images": (
+        "AutoModelForImageClassification",
+        "AutoModelForZeroShotImageClassification",
+        "AutoModelForMaskGeneration",
+        "AutoModelForObjectDetection",
+        "AutoModelForSemanticSegmentation",
+        "AutoModelForDepthEstimation",
+        "AutoModelForVideoClassification",
+    ),
+    "series of numbers": ("AutoModelForTimeSeriesPrediction",),
+}
+ELSEWHERE = (
+    "run it with the transformers library and output_attentions=True, and give its weights to attnviz.from_arrays, or "
+    "the output of generate to attnviz.from_generate"
+)
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.bpe", "*.tiktoken", "*.vocab")
 COMPILED = ("*.model", "*.spm", "*.bpe", "*.tiktoken")
 LAYERS, COUNT, WHOLE = 512, 4096, 2**31  # of the numbers in a config
@@ -236,7 +254,7 @@ def _parts_limited(most: int) -> Iterator[None]:
         hook.remove()
 
 
-FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.spm", "*.jinja")  # what is downloaded: no code, no pickles
+FILES = tuple(f"*.{ending}" for ending in ENDINGS)  # what is downloaded
 
 
 def folder(name: str) -> Path:
@@ -277,3 +295,15 @@ def folder(name: str) -> Path:
             f"{HUGGING_FACE}{name}: an adapter cannot be shown alone; merge it into its model and save that"
         )
     return path
+
+
+def check_reads_text(name: str, library: ModuleType, config: Any) -> None:
+    """ModelError for a model that reads speech or images, by the classes of the library that take its config."""
+    if any(type(config) in getattr(library, kind)._model_mapping for kind in READ_TEXT):
+        return
+    others = dict(READ_OTHER)
+    if config.is_encoder_decoder:  # an encoder of images
+        others["images"] = (*others["images"], "AutoModelForImageTextToText")
+    for read_instead, kinds in others.items():
+        if any(type(config) in getattr(library, kind)._model_mapping for kind in kinds):
+            raise ModelError(f"{name}: a model of type {config.model_type} reads {read_instead}, not text; {ELSEWHERE}")

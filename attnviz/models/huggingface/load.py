@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnviz.models.huggingface import ModelError, folder_rules, naming, read, why_no_weights
+from attnviz.models.huggingface import LIBRARY_ERRORS, ModelError, folder_rules, naming, read, why_no_weights
 from attnviz.models.huggingface.base import MOST_TOKENS, HuggingFaceModel, Place
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.single_stack import SingleStackModel
@@ -32,11 +32,6 @@ ENCODER_DECODER_FIELDS = {
     "decoder": "decoder_attentions",
 }
 LANGUAGE_MODELS = ("AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForImageTextToText")  # with a head
-READ_TEXT = ("AutoModelForMaskedLM", "AutoModelForSeq2SeqLM")  # some of these read other things too
-READ_OTHER = {
-    "speech": ("AutoModelForSpeechSeq2Seq", "AutoModelForCTC", "AutoModelForAudioClassification"),
-    "images": ("AutoModelForImageClassification", "AutoModelForZeroShotImageClassification"),
-}
 TOKENS = 8
 _NO_WEIGHTS = re.compile("linear|mamba|conv|recurrent|mlp|moe$|ssm|rwkv|delta|lightning")  # in types of layers
 _LINEAR = {  # part of a type of layers -> its name for readers
@@ -65,12 +60,18 @@ def load(name: str) -> HuggingFaceModel:
     with _quiet(library), naming(full_name):
         shapes = folder_rules.check(folder)
         config = read(full_name, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
-        _check_reads_text(full_name, library, config)
+        folder_rules.check_reads_text(full_name, library, config)
         _show_weights(config)
         tokenizer = load_tokenizer(full_name, library, folder, folder_rules.rows(shapes))
         folder_rules.check_size(full_name, library, config, _classes(config), shapes)
         model = _model(full_name, library, folder, config)
-    pieces = read(full_name, "its table of pieces", lambda: model.get_input_embeddings().weight.shape[0])
+    try:
+        pieces = model.get_input_embeddings().weight.shape[0]
+    except LIBRARY_ERRORS:
+        raise ModelError(
+            f"{full_name}: a model of type {config.model_type} has no table of pieces of text, so it reads something "
+            f"else; {folder_rules.ELSEWHERE}"
+        ) from None
     if len(tokenizer) > pieces:
         raise ModelError(
             f"{full_name}: the model knows {pieces} pieces and the tokenizer {len(tokenizer)}; they do not belong "
@@ -109,19 +110,6 @@ def _choose_language(network: Any) -> None:
     """Choose the first language of a model with modules per language and no default (X-MOD)."""
     if hasattr(network, "set_default_language") and not network.config.default_language:
         network.set_default_language(network.config.languages[0])
-
-
-def _check_reads_text(name: str, library: ModuleType, config: Any) -> None:
-    """ModelError for a model that reads speech or images, by the classes of the library that take its config."""
-    if any(type(config) in getattr(library, kind)._model_mapping for kind in READ_TEXT):
-        return
-    for read_instead, kinds in READ_OTHER.items():
-        if any(type(config) in getattr(library, kind)._model_mapping for kind in kinds):
-            raise ModelError(
-                f"{name}: a model of type {config.model_type} reads {read_instead}, not text; run it with the "
-                "transformers library and output_attentions=True, and give its weights to attnviz.from_arrays, or the "
-                "output of generate to attnviz.from_generate"
-            )
 
 
 def _show_weights(config: Any) -> None:

@@ -119,8 +119,13 @@ class SingleStackModel(HuggingFaceModel):
         if not self.reads_pairs:
             return ()
         if tokenization.PAIR in text:
-            counts = f", {source.segments.count(0)} and {source.segments.count(1)} tokens" if source.segments else ""
-            return (f"Read as two texts, divided at {tokenization.PAIR}{counts}.",)
+            second, cut = source.segments.count(1), text.index(tokenization.PAIR)
+            if second:  # what the tokenizer puts around a text is counted with it
+                counts = f"{source.segments.count(0)} and {second} tokens"
+            else:
+                first = [token.start < cut for token in source.tokens if not token.special]
+                counts = f"{sum(first)} and {len(first) - sum(first)} tokens, in one segment"
+            return (f"Read as two texts, divided at {tokenization.PAIR}, {counts}.",)
         if separator and separator in text:
             return (
                 f"{separator} was typed, and all is read as one text, in one segment. For two texts, type "

@@ -14,7 +14,8 @@ from client import chart_cells
 from page_script import script_of
 from streamlit.testing.v1 import AppTest
 
-from dashboard.choices.options import sentence_numbers
+from attnviz import across
+from dashboard.choices.options import sentence_numbers, title
 from dashboard.many import charts, downloads, given
 from dashboard.pages import PAGES
 from dashboard.shell.problems import SceneError
@@ -294,3 +295,38 @@ def test_a_token_is_searched_in_all_sentences_that_have_it():
     assert "No head of this kind meets “zebra”" in page(run(token="zebra")) and not run().session_state[
         "shown panels of many"
     ].frames.get("token")
+
+
+@pytest.mark.xdist_group("hf")  # one process imports the library
+def test_a_model_of_the_transformers_library_stands_beside_ours(folder, load, monkeypatch):
+    """Named by a visitor; its numbers are those of its traces; its sentences, its tokens and its link are found."""
+    name = f"hf:{folder('marian')}"
+    query = {"guest": str(folder("marian")), "show": ["Bahdanau", title(name)], "forced": "true", "token": "dog"}
+    lines = "\n".join(LINES.splitlines()[:6])
+    app = run(lines=lines, **query)
+    frame = scene(app).corpus.frame
+    mine = frame[frame["model"] == name].reset_index(drop=True)
+    assert len(mine) == 6 and frame["error"].isna().all() and set(scene(app).titles) == {"Bahdanau", title(name)}
+    source, target = lines.splitlines()[0].split("\t")
+    (wanted,) = load("marian").traces([source], [target], keep=("statistics",))
+    values = {key: mine[key][0] for key in across.VALUES}
+    assert values == pytest.approx(across.sentence(wanted.columns()), rel=1e-5)
+    assert mine["log_prob"][0] == pytest.approx(wanted.log_prob) and mine["coverage"].between(0, 1).all()
+    words = page(app)
+    assert f"Bahdanau minus {title(name)}" in words and "6 pairs of sentences" in words
+    links = re.findall(r'<a href="(\./\?[^"]*)"', "".join(element.proto.body for element in app.get("html")))
+    assert links and all("guest=" in link for link in links)
+    assert {*app.session_state["shown panels of many"].frames["token"]["model"]} == {"en-fr/bahdanau", name}
+    app = run(lines=lines, kind="Self-attention of the encoder", **query)
+    assert scene(app).titles == [title(name)] and scene(app).corpus.frame["gini"].notna().sum() == 6
+    monkeypatch.setattr("dashboard.many.running.OWN_SLICE", 2)
+    app = run(lines=lines.replace("The", "My"), measured="4", **query)
+    assert "4 of 12 translations are measured" in app.warning[0].value and app.button(key="go_on")
+
+
+@pytest.mark.xdist_group("hf")
+def test_one_that_the_operator_names_and_that_cannot_stand_there_leaves_ours(folder, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_BESIDE", f"en-fr=hf:{folder('bert')}")
+    name = f"hf:{folder('bert')}"
+    app = run(show=["Bahdanau", title(name)])
+    assert scene(app).titles == ["Bahdanau"] and f"{title(name)} reads a text and produces none" in page(app)

@@ -62,6 +62,10 @@ def shapes() -> list[Case]:
         Case("layers that are None", same, lambda: made(gap, TOKENS)),
         Case(same, '…, missing="skip"', lambda: made(gap, TOKENS, missing="skip")),
         Case("fewer tokens than rows", "from_arrays(weights, tokens)", lambda: made(two, TOKENS[:4])),
+        Case("plain lists of three axes: heads or layers", same, lambda: made(two[0].tolist(), TOKENS)),
+        Case("means of two texts, in plain lists", "…, batch=1", lambda: made(rows(2, 5, 5).tolist(), TOKENS, batch=1)),
+        Case("(source, target): rows and columns exchanged", "…, target", lambda: made(rows(5, 3), TOKENS, TARGET)),
+        Case("(target, 1, source): the batch second", "…, target", lambda: made([rows(3, 1, 5)], TOKENS, TARGET)),
     ]
 
 
@@ -77,13 +81,22 @@ def padding_and_sinks() -> list[Case]:
     left = np.nan_to_num(left / np.maximum(left.sum(-1, keepdims=True), 1e-30))
     right, before = [*TOKENS[:4], "[PAD]"], ["<pad>", "<pad>", "a", "b", "c"]
     sinks, same = 0.3763 * rows(4, 3, 5), "the same"
+    several = np.stack([rows(4, 5, 5), np.nan_to_num(blank)])
+    masks = [[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]]
     return [
         Case("a row of NaN on a padding token", "from_arrays(weights, tokens)", lambda: made([blank], right)),
         Case(same, '…, padding=["[PAD]"]', lambda: made([blank], right, padding=["[PAD]"])),
         Case("left padding", '…, kind="decoder"', lambda: made([left], before, kind="decoder")),
         Case(same, "…, padding=[0, 0, 1, 1, 1]", lambda: made([left], before, kind="decoder", padding=[0, 0, 1, 1, 1])),
+        Case(
+            "a batch with the attention mask of all its texts",
+            "…, batch=1, padding=mask",
+            lambda: made([several], right, batch=1, padding=masks),
+        ),
+        Case("a mask of another length", "…, padding=[1, 1, 1]", lambda: made([blank], right, padding=[1, 1, 1])),
         Case("rows that sum to .3763: attention sinks", "…, target", lambda: made([sinks], TOKENS, TARGET)),
         Case(same, '…, rest="sink"', lambda: made([sinks], TOKENS, TARGET, rest="sink")),
+        Case("rows that sum to 1.3", '…, rest="sink"', lambda: made([1.3 * rows(4, 5, 5)], TOKENS, rest="sink")),
     ]
 
 
@@ -99,6 +112,11 @@ def numbers() -> list[Case]:
         Case("bfloat16", call, lambda: made([half.to(torch.bfloat16)], TOKENS)),
         Case("float8", call, lambda: made([half.to(torch.float8_e4m3fn)], TOKENS)),
         Case("rounded to two digits", call, lambda: made([layer.round(2)], TOKENS)),
+        Case("8-bit numbers, divided by 255", call, lambda: made([(255 * layer).round() / 255], TOKENS)),
+        Case("percents", call, lambda: made([100 * layer], TOKENS)),
+        Case(
+            "a tensor without numbers (device meta)", call, lambda: made([torch.empty(4, 5, 5, device="meta")], TOKENS)
+        ),
         Case("scores before the softmax", call, lambda: made([layer - 0.5], TOKENS)),
         Case("a tensor that requires grad", call, lambda: made([graph], TOKENS)),
         Case("plain lists", call, lambda: made([layer.tolist()], TOKENS)),
@@ -122,12 +140,14 @@ def files(folder: Path) -> list[Case]:
     save_file({"layer_0": layer.astype(np.float32)}, folder / "a.safetensors")
     (folder / "a.json").write_text(json.dumps({"weights": [layer.tolist()], "tokens": TOKENS}))
     (folder / "a.pkl").write_bytes(pickle.dumps(layer))
+    torch.save(layer, folder / "a.weights")
     words = {
         ".npz": "`.npz` with tokens in it",
         ".npy": "`.npy`",
         ".safetensors": "`.safetensors`",
         ".json": "JSON",
         ".pkl": "a pickle",
+        ".weights": "what torch.save writes, under another name",
     }
     tokens = {".npz": None, ".json": None}
     return [
@@ -161,6 +181,7 @@ def generated() -> list[Case]:
         several = writer.generate(ids.repeat(2, 1), max_new_tokens=3, eos_token_id=None, **asked)
         translated = translator.generate(ids, max_new_tokens=4, **asked)
         beams = translator.generate(ids, max_new_tokens=4, num_beams=3, **asked)
+        passed = writer(ids, output_attentions=True)
     source, prompt, made = _named(ids[0]), _named(written.sequences[0]), attnviz.from_generate
     target, kept = _named(translated.sequences[0, 1:]), _named(beams.sequences[0, 1:])
     call, other = "from_generate(output, tokens)", "from_arrays(output.attentions, tokens)"
@@ -170,6 +191,10 @@ def generated() -> list[Case]:
         Case("of T5 with 3 beams", "…, target", lambda: made(beams, source, kept)),
         Case("a batch of 2", call, lambda: made(several, prompt)),
         Case("the same", "…, batch=1", lambda: made(several, prompt, batch=1)),
+        Case("the whole output", "from_arrays(output, tokens)", lambda: attnviz.from_arrays(written, source)),
+        Case(
+            "what one pass returns, whole", "from_arrays(output, tokens)", lambda: attnviz.from_arrays(passed, source)
+        ),
         Case("its attentions alone", other, lambda: attnviz.from_arrays(written.attentions, source)),
     ]
 
@@ -198,8 +223,12 @@ def models(folder: Path) -> Iterator[Case]:
     listed = {
         "Whisper": model("whisper", "WhisperForConditionalGeneration"),
         "ViT": model("vit", "ViTForImageClassification"),
+        "SAM": model("sam", "SamModel"),
+        "Pix2Struct": model("pix2struct", "Pix2StructForConditionalGeneration"),
+        "CLAP": model("clap", "ClapModel"),
         "BERT": of_family("bert"),
         "BERT, two texts with \\|\\|\\| between them": of_family("bert", text="The dog|||a ball"),
+        "BERT, a second text that is empty": of_family("bert", text="The dog|||"),
         "BERT, a typed [SEP]": of_family("bert", text="The dog [SEP] a ball"),
         "GPT-2": of_family("gpt2"),
         "Llama: heads that share keys": of_family("llama"),

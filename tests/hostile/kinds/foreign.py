@@ -2,12 +2,13 @@
 
 import contextlib
 import json
+import shutil
 from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
 from tests.hostile import strategies
-from tests.hostile.workplace import Workplace, sentence
+from tests.hostile.workplace import Failure, Workplace, sentence
 
 WARM = ("bert", "generation_config.json", {}, "the dog", "")
 LANGUAGES = ("", "", "#", "#:", "#en:fr", "#:fra_Latn", "#a#b:c")  # behind the name
@@ -72,3 +73,17 @@ def check(place: Workplace, case) -> None:
             intervene.run(model, text, intervene.Uniform())
             inside.step(model, trace, len(trace.target) - 1)
             faithfulness.leave_one_out(faithfulness.subject(model, text))
+            _put_into_a_corpus(place, model.name, text)
+
+
+def _put_into_a_corpus(place: Workplace, name: str, text: str) -> None:
+    """The text, as one line, through the model: a row with its numbers, or with the reason why there are none."""
+    from attnviz import corpus
+
+    out = place.folder / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    lines = place.folder / "in.jsonl"
+    lines.write_text(json.dumps({"source": text}), encoding="utf-8")
+    list(corpus.run(corpus.CorpusConfig((name,), str(lines), keep=("statistics", "weights")), out))
+    if corpus.skipped(out) + len(list(corpus.read(out))) != 1:
+        raise Failure(f"a line is neither measured nor skipped: {text!r:.200}")

@@ -54,7 +54,7 @@ def test_a_link_looks_nothing_up_without_a_click(asked, name):
     assert asked == [name.removeprefix("hf:")] and not app.exception
 
 
-@pytest.mark.parametrize("page", ["compare", "inside"])
+@pytest.mark.parametrize("page", ["compare", "inside", "many"])
 def test_nor_for_a_model_that_would_stand_beside_ours(asked, page):
     app = AppTest.from_string(MANY.replace('"many"', f'"{page}"'), default_timeout=60)
     app.query_params["guest"], app.query_params["text"] = "some/model", "a dog"

@@ -52,6 +52,20 @@ def test_a_pair_is_read_as_the_library_reads_it(bert):
     assert trace.notes == ("Read as two texts, divided at |||, 5 and 6 tokens.",)
 
 
+def test_a_family_without_segments_counts_the_tokens_of_each_text(tmp_path):
+    tokenizer, special = families.byte_pairs("<s> $A </s>")
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    model = attnviz.load(f"hf:{any_family.write(tmp_path, 'RobertaForMaskedLM', (tokenizer, special))}")
+    trace = model.trace("The dog|||white ball run")
+    assert trace.notes == ("Read as two texts, divided at |||, 2 and 4 tokens, in one segment.",)
+    assert sum(token.special for token in trace.source) == 4
+    for text in ("The dog|||", "||| The dog", "|||"):
+        with pytest.raises(ValueError, match=r"^one of the two texts around \|\|\| is empty; type both, or one text"):
+            model.trace(text)
+
+
 @torch.inference_mode()
 def test_the_masked_tokens_of_a_pair_are_predicted_with_its_segments(bert):
     prediction = bert.predictions(f"{FIRST}|||{SECOND}")[-1]
