@@ -249,5 +249,6 @@ def _trace(values: dict, number: str, tensors: Mapping[str, torch.Tensor]) -> Tr
 
 def _weights_folder(folder: Path, model: str) -> Path:
     """The folder name in the style of the Hugging Face hub; no name there contains `--`, so every model has its own
-    folder. The name of a folder of this machine may contain it, so a Hugging Face model's is quoted as in an address."""
+    folder. The name of a folder of this machine may contain it, so that of a Hugging Face model is quoted as in an
+    address."""
     return folder / WEIGHTS_FOLDER / (quote(model, safe="") if is_hugging_face(model) else model.replace("/", "--"))

@@ -102,7 +102,8 @@ def _frame(subject: Subject, changes: Sequence[Change], choices: np.ndarray, var
 
 def _kinds(subject: Subject) -> list[str]:
     trace = subject.trace
-    language = subject.model.task.target if isinstance(subject.model, Translator) else ""
+    model = subject.model
+    language = model.task.target if isinstance(model, Translator) else getattr(model, "language", "")
     if language not in function_words.languages():
         return [OTHER] * len(trace.target)
     return function_words.kinds(trace.translation, trace.target, language)

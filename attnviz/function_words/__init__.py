@@ -7,6 +7,7 @@ French, German and Japanese: the common words of the closed classes, without a t
 a line that begins with # is a comment.
 """
 
+import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
@@ -15,12 +16,20 @@ from attnviz.arguments import checked
 from attnviz.trace import Token
 
 FUNCTION, CONTENT, OTHER = "function", "content", "other"
+_THREE_LETTERS = {"eng": "en", "fra": "fr", "fre": "fr", "deu": "de", "ger": "de", "jpn": "ja"}  # of ISO 639-2 and -3
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'"})
 
 
 def languages() -> list[str]:
     """The codes of the languages that have a list: en, fr …"""
     return list(_listed())
+
+
+@checked
+def of_code(code: str) -> str:
+    """The language of a code, as it is named here: `fr` of fr_XX, fra_Latn, fr-CA or fre; another code as it is."""
+    first = re.split(r"[^a-z]", code.strip("_<> ").lower(), maxsplit=1)[0]
+    return _THREE_LETTERS.get(first, first or code)
 
 
 @cache

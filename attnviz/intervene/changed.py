@@ -96,13 +96,23 @@ def changed_name(name: str, change: Change) -> str:
 
 
 def opened_under(
-    model: EncoderDecoderModel, change: Change, scope: Scope, steps: Sequence[int] | None, on_step: OnStep
+    model: EncoderDecoderModel,
+    change: Change,
+    scope: Scope,
+    steps: Sequence[int] | None,
+    on_step: OnStep,
+    is_such: Callable[[str], bool] | None = None,
 ) -> EncoderDecoderModel:
-    """A model of the transformers library, with its attention changed. ValueError if its family cannot be opened."""
+    """A model of the transformers library, with its attention changed. is_such : only at steps at which the unchanged
+    model, after the same text, would choose a piece of this sort. ValueError if its family cannot be opened."""
     network = model.opened()
     check_scope(network, scope)
     network.rows, network.on_step = rows_of(change, scope, steps), on_step
-    return replace(model, name=changed_name(model.name, change), model=network.network)
+    changed = replace(model, name=changed_name(model.name, change), model=network.network)
+    if is_such is None or network.rows is None:
+        return changed
+    network.choose_rows(lambda piece: is_such(model.tokenizer.decode([piece])))
+    return replace(changed, whole=True)
 
 
 def rows_of(change: Change, scope: Scope, steps: Sequence[int] | None) -> Rows | None:

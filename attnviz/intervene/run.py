@@ -138,15 +138,18 @@ def forced_with_logits(
 
 def free_text(model: Translating, text: str, change: Change, scope: Scope, on_step: OnStep) -> Trace:
     """The trace of the model's own output under the change."""
+    language = "" if scope.words is None else target_language(model)
+
+    def is_such(piece: str) -> bool:
+        return function_words.kind(piece, language) == scope.words
+
     if isinstance(model, EncoderDecoderModel):
-        return opened_under(model, change, scope, scope.steps, on_step).trace(text)
-    if scope.words is None:
+        opened = opened_under(model, change, scope, scope.steps, on_step, is_such if language else None)
+        return opened.trace(text)
+    if not language:
         chosen = at_steps(scope.steps)
     else:
-        language = target_language(model)
-        chosen = where_first_choice(
-            scope.steps, lambda piece: function_words.kind(model.tokenizer.piece(piece), language) == scope.words
-        )
+        chosen = where_first_choice(scope.steps, lambda piece: is_such(model.tokenizer.piece(piece)))
     return _changed(model, Changed(model.model, change, scope, chosen, on_step)).trace(text)
 
 
@@ -157,9 +160,13 @@ def _changed(model: Translator, network: Changed) -> Translator:
 
 def target_language(model: Translating) -> str:
     """The language that a model translates into. ValueError if unknown."""
-    if isinstance(model, Translator):
-        return model.task.target
-    raise ValueError(f"words must be None for {model.name}: nothing says in which language its words are")
+    language = model.task.target if isinstance(model, Translator) else model.language
+    if not language:
+        raise ValueError(
+            f"words must be None for {model.name}: nothing says in which language its words are; "
+            'model.producing("fr") does'
+        )
+    return language
 
 
 def total_variation_of(plain: Tensor, changed: Tensor) -> np.ndarray:

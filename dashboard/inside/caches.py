@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from attnviz.models.names import is_hugging_face
 from dashboard.session import caches as models
 from dashboard.shell.turns import Once
 
@@ -24,10 +25,19 @@ def outcome(column, change, scope, on_step=lambda: None):
     """A translation under a change (`attnviz.intervene.Outcome`). on_step : of `run`. Raises ValueError."""
     from attnviz import intervene
 
-    key = column.text, column.target, str(change), scope
+    key = column.text, column.target, str(change), scope, column.languages.target
     return _changing(models.key(column.model), *key).get(
-        lambda: intervene.run(models.model(column.model), column.text, change, scope, column.target, on_step)
+        lambda: intervene.run(
+            _producing(column.model, column.languages.target), column.text, change, scope, column.target, on_step
+        )
     )
+
+
+def _producing(name: str, language: str):
+    """Any model. One of the transformers library stands beside a pair's: it produces their language, unless it says
+    itself which."""
+    own = models.model(name)
+    return own.producing(language) if is_hugging_face(name) and not own.language else own
 
 
 def rewritten(column, word, new: str, on_step=lambda: None):
@@ -41,7 +51,7 @@ def rewritten(column, word, new: str, on_step=lambda: None):
 
 def testing(column):
     """The tests of attention of one text, finished or not (`faithfulness.RunningTests`)."""
-    return _testing(models.key(column.model), column.text, column.target)
+    return _testing(models.key(column.model), column.text, column.target, column.languages.target)
 
 
 def integrated(column, on_step=lambda: None):
@@ -75,10 +85,10 @@ def _changing(key: tuple, text: str, target: str | None, *change) -> Once:
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _testing(key: tuple, text: str, target: str | None):
+def _testing(key: tuple, text: str, target: str | None, language: str):
     from dashboard.inside import faithfulness
 
-    return faithfulness.RunningTests(models.model(key[0]), text, target)
+    return faithfulness.RunningTests(_producing(key[0], language), text, target)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

@@ -35,6 +35,22 @@ def test_the_kind_of_a_word(word, language, kind):
     assert function_words.kind(word, language) == kind
 
 
+@pytest.mark.parametrize(
+    "code, language",
+    [
+        ("fr", "fr"),
+        ("fra_Latn", "fr"),
+        ("fr_XX", "fr"),
+        ("fr-CA", "fr"),
+        ("ger", "de"),
+        ("jpn_Jpan", "ja"),
+        ("es", "es"),
+    ],
+)
+def test_codes_of_languages(code, language):
+    assert function_words.of_code(code) == language
+
+
 def test_pieces_have_the_kind_of_their_word():
     text = "without cats."
     tokens = (

@@ -58,8 +58,9 @@ class HuggingFaceModel(batches.OneByOne, ABC):
     places : kind -> where these layers are in the output; only for kinds in which some layers do not attend. notes :
     sentences on what a trace does not show, such as layers of another kind. sinks : does its softmax include a learnt
     score that belongs to no key? Rows then sum to less than 1. start_id, first_id : id of the target language, if the
-    decoder starts with it or must produce it first; else None. used : the paths of the modules that read a text; () for
-    all. A model that also reads images has others.
+    decoder starts with it or must produce it first; else None. language : of what it produces, as `function_words`
+    names it; "" if unknown. whole : the decoder reads all that it has produced again at each step, without a cache.
+    used : the paths of the modules that read a text; () for all. A model that also reads images has others.
     """
 
     name: str
@@ -76,6 +77,8 @@ class HuggingFaceModel(batches.OneByOne, ABC):
     sinks: bool = False
     start_id: int | None = None
     first_id: int | None = None
+    language: str = ""
+    whole: bool = False
 
     labels = ()
 

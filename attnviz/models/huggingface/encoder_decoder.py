@@ -8,6 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from attnviz import function_words
 from attnviz.data.tokenizer import Tokens
 from attnviz.models import probabilities
 from attnviz.models.huggingface import LIBRARY_ERRORS, one_line, tokenization
@@ -129,7 +130,13 @@ class EncoderDecoderModel(HuggingFaceModel):
         tokenizer, number, first = tokenization.for_languages(self.tokenizer, source, target)
         name = f"{HUGGING_FACE}{HuggingFaceName(without_prefix(self.name)).place}#{source}:{target}"
         ids = (number, None) if first else (None, number)
-        return replace(self, name=name, tokenizer=tokenizer, first_id=ids[0], start_id=ids[1])
+        model = replace(self, name=name, tokenizer=tokenizer, first_id=ids[0], start_id=ids[1])
+        return model.producing(target) if target else model
+
+    def producing(self, language: str) -> Self:
+        """The model, whose output is in this language (`fr`, or a code such as fra_Latn): so kinds of words are known.
+        It chooses no language of a model of many, as `between` does."""
+        return replace(self, language=function_words.of_code(language))
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -144,7 +151,7 @@ class EncoderDecoderModel(HuggingFaceModel):
     @property
     def _caches(self) -> bool:
         """May the decoder use its key/value cache? The library makes one with as many layers as the encoder has."""
-        return len(self.head_counts["decoder"]) <= len(self.head_counts["encoder"])
+        return not self.whole and len(self.head_counts["decoder"]) <= len(self.head_counts["encoder"])
 
     def _generated(self, ids: tuple[int, ...], beam: int) -> list[int]:
         try:

@@ -19,7 +19,7 @@ from attnviz.models.huggingface import LIBRARY_ERRORS, ModelError, folder_rules,
 from attnviz.models.huggingface.base import MOST_TOKENS, HuggingFaceModel, Place
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.single_stack import SingleStackModel
-from attnviz.models.huggingface.tokenization import SAFE, load_tokenizer
+from attnviz.models.huggingface.tokenization import SAFE, load_tokenizer, produced_language
 from attnviz.models.huggingface.writing import WritingModel
 from attnviz.models.names import HUGGING_FACE, HuggingFaceName
 from attnviz.trace import AttentionMap
@@ -86,6 +86,8 @@ def load(name: str) -> HuggingFaceModel:
     ready = probe(kind(full_name, config.model_type, model, tokenizer, fields, MOST_TOKENS))
     if any(parsed.languages) or (isinstance(ready, EncoderDecoderModel) and ready.languages):
         return _between(ready, *parsed.languages)
+    if isinstance(ready, EncoderDecoderModel) and (code := produced_language(tokenizer)):
+        return ready.producing(code)
     if isinstance(ready, SingleStackModel) and ready.causal and ready.predicts:
         writer = WritingModel(**vars(ready))
         return writer if writer.keeps_cache else ready

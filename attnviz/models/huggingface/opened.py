@@ -84,6 +84,7 @@ class Opened:
         self._crossing: list[nn.Module] = []  # these modules, in the order of their calls
         self._vectors: Tensor | None = None  # in place of the embedding's output
         self._taken: list[Tensor] | None = None  # the readouts of a pass, which is spared the output matrix
+        self._chosen = torch.zeros(1, dtype=torch.bool)  # rows of a pass that are changed (B, 1, T, 1)
         self._given: Tensor | None = None  # readouts in place of those of a pass
         self.embedding.register_forward_hook(self._after_embedding)
         self._head().register_forward_pre_hook(self._before_head)
@@ -142,6 +143,28 @@ class Opened:
         for reason, a, b in compared:
             if a.shape != b.shape or not torch.allclose(a, b, CLOSE, CLOSE):
                 raise ValueError(reason)
+
+    def choose_rows(self, is_such: Callable[[int], bool]) -> None:
+        """From now on `rows` holds at steps where the unchanged network would choose such a piece, after what it has
+        read so far. Each pass, which must read all of that, is run without `rows` first."""
+        rows, on_step = self.rows, self.on_step
+
+        def before(_network: nn.Module, _inputs: tuple, given: dict) -> None:
+            if self.rows is None or rows is None:
+                return
+            self.rows, self.on_step = None, lambda: None
+            try:
+                best = self.network(**given).logits.argmax(-1)
+            finally:
+                self.rows, self.on_step = changed, on_step
+            chosen = [[is_such(int(piece)) for piece in text] for text in best]
+            self._chosen = torch.tensor(chosen)[:, None, :, None]  # (B, 1, T, 1)
+
+        def changed(layer: int, first: int, weights: Tensor) -> Tensor:
+            return torch.where(self._chosen, rows(layer, first, weights), weights) if rows else weights
+
+        self.rows = changed
+        self.network.register_forward_pre_hook(before, with_kwargs=True)
 
     @property
     def embedding(self) -> nn.Embedding:

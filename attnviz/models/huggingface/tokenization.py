@@ -120,6 +120,13 @@ def encode(tokenizer, text: str, target: bool = False, pair: bool = False) -> To
     return Tokens(tuple(ids), _place(text, spans, words, names, special, unknown), segments=segments)
 
 
+def produced_language(tokenizer) -> str:
+    """The code of the language that a tokenizer of two languages names as its target, as Marian's; "" of others."""
+    own = getattr(tokenizer, "untried", tokenizer)
+    code = getattr(own, "target_lang", None) or own.init_kwargs.get("target_lang")
+    return code if isinstance(code, str) else ""
+
+
 def language_codes(tokenizer) -> tuple[str, ...]:
     """The language codes of a multilingual tokenizer, such as NLLB's; () for others."""
     if not hasattr(tokenizer, "src_lang") or not hasattr(tokenizer, "set_src_lang_special_tokens"):

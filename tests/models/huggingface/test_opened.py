@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import attnviz
-from attnviz import faithfulness, inside, intervene
+from attnviz import faithfulness, function_words, inside, intervene
 from attnviz.faithfulness.sentence import results
 from attnviz.intervene import Given, Hide, Identity, LastOnly, Scope, Uniform
 
@@ -51,6 +51,42 @@ def cross(network):
 
 def output(module):
     return module.o if hasattr(module, "o") else module.out_proj
+
+
+@pytest.mark.parametrize("family", ["t5", "marian", "mbart"])
+@torch.inference_mode()
+def test_attention_is_changed_at_words_of_a_kind_in_forced_and_in_free_text(models, family):
+    """Forced: at the words of the text. Free: where the unchanged model, after the same text, would choose one; here a
+    loop decodes with the choices made by hand, a pass without attention changed and one with it at each step."""
+    model = models(family).producing("fra_Latn")
+    kinds = function_words.kinds(TARGET, model.read(TARGET, target=True).tokens, "fr")
+    for words in ("function", "content"):
+        outcome = intervene.run(model, TEXT, Uniform(), Scope(words=words), TARGET)
+        assert outcome.steps.tolist() == [kind == words for kind in kinds] and outcome.steps.any()
+        even = np.isclose(outcome.forced.map("cross", -1).weights, 1 / len(outcome.forced.source), atol=1e-6).all(
+            (0, 2)
+        )
+        assert even.tolist() == outcome.steps.tolist()
+        ids, places = [model.start], []
+        source = model.read(TEXT).ids
+        network = model.opened()
+        while len(ids) <= 12:
+            network.rows = None
+            best = network(torch.tensor([source]), torch.tensor([ids]))[0][0].argmax(-1)
+            kind = function_words.kind(model.tokenizer.decode([int(best[-1])]), "fr")
+            places += [len(ids) - 1] if kind == words else []
+            network.rows = lambda layer, first, weights: torch.stack(
+                [
+                    torch.full_like(row, 1 / row.shape[-1]) if t in places else row
+                    for t, row in enumerate(weights.unbind(2))
+                ],
+                2,
+            )
+            ids.append(int(network(torch.tensor([source]), torch.tensor([ids]))[0][0, -1].argmax()))
+        written = [token.text for token in outcome.free.target][:11]
+        assert written == [model.output(number) for number in ids[1 : len(written) + 1]]
+    preserved = faithfulness.preserved(faithfulness.subject(model, TEXT, TARGET))
+    assert {*preserved["kind"]} == {*kinds} >= {"function", "content"}
 
 
 def queries_at_zero(model):
@@ -185,6 +221,8 @@ def test_every_family_that_stays_closed_says_why(models, load):
         intervene.run(led, TEXT, Uniform(), target=TARGET)
     with pytest.raises(ValueError, match="^words must be None for hf:.*: nothing says in which language"):
         intervene.run(bart, TEXT, Uniform(), Scope(words="content"), TARGET)
+    with pytest.raises(ValueError, match="^language must have a list of function words"):
+        intervene.run(bart.producing("spa_Latn"), TEXT, Uniform(), Scope(words="content"), TARGET)
     with pytest.raises(ValueError, match="^layer must be None or from 0 to 1; got 2"):
         intervene.run(bart, TEXT, Uniform(), Scope(layer=2), TARGET)
     other = load("t5").trace(TEXT, TARGET)
