@@ -81,7 +81,7 @@ def layers_by_name(names: Mapping, kind: str | None) -> dict:
     keys = {str(key): key for key in names.keys()}  # noqa: SIM118 (ActivationCache and the like)
     if fields := sorted(key for key in keys if key.endswith("attentions")):
         if any(key in keys for key in _OUTPUT) and not any(re.search(r"\d", key) for key in fields):
-            raise ValueError(_of_output(keys, fields))
+            raise ValueError(_of_output(keys, [field for field in fields if names[field]]))
     if keys and set(keys) <= set(KINDS):
         return {name: names[key] for name, key in keys.items()}
     chosen = [key for key in keys if _PATTERN.search(key)] or keys
@@ -102,7 +102,8 @@ def _of_output(keys: Mapping, fields: list[str]) -> str:
     """What to do with the whole output of a model of the transformers library."""
     if "sequences" in keys:
         return "this is what generate returns; use attnviz.from_generate(output, tokens)"
-    return f"this is the whole output of a model; give one kind of its attention: {', '.join(fields)}"
+    kinds = " or ".join(f"output.{field}" for field in fields)
+    return f"this is the whole output of a model; give its attention alone, {kinds or 'which it does not hold'}"
 
 
 def _in_order(layers: dict):

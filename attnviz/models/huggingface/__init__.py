@@ -61,8 +61,8 @@ def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
             ) from None
         if unknown := re.search(r"Unrecognized configuration class <class '[\w.]*?(\w+)'>", str(error)):
             raise ModelError(
-                f"{name}: the transformers library has no class that reads text alone with a {unknown[1]}; a model of "
-                "this type reads something else, or more than text"
+                f"{name}: no automatic class of the transformers library takes a {unknown[1]}; it may be a part of a "
+                "larger model, which can be tried, or read something else than text"
             ) from None
         raise ModelError(f"{name}: {what} cannot be read: {one_line(error)}") from None
 

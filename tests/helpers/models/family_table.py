@@ -19,6 +19,7 @@ MOST = 3_000_000  # numbers of a tiny model; a family with more is not tried
 TEXT, TARGET = "The black dogs run.", "Le chien noir court."
 # How a family must be asked for, beyond small numbers.
 CHANGES = {
+    "encoder-decoder": {"decoder": {"is_decoder": True, "add_cross_attention": True}},
     "bamba": {"attn_layer_indices": [1, 3]},
     "gpt_neo": {"attention_types": [[["global", "local"], 2]]},
     "granitemoehybrid": {"layer_types": ["mamba", "attention"] * 2},
