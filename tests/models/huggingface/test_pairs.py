@@ -59,7 +59,7 @@ def test_a_family_without_segments_counts_the_tokens_of_each_text(tmp_path):
     )
     model = attnviz.load(f"hf:{any_family.write(tmp_path, 'RobertaForMaskedLM', (tokenizer, special))}")
     trace = model.trace("The dog|||white ball run")
-    assert trace.notes == ("Read as two texts, divided at |||, 2 and 4 tokens, in one segment.",)
+    assert trace.notes == ("Read as two texts, divided at |||, 2 and 3 tokens, in one segment.",)
     assert sum(token.special for token in trace.source) == 4
     for text in ("The dog|||", "||| The dog", "|||"):
         with pytest.raises(ValueError, match=r"^one of the two texts around \|\|\| is empty; type both, or one text"):
