@@ -43,6 +43,23 @@ def from_generate(
     >>> attnviz.from_generate(output, tokenizer).map("decoder", 0).kind
     'decoder'
     """
+    for argument, value in (("tokens", tokens), ("target", target)):
+        named = value is None or hasattr(value, "convert_ids_to_tokens")
+        if not named and not (arguments.is_list(value) and all(isinstance(token, str) for token in value)):
+            raise ValueError(f"{argument} must be a list of strings, or a tokenizer; got {arguments.shown(value)}")
+    if tokens is None:
+        raise ValueError("tokens must be a list of strings, or a tokenizer, which names the ids; got None")
+    try:
+        return _joined_trace(output, tokens, target, source, batch, padding, special, name)
+    except (TypeError, IndexError, AttributeError, StopIteration, RuntimeError) as error:  # of what is no such output
+        raise ValueError(
+            "output must be what generate(..., output_attentions=True, return_dict_in_generate=True) returned; its "
+            f"parts are not of the kinds that it has there ({type(error).__name__})"
+        ) from None
+
+
+def _joined_trace(output, tokens, target, source, batch: int | None, padding, special, name: str) -> Trace:
+    """As `from_generate`."""
     ids, steps = _ids(output, batch), _steps(output)
     rows = _rows(output, batch or 0, steps)
     maps = {kind: by_layer(value, rows) for kind, value in steps.items() if value is not None}

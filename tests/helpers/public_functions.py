@@ -63,12 +63,15 @@ def of_traces(model) -> dict:
     trace = model.trace("The black dog runs.")
     grid, head, table = select.select(trace), heads.Head("encoder", 0, 0), heads.table(trace)
     weights = np.full((2, 2), 0.5)
+    rows = [[np.eye(2)[None, None]], [np.full((1, 1, 1, 3), 1 / 3)]]  # of two steps
+    generated = {"sequences": np.array([[5, 6, 7, 8]]), "attentions": rows}
     return {
         attnviz.load: ["en-fr/none", None],
         attnviz.available: [None],
         attnviz.save_trace: [trace, f"{__file__}/x.json"],  # below a file nothing can be written
         attnviz.load_trace: ["/no/such/x.json"],
         attnviz.from_arrays: [[[weights]], ["a", "b"], ["c", "d"]],
+        attnviz.from_generate: [generated, ["a", "b", "c"], None],
         model.trace: ["The dog.", "Le chien.", 1],
         model.traces: [["The dog."], ["Le chien."]],
         model.log_prob: ["The dog.", "Le chien."],
