@@ -9,6 +9,7 @@ import tiny
 from corpora_files import same_files, write_lines
 
 from attnviz import corpus
+from attnviz.corpus import manifest
 
 MODELS = ("en-fr/bahdanau", "en-fr/luong-dot")
 SENTENCES = [english for english, _ in tiny.sentences(22, 1)]
@@ -145,3 +146,11 @@ def test_a_file_without_a_sentence_is_an_error(content, why, settings, tmp_path)
     with pytest.raises(ValueError, match=f"^{path} must hold at least one sentence; got none{why}$"):
         next(corpus.run(corpus.CorpusConfig(MODELS, str(path), root=settings.root), tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.xdist_group("hf")  # one process imports the library
+def test_a_model_on_the_hub_is_known_by_the_files_that_were_downloaded(folder, tmp_path, monkeypatch):
+    here, there = f"hf:{folder('marian')}", "hf:some/marian"
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(folder("marian")))
+    made = manifest.model_files(corpus.CorpusConfig((here, there), str(tmp_path / "in.txt")))
+    assert made[there] == made[here] and {"model.safetensors", "tokenizer.json"} <= made[there]["files_sha256"].keys()
