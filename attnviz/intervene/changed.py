@@ -22,6 +22,7 @@ from attnviz.function_words import CONTENT, FUNCTION
 from attnviz.intervene.changes import Change, Hide, Identity, Place
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.opened import Opened, Rows
+from attnviz.models.translator import Translator
 from attnviz.networks import DecoderStep, Memory, Network, decode
 from attnviz.networks.decoder_only import DecoderOnly, Reading
 from attnviz.networks.transformer import Transformer
@@ -264,6 +265,15 @@ def where_first_choice(steps: Sequence[int] | None, is_such: Callable[[int], boo
         return (steps is None or number in steps) and is_such(int(decode.best(number, logits()[None])))
 
     return chosen
+
+
+def target_language(model: Translator | EncoderDecoderModel) -> str:
+    """The language that a model translates into. ValueError if unknown."""
+    language = model.task.target if isinstance(model, Translator) else model.language
+    if not language:
+        why = 'nothing says in which language its words are; model.producing("fr") does'
+        raise ValueError(f"words must be None for {model.name}: {why}")
+    return language
 
 
 class Word(NamedTuple):

@@ -33,6 +33,7 @@ from attnviz.intervene.changed import (
     opened_under,
     replaced,
     reweigh_layers,
+    target_language,
     where_first_choice,
 )
 from attnviz.intervene.changes import Change, Identity, Place
@@ -144,11 +145,9 @@ def free_text(model: Translating, text: str, change: Change, scope: Scope, on_st
         return function_words.kind(piece, language) == scope.words
 
     if isinstance(model, EncoderDecoderModel):
-        opened = opened_under(model, change, scope, scope.steps, on_step, is_such if language else None)
-        return opened.trace(text)
-    if not language:
-        chosen = at_steps(scope.steps)
-    else:
+        return opened_under(model, change, scope, scope.steps, on_step, is_such if language else None).trace(text)
+    chosen = at_steps(scope.steps)
+    if language:
         chosen = where_first_choice(scope.steps, lambda piece: is_such(model.tokenizer.piece(piece)))
     return _changed(model, Changed(model.model, change, scope, chosen, on_step)).trace(text)
 
@@ -156,17 +155,6 @@ def free_text(model: Translating, text: str, change: Change, scope: Scope, on_st
 def _changed(model: Translator, network: Changed) -> Translator:
     """The translator with changed attention; its name includes the change."""
     return replace(model, name=changed_name(model.name, network.change), model=network)
-
-
-def target_language(model: Translating) -> str:
-    """The language that a model translates into. ValueError if unknown."""
-    language = model.task.target if isinstance(model, Translator) else model.language
-    if not language:
-        raise ValueError(
-            f"words must be None for {model.name}: nothing says in which language its words are; "
-            'model.producing("fr") does'
-        )
-    return language
 
 
 def total_variation_of(plain: Tensor, changed: Tensor) -> np.ndarray:

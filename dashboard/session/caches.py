@@ -386,10 +386,7 @@ def _study(file: str, stamp: tuple) -> dict:
 
 @catalogue.once
 def reference(name: str) -> references.Reference | None:
-    """The statistics of a model on its test set; None without any, where they were measured with other weights, and
-    of a model that people bring."""
-    if is_hugging_face(name):
-        return None
+    """The statistics of a model on its test set; None without any, and where they were measured with other weights."""
     file = catalogue.root_of(name) / name / references.FILE
     measured = _reference(str(file), storage.stamp(file)) if file.is_file() else None
     return measured if measured and measured.weights_sha256 == card(name).get("weights_sha256") else None

@@ -65,18 +65,7 @@ def load(name: str) -> HuggingFaceModel:
         tokenizer = load_tokenizer(full_name, library, folder, folder_rules.rows(shapes))
         folder_rules.check_size(full_name, library, config, _classes(config), shapes)
         model = _model(full_name, library, folder, config)
-    try:
-        pieces = model.get_input_embeddings().weight.shape[0]
-    except LIBRARY_ERRORS:
-        raise ModelError(
-            f"{full_name}: a model of type {config.model_type} has no table of pieces of text, so it reads something "
-            f"else; {folder_rules.ELSEWHERE}"
-        ) from None
-    if len(tokenizer) > pieces:
-        raise ModelError(
-            f"{full_name}: the model knows {pieces} pieces and the tokenizer {len(tokenizer)}; they do not belong "
-            "together"
-        )
+    _check_pieces(full_name, model, tokenizer)
     kind: type[EncoderDecoderModel] | type[SingleStackModel]
     if config.is_encoder_decoder:
         kind, fields = EncoderDecoderModel, ENCODER_DECODER_FIELDS
@@ -86,12 +75,27 @@ def load(name: str) -> HuggingFaceModel:
     ready = probe(kind(full_name, config.model_type, model, tokenizer, fields, MOST_TOKENS))
     if any(parsed.languages) or (isinstance(ready, EncoderDecoderModel) and ready.languages):
         return _between(ready, *parsed.languages)
-    if isinstance(ready, EncoderDecoderModel) and (code := produced_language(tokenizer)):
-        return ready.producing(code)
+    if isinstance(ready, EncoderDecoderModel):
+        return ready.producing(produced_language(tokenizer))
     if isinstance(ready, SingleStackModel) and ready.causal and ready.predicts:
         writer = WritingModel(**vars(ready))
         return writer if writer.keeps_cache else ready
     return ready
+
+
+def _check_pieces(name: str, model: Any, tokenizer: Any) -> None:
+    """ModelError unless the model reads pieces of text, all those of the tokenizer."""
+    try:
+        pieces = model.get_input_embeddings().weight.shape[0]
+    except LIBRARY_ERRORS:
+        raise ModelError(
+            f"{name}: a model of type {model.config.model_type} has no table of pieces of text, so it reads something "
+            f"else; {folder_rules.ELSEWHERE}"
+        ) from None
+    if len(tokenizer) > pieces:
+        raise ModelError(
+            f"{name}: the model knows {pieces} pieces and the tokenizer {len(tokenizer)}; they do not belong together"
+        )
 
 
 def _between(model: HuggingFaceModel, source: str, target: str) -> HuggingFaceModel:

@@ -8,6 +8,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -203,19 +204,23 @@ def _named(ids) -> list[str]:
     return [f"t{number}" for number in ids.tolist()]
 
 
-def models(folder: Path) -> Iterator[Case]:
-    """Section 2: models of the transformers library."""
+def _loaded(folder: Path, family, name, made=families.byte_pairs, text=TEXT, target=None, **changes) -> Callable:
+    """What traces a text with a model of the family, in `folder`."""
     import attnviz
 
-    def model(family, name, made=families.byte_pairs, text=TEXT, target=None, **changes):
-        def run():
-            place = folder / f"{family}{len(changes) or ''}"
-            if not place.is_dir():
-                any_family.write(place, name, made(), **changes)
-            loaded = attnviz.load(f"hf:{place}")
-            return loaded.trace(text, *filter(None, [target]))
+    def run():
+        place = folder / f"{family}{len(changes) or ''}"
+        if not place.is_dir():
+            any_family.write(place, name, made(), **changes)
+        loaded = attnviz.load(f"hf:{place}")
+        return loaded.trace(text, *filter(None, [target]))
 
-        return run
+    return run
+
+
+def models(folder: Path) -> Iterator[Case]:
+    """Section 2: models of the transformers library."""
+    model = partial(_loaded, folder)
 
     def of_family(family, **more):
         return model(family, *family_table.listed()[family], **family_table.CHANGES.get(family, {}), **more)
