@@ -43,12 +43,10 @@ def from_generate(
     >>> attnviz.from_generate(output, tokenizer).map("decoder", 0).kind
     'decoder'
     """
-    for argument, value in (("tokens", tokens), ("target", target)):
-        named = value is None or hasattr(value, "convert_ids_to_tokens")
+    for argument, value in (("tokens", tokens), ("target", [] if target is None else target)):
+        named = hasattr(value, "convert_ids_to_tokens")
         if not named and not (arguments.is_list(value) and all(isinstance(token, str) for token in value)):
             raise ValueError(f"{argument} must be a list of strings, or a tokenizer; got {arguments.shown(value)}")
-    if tokens is None:
-        raise ValueError("tokens must be a list of strings, or a tokenizer, which names the ids; got None")
     try:
         return _joined_trace(output, tokens, target, source, batch, padding, special, name)
     except (TypeError, IndexError, AttributeError, StopIteration, RuntimeError) as error:  # of what is no such output
