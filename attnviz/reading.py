@@ -51,6 +51,8 @@ def special(grid: Grid, unit: str = "word") -> Observation | None:
     names = " or ".join(dict.fromkeys(plain(grid.keys[key].text) for key in on_special))
     cells = tuple((row, key) for row, key in zip(rows, best) if grid.keys[key].special)
     text = f"{len(on_special)} of {len(rows)} rows look most at {names}: they look at no {unit} in particular."
+    if len(rows) == 1:
+        text = f"The row of the only {unit} looks most at {names}, and at no {unit} in particular."
     return Observation("special", text, cells)
 
 

@@ -73,6 +73,8 @@ def test_rows_on_the_end_of_the_text():
     seen = reading.special(grid(FOUR, FOUR, one_hot(4, 4, 2, 4, 4, size=5)))
     assert seen.sentence == "3 of 4 rows look most at <eos>: they look at no word in particular."
     assert seen.cells == ((0, 4), (1, 4), (3, 4))
+    alone = reading.special(grid(words("attention"), words("attention"), one_hot(1, 1, size=2)))
+    assert alone.sentence == "The row of the only word looks most at <eos>, and at no word in particular."
     assert reading.special(grid(FOUR, FOUR, one_hot(4, 4, 2, 3, 4, size=5))) is None  # half are not most
 
 

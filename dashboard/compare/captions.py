@@ -293,11 +293,13 @@ def percentile(trace: Trace, grid: Grid) -> str:
     share = None if entropy is None else measured.share_less_sharp(entropy)
     if share is None:
         return ""
+    if not np.isfinite(drawn := _drawn_entropy(grid)):
+        return '<p class="small placed">No row of this map has a choice: it sees one token, whose weight is 1.</p>'
     if entropy < _SHARPEST:
         return '<p class="small placed">As sharp as attention can be: each row has all its weight on one token.</p>'
     return (
         f'<p class="small placed">Sharper than <b>{100 * share:.0f}%</b> of the {measured.sentences:,} test sentences '
-        f"of this model: normalised entropy {entropy:.2f}{_how_measured(trace, grid, entropy)}, in the median of the "
+        f"of this model: normalised entropy {entropy:.2f}{_how_measured(trace, drawn, entropy)}, in the median of the "
         f"test set {_median(measured):.2f}.{_although(grid, share)}</p>"
     )
 
@@ -309,11 +311,11 @@ def _although(grid: Grid, share: float) -> str:
     return word and f" “{word}” {against}; this percentage compares it with other sentences of this model."
 
 
-def _how_measured(trace: Trace, grid: Grid, entropy: float) -> str:
-    """A note on what was measured, if it is not the drawn map."""
+def _how_measured(trace: Trace, drawn: float, entropy: float) -> str:
+    """A note on what was measured, if it is not the drawn map. drawn : the entropy of that map."""
     heads = sum(attention.weights.shape[0] for attention in trace.maps if attention.kind == "cross")
     which_heads = f" (each of its {heads} cross-attention heads alone, then the mean)" if heads > 1 else ""
-    if not np.isfinite(drawn := _drawn_entropy(grid)) or f"{drawn:.2f}" == f"{entropy:.2f}":
+    if f"{drawn:.2f}" == f"{entropy:.2f}":
         return which_heads
     why = which_heads or " (of pieces, with special tokens)"
     return f"{why}; the map as drawn has {drawn:.2f}"

@@ -30,7 +30,7 @@ FORMATS = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png",
 FITTING = (
     "A picture keeps to its sheet. What does not fit is set in smaller type, then long lines are cut (the file's "
     "description has them whole) and every second, third … token is named. In a PDF the rows of a map go on over "
-    "several sheets where its columns have room for their names."
+    "several sheets where its columns have room for their names, and so do several maps that are too small on one."
 )
 _OFFERED = "pictures on offer"  # in the session
 

@@ -252,7 +252,7 @@ def sentences_panel(current: ManyScene, dark: bool) -> None:
     )
     other = places[2].selectbox(
         "Minus the same of",
-        [_NOTHING, *lines],
+        [_NOTHING, *(name for name in lines if name != line)],
         key="minus",
         help="Adds a column: the number of this mechanism minus that of another, for each sentence. Sort by it to see "
         "which sentences one mechanism finds hard and the other does not.",
@@ -262,7 +262,7 @@ def sentences_panel(current: ManyScene, dark: bool) -> None:
         "Order", list(SENTENCE_ORDERS), format_func=SENTENCE_ORDERS.get, key="direction", **choice
     )
     find = places[4].text_input("With these words", key="find", placeholder="for example: dog", **choice)
-    compared = other not in (_NOTHING, line)
+    compared = other != _NOTHING
     rows = minus(lines[line], lines[other], sort) if compared else lines[line]
     frame = chosen(rows, "difference" if compared else sort, order, find)
     downloads.offer("sentences", None, frame)

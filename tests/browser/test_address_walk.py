@@ -18,7 +18,8 @@ SEED, ACTIONS = int(os.environ.get("ATTNVIZ_WALK_SEED", 48)), int(os.environ.get
 SHORT_SEED = 3
 STILL = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && !document.querySelector("[data-stale=true]")
-  && document.querySelector('.plot, .st-key-notice, .st-key-turn, .st-key-race, .st-key-lesson_files')"""
+  && document.querySelector('.plot, .st-key-notice, .st-key-turn, .st-key-race, .st-key-lesson_files, '
+    + '.st-key-guess_buttons')"""
 ANSWERED = {"name": "attnviz_tour", "value": "answered"}
 
 

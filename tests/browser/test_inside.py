@@ -44,6 +44,10 @@ def test_attention_is_changed_by_bars_that_stand_in_the_address_and_made_uniform
     page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
     drag_to_the_top(page, "weight of source token 2, black")
     assert float(given(page)[1]) == 1
+    page.set_viewport_size({"width": 390, "height": 844})  # no bar stands beyond the right edge of a phone
+    bars = page.locator(".drag-bars label").all()
+    assert max(sum(map(bar.bounding_box().get, ("x", "width"))) for bar in bars) <= 390
+    page.set_viewport_size(serving.SCREEN)
     dashboard.choose("change", "uniform")
     page.wait_for_function("location.search.includes('change=uniform')", timeout=WAIT)
     expect(page.locator(".st-key-chart-changed .main-svg").nth(2)).to_be_visible(timeout=WAIT)

@@ -191,10 +191,24 @@ def test_two_maps_stand_beside_each_other_on_a_slide_and_below_each_other_in_a_c
         assert a[axis] != pytest.approx(b[axis]) and a[1 - axis] == pytest.approx(b[1 - axis])
         assert {"Bahdanau", "Luong"} <= {text.get_text() for text in sheet.figure.texts}
     four = {f"{place} {name}": shown for place in (1, 2) for name, shown in maps.items()}
-    places = [axes.get_position() for axes in plots(printed.of_maps(four, printed.Style("slide")).figure)]
-    assert len(places) == 4 and len({place.y0 for place in places}) == 1
+    sheet = printed.of_maps(four, printed.Style("slide"))
+    places = [axes.get_position() for axes in plots(sheet.figure)]
+    assert len(places) == 4 and len({place.y0 for place in places}) == 1 and sheet.further is None
     with pytest.raises(ValueError, match="^there must be at least one map; got none$"):
         printed.of_maps({})
+
+
+@pytest.mark.parametrize(("size", "sheets"), [("slide", [3, 2]), ("column", [2, 2, 1])])
+def test_more_maps_than_one_sheet_has_room_for_go_on_over_sheets_of_a_pdf(size, sheets):
+    made = trace(24, "mot")
+    maps = {f"model {place}": (made, select.select(made)) for place in range(5)}
+    sheet = checked(printed.of_maps(maps, printed.Style(size)))
+    assert f"In a PDF the 5 figures stand on {len(sheets)} sheets, larger." in sheet.notes
+    texts = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(sheet.save("pdf"))]
+    assert [sum(f"model {place}" in text for place in range(5)) for text in texts] == sheets
+    first, last = sheet.figure, sheet.pages[-1]
+    low, high = (max(axes.bbox.height for axes in plots(page)) / page.dpi for page in (first, last))  # inches
+    assert high > 1.2 * low
 
 
 def test_letters_that_no_font_has_are_named_once(monkeypatch):

@@ -13,7 +13,7 @@ saves PNG by the same code.
 A px of a figure's layout is a twelfth of the type. What does not fit follows one rule, whatever the figure: the lines
 above it wrap, get smaller and are cut; the type gets smaller; names get smaller, down to the smallest type of the
 sheet; then every second, third … name is drawn. A map whose columns all have names but whose rows do not continues over
-several sheets of a PDF.
+several sheets of a PDF, and so do several figures that are too small on one.
 """
 
 from __future__ import annotations
@@ -98,12 +98,15 @@ def of_figures(
     title, description = described(list(lines), " ".join(figure.description for figure in figures))
     with settings(style, families):
         page = _Page(style, tuple(lines if style.heading else ()), tuple(names), tuple(zip(data, layouts)))
-        figure, fits, notes = page.whole()
-        cuts = page.cuts(fits)
+        figure, fits, notes = page.whole
+        cuts, groups = page.cuts(fits), page.groups(fits)
+    further = functools.partial(page.continued, fits, cuts) if cuts else None
     if cuts:
         notes.append(f"In a PDF the rows go on over {len(cuts)} sheets, each row with its name.")
+    if groups:
+        further = functools.partial(page.grouped, groups)
+        notes.append(f"In a PDF the {len(page.figures)} figures stand on {len(groups)} sheets, larger.")
     notes += [letters.no_font(missing)] if missing else []
-    further = functools.partial(page.continued, fits, cuts) if cuts else None
     return Sheet(figure, style, families, title, description, tuple(notes), further)
 
 
@@ -269,10 +272,9 @@ class _Page:
 
     @property
     def across(self) -> int:
-        """Number of figures beside each other. On a slide it is four, because below each other they would be too
-        low."""
-        wide = {"slide": 4}.get(self.style.size, 3 if len(self.figures) != 4 else 2)
-        return min(len(self.figures), 1 if self.style.is_narrow else wide)
+        """Figures beside each other, about as many in each row: on a slide four at most, for rows would be low."""
+        count, most = len(self.figures), 1 if self.style.is_narrow else 4 if self.style.fixed else 3
+        return math.ceil(count / math.ceil(count / most))
 
     @property
     def width(self) -> float:
@@ -297,6 +299,7 @@ class _Page:
         room = (style.height * (1 - 2 * _EDGE) - above.height) / down - named
         return [Part(data, layout, style, self.width, room, fixed=style.fixed) for data, layout in self.figures]
 
+    @functools.cached_property
     def whole(self) -> tuple[Figure, list[Fit], list[str]]:
         """All figures on one sheet in one type size, how they fit, and what did not fit."""
         above = self.head(self.lines)
@@ -321,6 +324,33 @@ class _Page:
         return (
             [(first, min(first + rows_each, count)) for first in range(0, count, rows_each)] if number <= _PAGES else []
         )
+
+    def groups(self, fits: list[Fit]) -> list[_Page]:
+        """Several rows of figures on the fewest sheets on which all names are drawn, on slides a row each; [] where one
+        sheet is enough. Figures of one row stay beside each other. fits : on one sheet."""
+        rows, groups = math.ceil(len(self.figures) / self.across), []
+        if rows == 1 or not (self.style.fixed or self._are_small(fits)):
+            return []
+        least = math.ceil(rows / _PAGES)
+        for number in range(least if self.style.fixed else math.ceil(rows / 2), least - 1, -1):
+            count = number * self.across
+            groups = [
+                replace(self, names=self.names[first : first + count], figures=self.figures[first : first + count])
+                for first in range(0, len(self.figures), count)
+            ]
+            if number > least and not any(self._are_small(group.whole[1]) for group in groups):
+                break
+        return groups
+
+    def _are_small(self, fits: list[Fit]) -> bool:
+        """Is a name left out, or the type smaller than the smallest of the sheet?"""
+        left_out = any(every > 1 for fit in fits for every in fit.every.values())
+        return left_out or 12 * min(fit.px for fit in fits) < 0.97 * self.style.least
+
+    @staticmethod
+    def grouped(groups: list[_Page]) -> tuple[Figure, ...]:
+        """The sheets of a PDF, each with some of the figures."""
+        return tuple(group.whole[0] for group in groups)
 
     def continued(self, fits: list[Fit], cuts: list[tuple[int, int]]) -> tuple[Figure, ...]:
         """The sheets of a PDF, each with its rows of the map. fits, cuts : as in `cuts`."""

@@ -82,6 +82,15 @@ def test_no_share_where_all_weights_are_1():
     trace = replace(column.trace, maps=(replace(attention, weights=one_hot),))
     words = captions.percentile(trace, replace(column.grid, weights=one_hot[0]))
     assert "As sharp as attention can be" in words and "%" not in words
+    narrow = replace(column.grid, **_first_key(column.grid))
+    assert "it sees one token, whose weight is 1" in (words := captions.percentile(column.trace, narrow))
+    assert "%" not in words
+
+
+def _first_key(grid) -> dict:
+    """The arrays of a map with its first key alone."""
+    ones = np.ones((len(grid.queries), 1))
+    return {"keys": grid.keys[:1], "weights": ones, "visible": ones.astype(bool)}
 
 
 def test_a_text_that_the_model_was_made_to_write_is_not_placed():

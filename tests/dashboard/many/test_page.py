@@ -269,6 +269,9 @@ def test_the_difference_of_two_mechanisms_can_be_sorted():
     assert frame["difference"].to_dict() == pytest.approx(wanted.to_dict())
     assert frame["difference"].is_monotonic_decreasing
     assert "Bahdanau minus Transformer: " in page(app) and "Difference: entropy (nats)" in page(app)
+    assert app.selectbox(key="minus").options == ["no other mechanism", "Transformer"]  # not the mechanism itself
+    app.selectbox(key="line").select("Transformer").run()
+    assert app.selectbox(key="minus").value == "no other mechanism" and not app.exception
 
 
 def test_the_alignment_error_is_that_of_linked_sentences_that_are_forced():
