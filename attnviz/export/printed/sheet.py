@@ -141,7 +141,7 @@ class Sheet:
 
     figure : all of it on one sheet. families : the fonts. title, description : what the picture shows, uncut; they go
         into the file. notes : sentences on what did not fit: a smaller type, names left out, letters without a font.
-    further : draws the sheets of a PDF if a map has more rows than one sheet can name; else None.
+    further : draws the sheets of a PDF if a map has more rows, or there are more figures, than one can name; else None.
     """
 
     figure: Figure
