@@ -72,18 +72,21 @@ PAGES = {  # address, what is drawn last, headings
 }
 
 
+CONTROLS = ("Pictures for slides and papers", "Play the steps", "Language pair", "Download", "Enlarge")
+
+
 def test_the_page_prints_whole_and_without_controls(dashboard):
     shown = "&".join(f"show={name.replace(' ', '+')}" for name in MODELS)
     page = dashboard.open(f"/?{shown}", charts=9).page
     expect(page.locator(".st-key-text input")).not_to_have_value("")  # as Streamlit draws it first
     sentence, names = page.locator(".st-key-text input").input_value(), page.locator(".part h3").all_inner_texts()
-    assert len(names) == len(MODELS)
+    assert len(names) == len(MODELS) and page.locator(".st-key-subtract").is_visible()
     for paper in PAPER:
         document = printed(page, paper)
         text = words(document)
         for there in (sentence, *names, "Entropy (nats)", "Effective positions", "Attention is not by itself"):
             assert "".join(there.split()) in text
-        for control in ("Pictures for slides and papers", "Play the steps", "Language pair", "Download", "Enlarge"):
+        for control in (*CONTROLS, "Difference of two maps", "can be subtracted"):
             assert "".join(control.split()) not in text
         assert text.count("<eos>") >= 3 * len(names)  # both ends of each map, and the end of the bars of the step
         check_heading(document, "Side by side")
