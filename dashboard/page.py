@@ -1,4 +1,4 @@
-"""What a visit runs, from top to bottom: the page of the address (pages.py lists them). app.py starts the server."""
+"""The script of a visit: it draws the page of the address (pages.py lists them). app.py starts the server."""
 
 import functools
 import logging
@@ -42,7 +42,7 @@ def run(page: Page) -> None:
 
 
 def entry(page: Page) -> st.Page:
-    """A page as Streamlit's navigation knows it."""
+    """A page for Streamlit's navigation."""
     return st.Page(functools.partial(run, page), title=page.title, url_path=page.path, default=not page.path)
 
 

@@ -15,7 +15,7 @@ class Page:
     path: str = ""
 
     def sidebar(self) -> dict:
-        """Draw the sidebar -> what was chosen there."""
+        """Draw the sidebar -> the choices."""
         link_notes.drop_meaningless()
         return import_module(f"dashboard.{self.folder}.sidebar").show()
 

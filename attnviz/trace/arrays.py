@@ -59,7 +59,7 @@ def from_arrays(
 ) -> Trace:
     """A Trace of attention weights (after the softmax) between tokens. ValueError when the parts do not fit together.
 
-    The head of this file, `attnviz.trace.arrays.__doc__`, says what each argument may be.
+    The module docstring, `attnviz.trace.arrays.__doc__`, describes the arguments.
 
     >>> attnviz.from_arrays([[[0.9, 0.1], [0.4, 0.6]]], ["The", "dog"]).map("encoder").weights.shape
     (1, 2, 2)

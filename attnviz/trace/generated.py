@@ -37,7 +37,7 @@ def from_generate(
     target : the tokens that an encoder-decoder produced, without the one it starts with; None: their ids, named by the
         tokenizer.
     source : of an encoder-decoder with a tokenizer, the ids that the encoder read; None: its columns are numbered.
-    batch : the number, from 0, of the text in `output.sequences`. padding, special : as of `from_arrays`.
+    batch : the number, from 0, of the text in `output.sequences`. padding, special : as in `from_arrays`.
 
     >>> output = causal.generate(**inputs, output_attentions=True, return_dict_in_generate=True)
     >>> attnviz.from_generate(output, tokenizer).map("decoder", 0).kind

@@ -1,4 +1,4 @@
-"""The sidebar of the page of one step: the language pair, the mechanisms, what they write, a Transformer's head."""
+"""The sidebar of the page of one step: the language pair, the mechanisms, their output, a Transformer's head."""
 
 import streamlit as st
 
@@ -32,7 +32,7 @@ def show() -> dict:
 
 
 def _enter() -> None:
-    """Another pair gets the same sentence, unless it reads another language or the sentence was an example."""
+    """After a change of the pair, keep the sentence, unless its language differs or the sentence was an example."""
     task = pairs.task(st.session_state["pair"])
     last: InsideScene | None = memory.last(st.session_state, "inside")
     before = pairs.task(last.choices.pair) if last else task

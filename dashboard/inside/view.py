@@ -1,5 +1,5 @@
-"""The page that opens one step: its numbers, attention changed, and tests of whether it matters. Each panel is a
-module of its own."""
+"""The page that opens one step: its numbers, attention changed, and tests of whether it matters. Every panel is a
+separate module."""
 
 import streamlit as st
 
@@ -43,7 +43,7 @@ def _draw(current: InsideScene, dark: bool) -> None:
 
 
 def _named(column: Column) -> str:
-    """The model, its card, and what it writes."""
+    """The model, its card, and its output."""
     shown = "" if is_hugging_face(column.model) else card.show(caches.card(column.model))
     return named_card(column.mechanism.title, shown) + output(
         column.trace, column.languages.target, column.languages.piece, column.title

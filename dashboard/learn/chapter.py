@@ -1,4 +1,4 @@
-"""What a chapter of the page Learn is, and what chapters show: models, sentences, stored studies. No Streamlit here."""
+"""A chapter of the page Learn, and its contents: models, sentences, stored studies. No Streamlit here."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -44,10 +44,10 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Chapter:
-    """key : in the address. story : paragraphs, HTML. symbols : each symbol of the chapter and what it stands for, as
-    text with `_` before a subscript and `^` before a superscript.
-    question, answer : HTML. path, query : the page that the link opens, and its state; ask : what to do there.
-    draw : dark -> the pictures; called when the chapter is open. ValueError where a model is missing.
+    """key : in the address. story : paragraphs, HTML. symbols : each symbol of the chapter and its meaning, as text
+    with `_` before a subscript and `^` before a superscript. question, answer : HTML. path, query : the page that the
+    link opens, and its state; ask : what to do there. draw : dark -> the pictures; called when the chapter is open.
+    ValueError if a model is missing.
     """
 
     key: str
@@ -66,7 +66,7 @@ class Chapter:
 
     @property
     def address(self) -> str:
-        """Of the page that the link opens, from this page."""
+        """The address of the page that the link opens, relative to this page."""
         return f"./{self.path}?" + urlencode(self.query, doseq=True)
 
     def words(self) -> str:
@@ -76,7 +76,7 @@ class Chapter:
         return f'<div class="story">{paragraphs}<dl class="symbols">{terms}</dl></div>'
 
     def ask_first(self) -> str:
-        """The question, HTML: it stands before the pictures, so that a reader can guess first."""
+        """The question, HTML; it comes before the pictures, so that a reader can guess first."""
         return f'<div class="exercise"><p><b>Think about it.</b> {self.question}</p></div>'
 
     def exercise(self) -> str:
@@ -90,17 +90,17 @@ class Chapter:
 
 
 def trace(mechanism: str, text: str, target: str | None = None) -> Trace:
-    """Raises ValueError where the model is missing."""
+    """The trace of a sentence. Raises ValueError if the model is missing."""
     return caches.trace(model(PAIR, mechanism), text, target, 1)
 
 
 def column(mechanism: str, text: str, target: str | None = None, layer: int = 0, head: int = 0) -> Column:
-    """A model as the page of one step has it."""
+    """A model as a column of the page of one step."""
     return Column(trace(mechanism, text, target), layer, head, target)
 
 
 def state(*mechanisms: str, text: str = SENTENCE, **others: str) -> dict[str, str | list[str]]:
-    """The parameters that open the first page, or that of one step, with these mechanisms."""
+    """The parameters that open the first page, or the page of one step, with these mechanisms."""
     return {"pair": pairs.task(PAIR).title, "text": text, "show": [title(name) for name in mechanisms]} | others
 
 
@@ -111,7 +111,7 @@ def heads_state(text: str = SENTENCE, **others: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class StudyColumn:
-    """A number of a study's rows. form : how it is printed; share : what it is divided by first."""
+    """A number of a study's rows. form : its format; share : the number that it is divided by first."""
 
     key: str
     title: str
@@ -121,7 +121,7 @@ class StudyColumn:
 
 @dataclass(frozen=True)
 class StudyTable:
-    """A study as a chapter shows it. label : the key of a second name of its rows, such as the rate of dropout."""
+    """A study in a chapter. label : the key of a second name of its rows, such as the rate of dropout."""
 
     name: str
     heading: str
@@ -161,7 +161,7 @@ DROPOUT_STUDY = StudyTable(
 
 
 def study_table(study: StudyTable) -> list[Cell]:
-    """The study as a table under its heading; none where it has not been run."""
+    """The study as a table under its heading; none if it has not been run."""
     read = [row for row in caches.study(study.name).get("rows", ()) if row.get("mechanism") in ALL]
     rows = [(_name(study, row), _numbers(study, row)) for row in read]
     if not rows:

@@ -15,8 +15,8 @@
     Answer: At ‘dog’.
 
 The files that ship are in docs/lessons; ATTNVIZ_LESSONS names a folder with a teacher's own. A link of the page can
-name only a file that is in one of them. HTML in a lesson is shown as text, pictures are not read, and a link leads to a
-page of the dashboard or to an https address: else the lesson is refused, with the line.
+name only a file that is in one of them. HTML in a lesson is shown as text, and pictures are not loaded. A link must
+lead to a page of the dashboard or to an https address; otherwise the lesson is refused, with the line.
 """
 
 import functools
@@ -49,13 +49,13 @@ _SHEET = "h2 { font-size: 17px; margin: 28px 0 6px; } .line { border-bottom: 1px
 
 
 class LessonError(ValueError):
-    """A file that is no lesson; the message says where and why."""
+    """An invalid lesson file; the message says where and why."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A paragraph, a list or another piece of a part. markup : HTML. lines : the same as plain text. answer : where it
-    is a question, the answer as a block; None elsewhere."""
+    """A paragraph, a list or another piece of a part. markup : HTML. lines : the same as plain text. answer : of a
+    question, the answer as a block; else None."""
 
     markup: str
     lines: tuple[str, ...]
@@ -64,7 +64,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Part:
-    """title : "" for what stands before the first heading."""
+    """title : "" for the part before the first heading."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -72,7 +72,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Lesson:
-    """minutes : that it takes. about : for whom, in a sentence, or "". links : where it leads, as written."""
+    """minutes : its duration. about : its readers, in a sentence, or "". links : the targets, as written."""
 
     title: str
     minutes: int
@@ -100,7 +100,7 @@ def files() -> dict[str, Path]:
 
 
 def open_file(path: Path) -> Lesson:
-    """LessonError where it cannot be read."""
+    """Open a lesson. LessonError if it cannot be read."""
     return _read(str(path), storage.stamp(path))
 
 
@@ -117,7 +117,7 @@ def _read(path: str, stamp: tuple) -> Lesson:
 
 
 def read(text: str, name: str) -> Lesson:
-    """The lesson of a text. name : of its file, for errors. LessonError where it is none."""
+    """The lesson of a text. name : of its file, for errors. LessonError if it is not a lesson."""
     text = "\n".join(text.splitlines()) + "\n"
     match = _HEADER.match(text)
     if match is None:
@@ -155,7 +155,8 @@ def _header(text: str, name: str) -> dict[str, str]:
 
 
 def _check(token: Token, name: str, before: int, links: list[str]) -> None:
-    """Make what a token says visible, and collect its links. LessonError for a link that leads elsewhere."""
+    """Make invisible characters of a token visible, and collect its links. LessonError for a link that is not
+    allowed."""
     line = before + (token.map[0] if token.map else 0) + 1
     for part in [token, *(token.children or ())]:
         part.content = escaped(part.content)
@@ -202,7 +203,7 @@ def _top_level(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def _block(parser: MarkdownIt, group: Sequence[Token]) -> tuple[Block, str]:
-    """A block, and whether it is a "Question" or an "Answer", whose mark is taken off."""
+    """A block, and whether it is a "Question" or an "Answer"; this mark is removed."""
     kind = ""
     if group[0].type == "paragraph_open" and (children := group[1].children):
         if mark := re.match("(Question|Answer): *", children[0].content):
@@ -227,7 +228,8 @@ def _lines(group: Sequence[Token]) -> list[str]:
 
 
 def sheet_html(lesson: Lesson, address: str, answers: bool = False) -> bytes:
-    """The lesson to print, with lines to write on. address : of the dashboard, for its links. answers : with them."""
+    """The lesson for printing, with lines to write on. address : of the dashboard, for its links. answers : include
+    them?"""
     body = [f"<h1>{escape(lesson.title)}</h1><p>{lesson.minutes} minutes. {escape(lesson.about)}</p>"]
     for part in lesson.parts:
         body.append(f"<h2>{escape(part.title)}</h2>" if part.title else "")
@@ -255,7 +257,7 @@ def sheet_pdf(lesson: Lesson, answers: bool = False) -> bytes:
 
 
 def answered(lesson: Lesson, answers: Mapping[int, str], guesses: Sequence[Mapping[str, object]]) -> bytes:
-    """What a student wrote and guessed, as plain text. answers : number of the question, from 0 -> text."""
+    """A student's answers and guesses as plain text. answers : number of the question, from 0 -> text."""
     lines = [lesson.title, ""]
     for number, question in enumerate(lesson.questions):
         lines += [f"{number + 1}. {' '.join(question.lines)}", escaped(answers.get(number, "")) or "(no answer)", ""]

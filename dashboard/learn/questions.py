@@ -1,4 +1,4 @@
-"""Questions that learners ask, their answers, and how one is found by its words. No Streamlit here."""
+"""Learners' questions, their answers, and a search by words. No Streamlit here."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ _NO_HELP = set(
 
 @dataclass(frozen=True)
 class Question:
-    """answer : HTML. chapter : that says more. beside : other words by which it is found."""
+    """answer : HTML. chapter : with more on it. beside : additional search words."""
 
     question: str
     answer: str
@@ -157,7 +157,7 @@ QUESTIONS = (
 
 
 def html(asked: str) -> str:
-    """What was found, or all questions behind a click."""
+    """The search results, or all questions behind a click."""
     if not asked.strip():
         every = "".join(question.html() for question in QUESTIONS)
         words = f"{len(QUESTIONS)} questions that learners ask"
@@ -175,7 +175,7 @@ def html(asked: str) -> str:
 
 
 def search(asked: str) -> tuple[list[Question], list[str]]:
-    """The questions that have most of the words, best first, and the keys of chapters."""
+    """The questions with most of the words, best first, and the keys of chapters."""
     words = _words(asked) - _NO_HELP or _words(asked)
     scored = [(_score(words, question), -place) for place, question in enumerate(QUESTIONS)]
     best = max(score for score, _ in scored)
@@ -198,7 +198,7 @@ def _without_tags(markup: str) -> str:
 
 
 def _words(text: str) -> set[str]:
-    """Words in small letters without accents, a plural as its singular; √ is a word."""
+    """Words in lower case without accents, plurals as singulars; √ is a word."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     words = set(re.findall(r"[a-z_]+", plain)) | ({"sqrt"} if "√" in text else set())
     return {word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word for word in words}

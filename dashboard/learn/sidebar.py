@@ -9,7 +9,7 @@ from dashboard.shell import widgets
 
 
 def show() -> dict:
-    """The key of the chapter, or the name of the lesson that is open in its place, "" for none."""
+    """Draw the sidebar -> the key of the chapter, and the name of the lesson open instead of it ("" for none)."""
     widgets.brand("Attention in fifteen short chapters, with live pictures. You need to know what a neural network is.")
     files = lesson.files()
     names = {name: _title(name, files) for name in files}
@@ -37,7 +37,7 @@ def show() -> dict:
 
 
 def _title(name: str, files: dict) -> str:
-    """The title of a lesson and its minutes; of two with one title, and of a file that is no lesson, its name."""
+    """The title of a lesson and its minutes; the file name if two titles are equal or the file is not a lesson."""
     try:
         opened = lesson.open_file(files[name])
     except lesson.LessonError:

@@ -1,4 +1,4 @@
-"""The page Learn: a search, and one chapter or one lesson at a time. Only the open chapter is worked out and drawn."""
+"""The page Learn: a search, and one chapter or one lesson at a time. Only the open chapter is computed and drawn."""
 
 import functools
 from pathlib import Path
@@ -31,7 +31,7 @@ def show(fields: dict) -> None:
 
 
 def _search() -> None:
-    """Questions that learners ask, found by their words."""
+    """The search in learners' questions."""
     asked = st.text_input(
         "Find a question",
         key="question",
@@ -67,7 +67,7 @@ def _pictures(chapter: Chapter, tables: bool, dark: bool) -> None:
 
 
 def _turn(place: int) -> None:
-    """To the chapter before, and to the next."""
+    """Buttons to the previous and the next chapter."""
     with st.container(horizontal=True, key="turn"):
         for step, words in ((-1, "‹ {}"), (1, "{} ›")):
             if 0 <= place + step < len(CHAPTERS):
@@ -80,7 +80,7 @@ def _open(key: str) -> None:
 
 
 def _lesson(name: str) -> None:
-    """A lesson from top to bottom: a field for each question, its answer behind a click, and what can be saved."""
+    """A lesson from top to bottom: a field for each question, its answer behind a click, and the downloads."""
     path: Path = lesson.files()[name]
     try:
         opened = lesson.open_file(path)
@@ -109,7 +109,7 @@ def _lesson(name: str) -> None:
 
 
 def _own_answer(name: str, number: int, question: str) -> str:
-    """What a student writes. It stays in the browser's visit and is nowhere else."""
+    """A student's answer. It is stored only in the browser's session."""
     return st.text_area(
         f"Your answer to: {markdown(question)}",
         key=f"answer {name} {number}",

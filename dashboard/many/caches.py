@@ -1,4 +1,4 @@
-"""What the page of many sentences keeps between reruns, shared by all sessions: runs over sentences, and files."""
+"""Caches of the page of many sentences, shared by all sessions: runs over sentences, and files."""
 
 from collections.abc import Container, Sequence
 from concurrent.futures import Future
@@ -38,8 +38,8 @@ def run(pair: str, names: Sequence[str], given: Given, forced: bool) -> Run:
 
 def token(names: Sequence[str], corpus: Corpus, text: str, choices: ManyChoices):
     """`heads.search_all` of a token in the sentences that were measured and have it, at most SEARCHED of each model;
-    their texts, each with the target that was forced, if any; and how many are left out. None for the table where no
-    head meets the token. Raises ServiceError."""
+    their texts, each with the target that was forced, if any; and how many are left out. The table is None if no trace
+    has the token. Raises ServiceError."""
     from attnviz import heads
 
     frame = corpus.frame[corpus.frame["error"].isna()]
@@ -62,7 +62,7 @@ def token(names: Sequence[str], corpus: Corpus, text: str, choices: ManyChoices)
 
 
 def named_file(typed: str, stamp: tuple, most: int) -> Given:
-    """The sentences of a file of this machine, read once. stamp : changes when the file does. Raises SceneError."""
+    """The sentences of a file of this machine, read once. stamp : changes with the file. Raises SceneError."""
     return _named_file(typed, stamp, most)
 
 

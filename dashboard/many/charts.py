@@ -1,5 +1,5 @@
-"""The numbers of many sentences: how one is spread, beside an untrained model and shuffled words; two of each sentence
-as points; the sentences themselves; and differences of two models, or of two sets of sentences, with bootstrap
+"""The numbers of many sentences: the distribution of one, beside an untrained model and shuffled words; scatter plots
+of two; the sentences themselves; and differences of two models, or of two sets of sentences, with bootstrap
 intervals."""
 
 import itertools
@@ -62,7 +62,7 @@ def distribution_panel(current: ManyScene, dark: bool) -> None:
 
 
 def _marks_words(marks: dict, by_model: dict) -> str:
-    """What the marks on the axis are, and where they are from."""
+    """The meaning and the source of the marks on the axis."""
     tests = sorted({reference.test for reference in by_model.values() if reference})
     if not marks:
         return '<p class="small">No untrained model and no shuffled words were measured for these models.</p>'
@@ -124,7 +124,7 @@ def points_panel(current: ManyScene, dark: bool) -> None:
 
 
 def _text(number: int, source: str, whole: bool) -> str:
-    """What the pointer reads at a point."""
+    """The hover text of a point."""
     if not whole:
         return f"sentence {number}"
     return f"{number}: {cut(source, _CUT)}"
@@ -139,7 +139,7 @@ def _correlations(points: dict, titles: tuple[str, str]) -> str:
 
 
 def _points_table(name: str, x, y, titles: tuple[str, str]) -> str:
-    """The text equivalent of the points: the mean of y where x is small to large."""
+    """The text equivalent of the points: the mean of y by intervals of x."""
     rows = [
         (
             f"{part.low:.3g} to {part.high:.3g}" if part.low < part.high else f"{part.low:.3g}",
@@ -152,7 +152,7 @@ def _points_table(name: str, x, y, titles: tuple[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Versus:
-    """Two lines of the charts. same : are they of the same sentences?"""
+    """Two lines of the charts, for comparison. same : do they have the same sentences?"""
 
     a: str
     b: str
@@ -180,7 +180,7 @@ def differences_panel(current: ManyScene, dark: bool) -> None:
 
 
 def pairs_of(current: ManyScene) -> list[Versus]:
-    """What can be compared: each two mechanisms, and each mechanism on the two sets of sentences."""
+    """The possible comparisons: each two mechanisms, and each mechanism on the two sets of sentences."""
     lines = current.lines()
     models = [Versus(a, b, True) for a, b in itertools.combinations(current.titles, 2)]
     others = [Versus(name, f"{name}, other sentences", False) for name in current.titles]
@@ -188,7 +188,7 @@ def pairs_of(current: ManyScene) -> list[Versus]:
 
 
 def _pair_lines(a: pd.DataFrame, b: pd.DataFrame) -> bool:
-    """Are line 1 of one and line 1 of the other a pair, and so on?"""
+    """Are the sentences of both sets pairs, line by line?"""
     if not set(a.index) & set(b.index):
         return False
     return st.toggle(
@@ -234,7 +234,7 @@ _COLUMNS = ("source_tokens", "log_prob", "normalised_entropy", "max_weight")
 
 @address.fragment
 def sentences_panel(current: ManyScene, dark: bool) -> None:
-    """The sentences themselves, sorted and filtered, and those that stand out; each is a link to the first page."""
+    """The sentences themselves, sorted and filtered, and the outliers; each is a link to the first page."""
     st.subheader("The sentences", divider="gray")
     lines = current.lines()
     places = st.columns([2, 2, 2, 2, 3])
@@ -273,7 +273,8 @@ def sentences_panel(current: ManyScene, dark: bool) -> None:
 
 @address.fragment
 def token_panel(current: ManyScene, dark: bool) -> None:
-    """A token in all sentences that have it: which heads give it most weight, and which give most where it asks."""
+    """A token in all sentences that have it: the heads that give it most weight, and those that look most at one key
+    from it."""
     st.subheader("A token in all sentences", divider="gray")
     text = st.text_input(
         "Token of the sentences, or of the translations",
@@ -348,7 +349,7 @@ def _table(current: ManyScene, frame: pd.DataFrame, line: str, sort: str, first:
 
 
 def _outliers(current: ManyScene, frame: pd.DataFrame, line: str, sort: str) -> str:
-    """Those whose value is far from the others', by the robust z-score."""
+    """The sentences whose value is far from the others', by the robust z-score."""
     unlike = unusual(frame, sort)
     if unlike.empty:
         return f'<p class="small" role="status">{escape(line)}: no sentence stands out in this number.</p>'
@@ -382,7 +383,7 @@ def _opened(current: ManyScene, text: str, target: str | None) -> str:
 
 
 def _number(name: str, value) -> str:
-    """Lengths as they are, log-probabilities with two decimals, other statistics with three."""
+    """A number in words: lengths as integers, log-probabilities with two decimals, other statistics with three."""
     if pd.isna(value):
         return "–"
     if name == "difference":

@@ -1,4 +1,5 @@
-"""Downloads of the page of many sentences: what its panels show now, all numbers as CSV, and all of it as a zip."""
+"""Downloads of the page of many sentences: the current contents of its panels, all numbers as CSV, and a zip of
+everything."""
 
 import functools
 
@@ -15,17 +16,17 @@ PAGE = "many"
 
 
 def offer(panel: str, figure: Chart | None, frame: pd.DataFrame) -> None:
-    """What a panel shows now, for the zip."""
+    """Register a panel's current content for the zip."""
     downloads.put_panel(PAGE, panel, {} if figure is None else {panel: figure}, frame)
 
 
 def drop(panel: str) -> None:
-    """A panel shows nothing."""
+    """Remove a panel's content."""
     downloads.drop_panel(PAGE, panel)
 
 
 def show(current: ManyScene) -> None:
-    """Nothing is built before it is asked for."""
+    """Show the downloads. Files are built only on request."""
     st.subheader("Download", divider="gray")
     st.caption("Each chart has a PNG and an SVG button. The CSV has one row for each model and sentence.")
     with st.container(horizontal=True):
@@ -43,14 +44,13 @@ def show(current: ManyScene) -> None:
 
 
 def bundle(current: ManyScene, shown: ShownPanels) -> bytes:
-    """The zip. shown : read when it is downloaded."""
+    """The zip. shown : read at download time."""
     frames = {"all numbers": current.saved()} | {f"shown {name}": frame for name, frame in shown.frames.items()}
     return export.bundle(shown.figures, [], frames, manifest(current, shown), lines=current.heading)
 
 
 def manifest(current: ManyScene, shown: ShownPanels) -> dict:
-    """What is needed to see the same again, but for sentences of a file that was uploaded, and many that were
-    pasted."""
+    """The data needed to reproduce the view, except sentences of an uploaded file, or many pasted ones."""
     corpora = [corpus for corpus in (current.corpus, current.other) if corpus]
     models = sorted(set(current.corpus.frame["model"]))
     return {

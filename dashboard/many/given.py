@@ -1,4 +1,4 @@
-"""The sentences that a person gave, read and checked. No Streamlit here."""
+"""The visitor's sentences, read and checked. No Streamlit here."""
 
 import hashlib
 import json
@@ -21,7 +21,8 @@ UNPACKED = 8  # times as large a packed file may be, unpacked
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """name : for readers. records : the sentences. problems : lines that cannot be read. cut : were there more?"""
+    """name : for readers. records : the sentences. problems : lines that cannot be read. cut : were sentences left out
+    because of the limit?"""
 
     name: str
     records: tuple[Record, ...]
@@ -30,7 +31,7 @@ class Given:
 
     @property
     def digest(self) -> str:
-        """Tells the sentences from others."""
+        """A hash that identifies the sentences."""
         rows = [(record.number, record.id, record.source, record.target) for record in self.records]
         return hashlib.sha256(json.dumps(rows).encode("ascii")).hexdigest()
 
@@ -40,7 +41,7 @@ class Given:
 
 
 def of_project(pair: str) -> Given:
-    """The sentences with links set by hand; of a pair without them, its examples. SceneError without either."""
+    """The sentences with links set by hand; for a pair without them, its examples. SceneError without either."""
     linked = pairs.linked(pair)
     if linked:
         made = [
@@ -56,7 +57,7 @@ def of_project(pair: str) -> Given:
 
 
 def of_text(text: str) -> Given:
-    """Pasted sentences: a line each, or sentence, tab, translation."""
+    """Pasted sentences, one per line, or sentence, tab, translation."""
     if not text.strip():
         raise Waiting("There are no sentences yet. Paste some, one per line.")
     content = "\n".join(text.splitlines()).encode("utf-8", "replace")
@@ -65,12 +66,13 @@ def of_text(text: str) -> Given:
 
 
 def of_content(content: bytes, name: str) -> Given:
-    """A file that somebody uploaded."""
+    """The sentences of an uploaded file."""
     return _checked(name, lambda: records.unpack(content, name, UNPACKED * most_megabytes() * 2**20))
 
 
 def of_path(typed: str) -> Given:
-    r"""A file of this machine, by its name. One like \\server\share would ask another machine."""
+    r"""The sentences of a file of this machine, by its path. A path like \\server\share, which would contact another
+    machine, is refused."""
     if is_elsewhere(typed):
         raise SceneError("Only files on this machine are read.")
     path = Path(os.path.expanduser(typed))  # as it is where there is no such user
@@ -84,7 +86,7 @@ def of_path(typed: str) -> Given:
 
 
 def _checked(name: str, read: Callable[[], Iterable[Record | Unreadable]], subject: str = "This file") -> Given:
-    """subject : of a refusal."""
+    """subject : of the error sentence."""
     try:
         return gathered(name, read())
     except (ValueError, OSError) as error:
@@ -95,7 +97,7 @@ def _checked(name: str, read: Callable[[], Iterable[Record | Unreadable]], subje
 
 
 def gathered(name: str, given: Iterable[Record | Unreadable]) -> Given:
-    """At most as many sentences as this server takes. SceneError when there is none."""
+    """At most as many sentences as this server accepts. SceneError if there are none."""
     most = most_sentences()
     taken = list(islice(_without_long(given), most + 1))
     read = tuple(record for record in taken[:most] if isinstance(record, Record))
@@ -107,8 +109,7 @@ def gathered(name: str, given: Iterable[Record | Unreadable]) -> Given:
 
 
 def _without_long(given: Iterable[Record | Unreadable]) -> Iterator[Record | Unreadable]:
-    """Texts that are longer than a sentence of the page may be are not read, nor translations of nothing; empty lines
-    are left out."""
+    """The records; too long texts, and translations without a sentence, become Unreadable; empty lines are left out."""
     for record in given:
         if not isinstance(record, Record):
             yield record

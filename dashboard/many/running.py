@@ -47,10 +47,10 @@ Row = dict[str, object]
 
 
 class Run:
-    """Sentences through models. All sessions that ask for the same share one.
+    """A run of sentences through models. All sessions with the same request share it.
 
-    The models take turns after each slice, so that a run that was stopped has the same sentences of all.
-    done, total : sentences, of all models. bytes : that it takes when it is finished, about.
+    The models take turns after each slice, so that a stopped run has the same sentences for all.
+    done, total : sentences, of all models. bytes : its approximate size when finished.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Run:
         submit: Submit,
         links: Mapping[tuple[str, str], LinkedPair] = MappingProxyType({}),
     ):
-        """links : of (source, target); where `submit` answers with a trace, its alignment error is measured."""
+        """links : of (source, target); if `submit` answers with a trace, its alignment error is measured."""
         self.forced, self._submit, self._links = forced, submit, links
         size = OWN_SLICE if any(map(is_hugging_face, models)) else SLICE
         parts = [sentences[start : start + size] for start in range(0, len(sentences), size)]
@@ -78,16 +78,16 @@ class Run:
 
     @property
     def pace(self) -> float:
-        """Sentences a second, of late; 0 before the first."""
+        """Recent sentences per second; 0 before the first."""
         paces = list(self._paces)
         seconds = sum(seconds for _, seconds in paces)
         return sum(count for count, _ in paces) / seconds if seconds > 0 else 0.0
 
     def advance(self, since: float | None = None, meanwhile: Meanwhile = lambda futures: None) -> None:
-        """One slice more. since : when the wait for it began (time.monotonic), if not now. meanwhile : is called every
-        quarter of a second while the models compute, with what they compute.
+        """Do the next slice. since : when the wait for it began (time.monotonic), if not now. meanwhile : called every
+        quarter of a second with the request while the models compute.
 
-        Raises ServiceError when the models cannot be reached; the slice is then still to do.
+        Raises ServiceError if the models cannot be reached; the slice then remains to be done.
         """
         since = time.monotonic() if since is None else since
         with self._lock:
@@ -107,8 +107,8 @@ class Run:
             self._paces.append((len(part), time.monotonic() - since))
 
     def frame(self, kind: str, most: int | None = None) -> pd.DataFrame:
-        """One row per model and sentence, so far, and at most so many: texts, lengths and `across.VALUES` of a kind of
-        attention, NaN of a model without it. `error` says why there are none."""
+        """One row per model and sentence so far, up to a limit: texts, lengths and `across.VALUES` of a kind of
+        attention, NaN for a model without it. `error` has the reason for missing values."""
         with self._lock:
             rows = self._rows[:most]
         columns = ["model", "mechanism", "number", "id", "source", "translation", "source_tokens", "target_tokens"]
@@ -124,7 +124,7 @@ class Run:
 
 
 def _result(future: Future) -> TraceStatistics | Trace | ValueError:
-    """The answer, or why a text has none. Raises ServiceError."""
+    """The answer, or the reason why a text has none. Raises ServiceError."""
     try:
         return future.result()
     except ServiceError:
@@ -152,11 +152,11 @@ def _row(model: str, record: Record, answer: TraceStatistics | Trace | ValueErro
 
 
 def measure(runs: list[Run]) -> SceneError | None:
-    """Do what is left, unless it was stopped -> why it cannot be done, or None.
+    """Do the rest, unless stopped -> why it cannot be done, or None.
 
-    A run of this fragment alone does one slice and asks for the next run. A run of the whole page cannot do so. It does
-    slice after slice, and looks itself whether anything was pressed: Stop asks for this fragment only, for which
-    Streamlit would let the run finish.
+    A run of this fragment alone does one slice and requests the next run. A run of the whole page cannot. It does slice
+    after slice and checks itself whether anything was pressed: Stop reruns only this fragment, for which Streamlit
+    would let the page's run finish.
     """
     if _LIMITS not in st.session_state or address.came_back():
         _take_from_address(runs)
@@ -191,7 +191,7 @@ def measure(runs: list[Run]) -> SceneError | None:
 
 
 def _offer_the_rest(runs: list[Run]) -> None:
-    """A button, where a run was stopped."""
+    """A button that continues a stopped run."""
     limits = st.session_state[_LIMITS]
     if any(run in limits for run in runs):
         count, total = _count(runs)
@@ -199,7 +199,7 @@ def _offer_the_rest(runs: list[Run]) -> None:
 
 
 def words_for(done: int, total: int, pace: float, state: str = RUNNING) -> str:
-    """What a person reads meanwhile. pace : sentences a second; 0 when it is not known. state : of the models."""
+    """The progress message. pace : sentences a second; 0 if unknown. state : of the models."""
     words = f"{done:,} of {total:,} translations are measured."
     if state == RESTARTING:
         return f"{words} The process of the models has stopped. It is being started again, then this goes on."
@@ -212,8 +212,8 @@ def words_for(done: int, total: int, pace: float, state: str = RUNNING) -> str:
 
 
 def shown(run: Run) -> int:
-    """How many translations of a run this visitor sees: a run that others have asked for too may have gone further than
-    where this visitor has stopped it."""
+    """The number of translations of a run that this visitor sees. A shared run may have advanced after this visitor
+    stopped it."""
     return min(run.done, _limit(run))
 
 
@@ -231,7 +231,7 @@ def _stop(runs: list[Run]) -> None:
 
 
 def _take_from_address(runs: list[Run]) -> None:
-    """A link to a run that was stopped opens what was shown."""
+    """A link to a stopped run shows the same sentences again."""
     limits = st.session_state.setdefault(_LIMITS, WeakKeyDictionary())
     words = st.query_params.get(_WRITTEN, "")
     if not (words.isdecimal() and words.isascii() and len(words) < 9):

@@ -1,4 +1,4 @@
-"""What the page of many sentences shows, worked out before anything is drawn. No Streamlit here."""
+"""The contents of the page of many sentences, computed before drawing. No Streamlit here."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class ManyChoices:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Sentences that were given, and what was measured of them. frame : of `Run.frame`."""
+    """The given sentences and their measurements. frame : from `Run.frame`."""
 
     given: Given
     run: Run
@@ -51,7 +51,7 @@ class Corpus:
 
 @dataclass(frozen=True, eq=False)
 class ManyScene:
-    """corpus : the sentences. other : those that they are compared with, or None."""
+    """corpus : the sentences. other : the sentences for comparison, or None."""
 
     choices: ManyChoices
     corpus: Corpus
@@ -71,7 +71,7 @@ class ManyScene:
 
     @property
     def held(self) -> list[Held]:
-        """What of it takes memory."""
+        """The parts that take memory."""
         return [(corpus.run, corpus.run.bytes) for corpus in (self.corpus, self.other) if corpus]
 
     @property
@@ -107,7 +107,7 @@ class ManyScene:
 
 
 def compose(choices: ManyChoices, given: Sequence[tuple[Given, Run, int]]) -> ManyScene:
-    """given : the sentences with their run and how much of it is shown, and the others, where there are some. Raises
+    """given : the sentences with their run and the number shown; likewise for the other sentences, if any. Raises
     SceneError."""
     if not choices.mechanisms:
         raise SceneError("Choose at least one mechanism on the left.")
@@ -139,7 +139,7 @@ def chosen(frame: pd.DataFrame, statistic: str, order: str, find: str) -> pd.Dat
 
 def minus(frame: pd.DataFrame, other: pd.DataFrame, statistic: str) -> pd.DataFrame:
     """The sentences of one mechanism with `difference`: its number minus that of another mechanism, sentence by
-    sentence; NaN where the other has none."""
+    sentence; NaN if the other has no number."""
     return frame.assign(difference=frame[statistic] - other[statistic].reindex(frame.index))
 
 
@@ -150,8 +150,8 @@ def unusual(frame: pd.DataFrame, statistic: str) -> pd.DataFrame:
 
 
 def uniform(lines: dict[str, pd.DataFrame], statistic: str, kind: str) -> float | None:
-    """The mean of uniform attention over the same sentences; None where it depends on more than the length: in a
-    decoder, and of local attention's window."""
+    """The mean of uniform attention over the same sentences; None if it depends on more than the length, as in a
+    decoder or for local attention."""
     if kind == "decoder" or statistic not in across.VALUES:
         return None
     tokens = np.concatenate([frame["source_tokens"].to_numpy() for frame in lines.values()])
@@ -162,7 +162,7 @@ def uniform(lines: dict[str, pd.DataFrame], statistic: str, kind: str) -> float 
 def references(
     lines: dict[str, pd.DataFrame], statistic: str, kind: str, by_model: dict
 ) -> dict[str, dict[str, float]]:
-    """Of each line whose model has a reference: the untrained model and shuffled words, at the lengths of its
+    """For each line whose model has a reference: the untrained model and shuffled words, at the lengths of its
     sentences. by_model : model -> `across.reference.Reference`."""
     marks: dict[str, dict[str, float]] = {}
     for name, frame in lines.items():

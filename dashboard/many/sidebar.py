@@ -9,7 +9,7 @@ from dashboard.shell import widgets
 
 
 def show() -> dict:
-    """Fields of ManyChoices, but for what stands beside the sentences."""
+    """Draw the sidebar -> fields of ManyChoices, except those with controls beside the sentences."""
     widgets.brand("Statistics of attention over many sentences: how they are spread, and which sentences stand out.")
     offered = catalogue.attending()
     pair = st.selectbox(

@@ -1,4 +1,4 @@
-"""The controls that say where sentences come from: this project, a text field, an uploaded or a named file."""
+"""The controls for the source of sentences: this project, a text field, an uploaded or a named file."""
 
 import os
 
@@ -21,7 +21,8 @@ _HELP = (
 
 
 def show(pair: str, other: bool = False) -> Given | SceneError | None:
-    """The sentences, or why there are none; None where no other sentences are wanted. other : those to compare with."""
+    """The sentences, or the reason why there are none; None if no other sentences are chosen. other : are they the
+    sentences for comparison?"""
     prefix = "other_" if other else ""
     offered = [NO_OTHER] * other + options.sentence_sources()
     source = st.segmented_control(

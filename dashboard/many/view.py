@@ -1,4 +1,4 @@
-"""The page of many sentences: what was given, measured, drawn. Each panel is a module of its own."""
+"""The page of many sentences: what was given, measured, drawn. Every panel is a separate module."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ def show(fields: dict) -> None:
 
 
 def _no_room(runs: list[Run]) -> SceneError | None:
-    """Keep these runs in the session. The reason where they do not fit, else None."""
+    """Store these runs in the session -> the reason if they do not fit, else None."""
     try:
         memory.claim([(run, run.bytes) for run in runs], st.session_state, "many")
     except NoRoom as error:

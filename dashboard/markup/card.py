@@ -30,8 +30,8 @@ FORMS = dict.fromkeys(("bits_a_character", "nats_a_character"), "{:.3f}")
 
 
 def show(card: dict) -> str:
-    """card : as training wrote it, and `bytes`, the size of the weights. Of an unfinished model also a line that says
-    so without a click."""
+    """card : as training wrote it, and `bytes`, the size of the weights. An unfinished model also has a visible line
+    that says so."""
     scores, tenths = _scores(_dict(card, "scores")), reliability(_dict(card, "confidence"))
     body = f"{_list(_facts(card))}{scores}{tenths}{_list(_how(card))}"
     body = body or "<p>This model has no card.</p>"
@@ -64,7 +64,7 @@ def _facts(card: dict) -> Iterator[tuple[str, str]]:
 
 
 def _how(card: dict) -> Iterator[tuple[str, str]]:
-    """How to train it again."""
+    """How to repeat the training."""
     yield "Model", _listed(_dict(card, "options"))
     yield "Settings", _settings(_dict(card, "settings"))
     for start in checkpoint_files.runs(card)[:-1]:
@@ -75,7 +75,7 @@ def _how(card: dict) -> Iterator[tuple[str, str]]:
 
 
 def _continued(card: dict) -> str:
-    """How far an unfinished training is, and how to end it; "" of a finished one."""
+    """The progress of an unfinished training, and how to finish it; "" for a finished one."""
     how = ". The same train command goes on with it; with --patience 0 it accepts the best epoch so far."
     return (state := unfinished(card)) and state + how
 
@@ -129,7 +129,7 @@ def _alignment(report: dict) -> str:
 
 
 def _copied(counts: dict) -> str:
-    """How many names and numbers of gold/copying.tsv come out as they went in (attnviz.evaluation)."""
+    """How many names and numbers of gold/copying.tsv are copied unchanged (attnviz.evaluation)."""
     kinds = [kind for kind in ("names", "numbers") if _number(counts, kind, "{}") not in ("", "0")]
     parts = [
         _number(counts, f"{kind}_right", "{:,.0f}") + _number(counts, kind, f" of {{:,.0f}} {kind}") for kind in kinds
@@ -174,13 +174,14 @@ def _dict(card: dict, key: str) -> dict:
 
 
 def _number(card: dict, key: str, form: str, unit: float = 1) -> str:
-    """The number under a key, in words; nothing when there is none."""
+    """The number under a key, in words; "" if there is none."""
     value = card.get(key)
     return form.format(value / unit if unit != 1 else value) if isinstance(value, int | float) else ""
 
 
 def how_well(card: dict) -> str:
-    """card : `confidence` of a card. The shares of poor and of good translations that are flagged; what is missed."""
+    """card : `confidence` of a card. The shares of poor and of good translations that are flagged, and the share that
+    is missed."""
     worst, best, count = card.get("worst_tenth"), card.get("best_half"), card.get("sentences")
     if not _is_share(worst) or not _is_share(best):
         return ""

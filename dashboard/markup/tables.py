@@ -1,4 +1,4 @@
-"""Numbers as plain tables: the text equivalent of charts. Every text that a person or a model wrote is escaped here."""
+"""Numbers as plain tables: the text equivalent of charts. Texts of people and models are escaped here."""
 
 import math
 import re
@@ -25,7 +25,7 @@ def table(
     links: Sequence[str] = (),
 ) -> str:
     """A plain table that screen readers can walk; languages : of the names of rows and of columns; cells : of the
-    cells. links : the address that the name of each row leads to."""
+    cells. links : the address for the name of each row."""
     row, column, inner = map(escape, (*languages, cells))
     head = "".join(f'<th scope="col" lang="{column}">{escape(name)}</th>' for name in columns)
     look = "" if cells == "en" else f' lang="{inner}" dir="auto"'
@@ -46,7 +46,7 @@ def _linked(name: str, address: str | None) -> str:
 
 
 def _printed(text: str) -> str:
-    """A number with the minus of print, and no sign before 0: `−0.17`, `0.00`. Any other text as it is."""
+    """A number with a typographic minus, and no sign before 0: `−0.17`, `0.00`. Other text is unchanged."""
     return _signed(text) if _SIGNED.fullmatch(text) else text
 
 
@@ -55,7 +55,7 @@ def _signed(text: str) -> str:
 
 
 def cell(value: float, form: str, seen: bool = True) -> str:
-    """A number with the minus of print, and no sign before 0; a dash for a hidden or undefined one."""
+    """A number with a typographic minus, and no sign before 0; a dash for a hidden or undefined one."""
     return _signed(format(value, form)) if seen and math.isfinite(value) else "–"
 
 

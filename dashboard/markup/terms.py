@@ -23,7 +23,7 @@ _PAPERS = {
 
 @dataclass(frozen=True)
 class Term:
-    """What a term means, in plain words. formula : as text; "" for none."""
+    """The meaning of a term, in plain words. formula : as text; "" for none."""
 
     words: str
     formula: str = ""
@@ -93,14 +93,14 @@ def term(name: str) -> str:
 
 
 def line(*names: str, before: str = "", piece: str = "piece") -> str:
-    """Several terms in a line, where the charts that use them stand. before : HTML at the beginning of the line.
-    piece : what a token is called; a letter needs no explanation of pieces."""
+    """A line of several terms, placed beside the charts that use them. before : HTML at the beginning of the line.
+    piece : the noun for a token; for letters, pieces are not explained."""
     shown = [name for name in names if name != "piece" or piece == "piece"]
     return f'<div class="terms">{before}What is it? {" ".join(map(term, shown))}</div>'
 
 
 def caveat() -> str:
-    """What attention weights do not say, with the papers that showed it."""
+    """The limits of attention weights, with the papers that showed them."""
     links = ", ".join(
         f'<a href="{address}" target="_blank" rel="noopener">{escape(name)}</a>' for name, address in REFERENCES
     )

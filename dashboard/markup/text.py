@@ -1,4 +1,4 @@
-"""Small pieces of HTML that several pages use. Every text that a person or a model wrote is escaped here."""
+"""Small pieces of HTML that several pages use. Texts of people and models are escaped here."""
 
 import functools
 import html
@@ -20,24 +20,24 @@ _SAME = ("pair", "text", "target", "force", "layer", "head", "beam", "tables", "
 
 @functools.lru_cache(4096)  # a page says each of its tokens many times
 def escape(text: str) -> str:
-    """The text, escaped for HTML. Characters that would turn the words after it round are visible."""
+    """The text, escaped for HTML. Characters that would reorder the following words are made visible."""
     return html.escape(escaped(text))
 
 
 def markdown(text: str) -> str:
-    """The text, escaped for Markdown: Streamlit's messages quote what people typed."""
+    """The text, escaped for Markdown, because Streamlit's messages quote typed text."""
     return re.sub(r"([\\`*_{}\[\]()#+!$:~<>|-])", r"\\\1", escaped(text))
 
 
 def named_card(title: str, card: str) -> str:
-    """The name of a model that is alone on its page, and its card."""
+    """The name and card of a model that is alone on its page."""
     return f'<div class="model"><p>{escape(title)}</p>{card}</div>'
 
 
 def output(trace: Trace, language: str, piece: str = "piece", name: str = "") -> str:
-    """What the model wrote, or was made to write, and its log-probability.
+    """The model's output, free or forced, and its log-probability.
 
-    piece : what a token is called. name : of the model, for a screen reader, where several are on the page.
+    piece : the noun for a token. name : of the model, for screen readers, if the page has several.
     """
     if not trace.target:
         return (
@@ -64,12 +64,12 @@ def source(trace: Trace, file: str) -> str:
 
 
 def in_language(text: str, language: str, tag: str = "span") -> str:
-    """A text of that language, escaped; its direction is its own."""
+    """A text in that language, escaped, with its own direction."""
     return f'<{tag} lang="{escape(language)}" dir="auto">{escape(text)}</{tag}>'
 
 
 def number(value: float) -> str:
-    """Two decimals as print writes them: `−0.17`, and `0.00` for what is as good as 0."""
+    """Two decimals with a typographic minus: `−0.17`, and `0.00` if it rounds to 0."""
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 
@@ -77,28 +77,28 @@ _HATCHED = " Hatched: cells that the query cannot see. A decoder does not see th
 
 
 def hatched(grid: Grid) -> str:
-    """What the hatched cells of a map are; nothing where it has none."""
+    """An explanation of the hatched cells of a map; "" if it has none."""
     return "" if grid.visible.all() else _HATCHED
 
 
 def hatched_heads(trace: Trace, kind: str) -> str:
-    """The same of the maps of all heads of a kind."""
+    """The same for the maps of all heads of a kind."""
     return "" if all(trace.visible(heads).all() for heads in trace.maps if heads.kind == kind) else _HATCHED
 
 
 def removed(grid: Grid) -> str:
-    """How much weight was hidden, in a sentence without its full stop; nothing when none was."""
+    """The amount of hidden weight, as a sentence without its full stop; "" if there is none."""
     share = 100 * float(grid.removed.mean())
     return f"Special tokens are hidden: {share:.0f}% of the weight on average" if grid.removed.any() else ""
 
 
 def reading(grid: Grid, unit: str) -> str:
-    """What can be read from the weights of a map, to stand below it. unit : what a word of these texts is called."""
+    """The main observation on a map, shown below it. unit : the noun for a word of these texts."""
     return f'<p class="reading">{escape(sentence(grid, unit))}</p>'
 
 
 def unread(trace: Trace) -> str:
-    """Which visible characters of the text are in no token, in a sentence; nothing when all are in one."""
+    """A sentence on the visible characters of the text that are in no token; "" if there are none."""
     places = {place for token in trace.source for place in range(token.start, token.end)}
     skipped = quoted(
         character
@@ -109,14 +109,15 @@ def unread(trace: Trace) -> str:
 
 
 def quoted(texts: Iterable[str]) -> str:
-    """Each token or character once, as pictures show it, in quotes, escaped."""
+    """Each token or character once, as in pictures, in quotes, escaped."""
     return ", ".join(f"‘{escape(visible(text))}’" for text in dict.fromkeys(texts))
 
 
 def page_links(titles: Mapping[str, str], here: str) -> str:
-    """HTML, which style.css shows where there is little room. titles : by the path of a page; here : the path of this.
+    """Links between pages (HTML), which style.css shows on narrow screens. titles : by the path of a page; here : the
+    path of this page.
 
-    pages.js passes a click on to Streamlit's own link, so the session goes on; without it the address is opened anew.
+    pages.js passes a click on to Streamlit's own link, which keeps the session; without it the address is loaded anew.
     """
     links = "".join(
         f'<a href="./{escape(path)}" target="_self"{_current(path == here)}>{escape(title)}</a>'
@@ -130,7 +131,8 @@ def _current(here: bool) -> str:
 
 
 def parts_list(titles: Iterable[str]) -> str:
-    """HTML. titles : of the headings. skip.js leads to them: a link would make a stop of the Back button."""
+    """HTML. titles : of the headings. skip.js scrolls to them, because a link would add an entry to the browser's
+    history."""
     buttons = "".join(f'<button type="button">{escape(title)}</button>' for title in titles)
     return f'<nav class="parts" aria-label="Parts of this page">{buttons}</nav>'
 
@@ -139,7 +141,7 @@ def sentence_link(pair: str, mechanisms: Sequence[str], text: str, target: str |
     """HTML: one of many sentences, as a link that opens it on the first page. guest : the model of a person's own among
     the mechanisms.
 
-    target : the text that the models are forced to write.
+    target : the forced output of the models.
     """
     query = {"pair": pairs.task(pair).title, "text": text, "show": [title(name) for name in mechanisms]}
     query |= {"target": target_title(TYPED), "force": target} if target else {}
@@ -148,13 +150,13 @@ def sentence_link(pair: str, mechanisms: Sequence[str], text: str, target: str |
 
 
 def map_link(translation: str, language: str, query: Mapping[str, str | list[str]]) -> str:
-    """HTML: a translation, as a link that shows the maps of all models that are made to write it. query : the
+    """HTML: a translation, as a link to the maps of all models with it as the forced output. query : the
     parameters of the first page."""
     return _link({**query, "target": target_title(TYPED), "force": translation}, translation, language)
 
 
 def _link(query: Mapping[str, str | list[str]], text: str, language: str) -> str:
-    """A text in a language, which leads to the first page."""
+    """A text in a language, as a link to the first page."""
     address = "./?" + urlencode(query, doseq=True)
     return f'<a href="{escape(address)}" target="_self" lang="{escape(language)}" dir="auto">{escape(text)}</a>'
 

@@ -1,9 +1,9 @@
-"""What one connection may cost before any page has answered: bytes of headers, seconds, and open files; and how the
-messages of a page reach it.
+"""Limits of a connection before a page answers: bytes of headers, seconds, and open files; and sending a page's
+messages to it.
 
 uvicorn reads a request until its headers are complete, however long they are and however long that takes, and has no
-setting for either (its other parser, h11, limits the bytes). A WebSocket message is gathered up to the size that
-Streamlit allows for what it *sends*. So `install` has uvicorn make the connections of this file.
+setting for either (its other parser, h11, limits the bytes). A WebSocket message is buffered up to the size that
+Streamlit allows for messages it *sends*. So `install` makes uvicorn use the connections of this file.
 """
 
 import asyncio
@@ -41,9 +41,9 @@ _SLOW = f"Refused: the headers of this request were not complete after {HEADERS_
 
 
 def install(headers: Mapping[str, str]) -> None:
-    """Have every uvicorn server of this process make limited connections.
+    """Make every uvicorn server of this process use limited connections.
 
-    headers : of the answers that uvicorn gives itself, to what is no request.
+    headers : of uvicorn's own answers to invalid requests.
     """
     start = Server.startup
 
@@ -60,7 +60,8 @@ def install(headers: Mapping[str, str]) -> None:
 
 @cache
 def most_visitors() -> int:
-    """Visitors that the open files of this process are enough for, once as many are allowed as the system gives."""
+    """The number of visitors for which this process's open files suffice, after raising the limit as far as the system
+    allows."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -76,14 +77,14 @@ def most_visitors() -> int:
 
 
 def _drop_who_does_not_read(listening: socket.socket) -> None:
-    """End connections whose other end takes nothing for so long. They inherit the option from the socket; Linux
+    """End connections whose peer accepts no data for a given time. They inherit the option from the socket; Linux
     only."""
     if sys.platform == "linux":
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_SECONDS * 1000)
 
 
 class _Connection:
-    """uvicorn's HTTP protocol, of either parser, comes behind it. told : headers of answers to what is no request."""
+    """A mixin for uvicorn's HTTP protocol, with either parser. told : headers of answers to invalid requests."""
 
     told: Mapping[str, str]
     _head, _around, _deadline = 0, 0, None
@@ -112,7 +113,7 @@ class _Connection:
             self._refuse("431 Request Header Fields Too Large", _LARGE)
 
     def on_body(self, body: bytes) -> None:
-        """httptools calls this for each part of a body that it has read. It keeps what it reads between two parts."""
+        """httptools calls this for each part of a body. It buffers the data between two parts."""
         self._around = 0
         super().on_body(body)
 
@@ -124,7 +125,7 @@ class _Connection:
         self._refuse("400 Bad Request", problem)
 
     def _waits(self) -> bool:
-        """Is the next request not here yet?"""
+        """Has the next request not arrived yet?"""
         here = self.transport.get_protocol() is self and not self.transport.is_closing()
         return here and (self.cycle is None or self.cycle.response_complete)
 
@@ -157,7 +158,7 @@ class _Connection:
 
 
 class _Socket:
-    """uvicorn's WebSocket protocol comes behind it. told : headers of refused handshakes."""
+    """A mixin for uvicorn's WebSocket protocol. told : headers of refused handshakes."""
 
     told: Mapping[str, str]
 
@@ -178,7 +179,8 @@ class _Socket:
             self.transport.abort()
 
     def handle_ping(self) -> None:
-        """Answers pile up for a program that pings and does not read. Browsers send no pings."""
+        """End the connection of a client that pings without reading, because answers would pile up. Browsers send no
+        pings."""
         if self.writable.is_set():
             super().handle_ping()
         else:
@@ -202,8 +204,8 @@ def _refusal(status: str, problem: str, told: Mapping[str, str]) -> bytes:
 
 
 class Packets:
-    """A transport that sends what is written within PACKET at once: a call of the system for each message of an edit
-    takes as long as all else that the web server does for them."""
+    """A transport that joins everything written within PACKET into one send. A system call per message would take as
+    long as all other work of the web server on an edit."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -213,13 +215,13 @@ class Packets:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send it soon."""
+        """Queue data to be sent soon."""
         self._written.append(data)
         if len(self._written) == 1:
             asyncio.get_running_loop().call_later(PACKET, self._send)
 
     def close(self) -> None:
-        """Send what was written, then close."""
+        """Send queued data, then close."""
         self._send()
         self._transport.close()
 
@@ -230,9 +232,8 @@ class Packets:
 
 
 class SentTogether:
-    """What the runs of a page say, in order, until it reaches the web server's loop. `gather` has each session use one.
-
-    Streamlit wakes the loop twice for each of the fifty messages of an edit, which is a tenth of what the edit costs.
+    """A queue of the messages of a page's runs to the web server's loop; `gather` gives each session one. Streamlit
+    would wake the loop twice for each of the fifty messages of an edit, a tenth of the edit's cost.
     """
 
     def __init__(self, session: AppSession, handle: Callable) -> None:
@@ -240,7 +241,8 @@ class SentTogether:
         self._waiting: list[tuple] = []
 
     def add(self, sender: ScriptRunner, event: ScriptRunnerEvent, forward_msg=None, **told) -> None:
-        """From any thread. A message waits for others; all else, such as the end of the run, does not."""
+        """Add a message; callable from any thread. A message waits for others; other events, such as the end of the
+        run, do not."""
         with self._lock:
             self._waiting.append((sender, event, forward_msg, told))
             is_first = len(self._waiting) == 1
@@ -263,20 +265,20 @@ class SentTogether:
             loop.call_soon(self._tell)
 
     def _deliver(self, sender: ScriptRunner, event: ScriptRunnerEvent, message, **told) -> None:
-        """Messages of a run that was given up are dropped, as Streamlit does."""
+        """Deliver the messages. Those of an abandoned run are dropped, as in Streamlit."""
         if event is not ScriptRunnerEvent.ENQUEUE_FORWARD_MSG:
             self._handle(self._session, sender, event, message, **told)
         elif sender is self._session._scriptrunner:
             self._session._browser_queue.enqueue(message)
 
     def _tell(self) -> None:
-        """Say that there are messages."""
+        """Signal that there are messages."""
         if self._session._message_enqueued_callback:
             self._session._message_enqueued_callback()
 
 
 def gather() -> None:
-    """Have the messages of every session wait for each other."""
+    """Make every session collect its messages before sending."""
     handle = AppSession._handle_scriptrunner_event_on_event_loop
 
     def on_event(self: AppSession, sender: ScriptRunner, event: ScriptRunnerEvent, **told) -> None:
@@ -286,7 +288,7 @@ def gather() -> None:
 
 
 def remember_theme() -> None:
-    """Have what the configuration says of the theme worked out once: Streamlit does it anew for every run of a page."""
+    """Cache the theme of the configuration, which Streamlit would compute for every run of a page."""
     populate = app_session._populate_theme_msg
 
     @cache

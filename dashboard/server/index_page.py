@@ -1,5 +1,5 @@
 """The first answer to the browser: Streamlit's index page, changed so that it loads Plotly, our own scripts, scripts of
-Streamlit for what the first page shows at once, Japanese letters where the system has none, and what Back leads to.
+Streamlit for what the first page shows at once, Japanese letters if the system has none, and the handling of Back.
 
 Streamlit loads its own Plotly only with the first `st.plotly_chart`, and the script of an element only with the first
 such element; here they load while the server reads the models.

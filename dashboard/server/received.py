@@ -1,12 +1,12 @@
-"""What a visitor may send to the server: messages over the page's WebSocket, and files. And what a download that fails
-answers there.
+"""The limits on what a visitor sends to the server: messages over the page's WebSocket, and files. Also the answer of a
+failed download.
 
-Streamlit hands every message of a browser to the session, and some are meant for whoever develops a page: they empty
-the caches of all visitors, run git, or write files beside the app. So only what this page's own browser side sends goes
-through. What goes through is bounded: in bytes, in the values that it sets, and by what the visitor has read so far.
+Streamlit passes every message of a browser to the session, and some are meant for developers: they clear the caches of
+all visitors, run git, or write files beside the app. So only messages that this page's browser side sends are let
+through. They are limited in bytes, in the values that they set, and by how much the visitor has read so far.
 
-Files are held in the server's memory. The field for a file limits it in the browser alone, and a program need not obey.
-So what comes is counted here.
+Files are held in the server's memory. The upload field limits them only in the browser, which a program can ignore. So
+received bytes are counted here.
 """
 
 import asyncio
@@ -48,19 +48,19 @@ _LOG = logging.getLogger("attnviz")
 
 
 def largest() -> int:
-    """Bytes of a message: what it takes to paste as many sentences as a run may have."""
+    """The largest message in bytes, enough to paste as many sentences as a run may have."""
     return settings.value(settings.SENTENCES) * SENTENCE + ENVELOPE
 
 
 class Budget:
-    """Bytes that many may hold together. most : of all of them."""
+    """A budget of bytes shared by many holders. most : their total."""
 
     def __init__(self, most: int) -> None:
         self.most, self.held = most, 0
         self._sizes: dict[Hashable, int] = {}
 
     def hold(self, who: Hashable, size: int) -> bool:
-        """Somebody holds so many bytes from now on, 0 for none -> is there room? If not, nothing has changed."""
+        """Set the bytes of a holder, 0 for none -> is there room? If not, nothing changes."""
         before = self._sizes.get(who, 0)
         if size > before and self.held + size - before > self.most:
             return False
@@ -73,7 +73,8 @@ class Budget:
 
 
 class Messages:
-    """ASGI middleware: lets through what the browser side of this page sends, and ends connections that send more."""
+    """ASGI middleware: lets through the messages of this page's browser side, and ends connections that exceed the
+    limits."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -116,9 +117,9 @@ class Messages:
             asyncio.get_running_loop().call_later(STAYS, self.budget.hold, number, 0)
 
     def _problem(self, number: int, message: Message, told: BackMsg | None, values: dict[str, int]) -> str | None:
-        """Why a message is more than this server takes, in a few words.
+        """Why a message exceeds the limits, in a few words.
 
-        values : bytes of what the visitor has set so far, by widget; the message's are put there.
+        values : bytes of the visitor's values so far, by widget; updated with the message's.
         """
         size = len(message.get("bytes") or message.get("text") or b"")
         if size > self.largest:
@@ -131,8 +132,8 @@ class Messages:
 
 
 class Downloads(DeferredFileHandler):
-    """Makes a file when its button is clicked, and says beside the button why a file cannot be made. Streamlit says
-    there only that it has failed."""
+    """Makes a file when its button is clicked, and says beside the button why a file cannot be made. Streamlit only
+    says that it failed."""
 
     async def handle(self, request, session_id: str):
         files = self._get_media_file_mgr()
@@ -146,12 +147,12 @@ class Downloads(DeferredFileHandler):
 
 
 def install() -> None:
-    """Have every session make its files by `Downloads`."""
+    """Make every session create its files with `Downloads`."""
     app_session.DeferredFileHandler = Downloads
 
 
 def _reason(error: BaseException | None) -> str:
-    """Why there is no file. error : of what made it; None if Streamlit no longer has what makes it."""
+    """Why there is no file. error : raised while making it; None if Streamlit no longer has its maker."""
     if error is None:
         return "The file was not made: this page is no longer up to date. Reload it and try again."
     problem = error.strerror if isinstance(error, OSError) else str(error)  # no paths of this machine
@@ -161,7 +162,7 @@ def _reason(error: BaseException | None) -> str:
 
 
 def _read(message: Message) -> BackMsg | None:
-    """What a browser says; None for what is no message, which Streamlit refuses."""
+    """The parsed message of a browser; None for an invalid one, which Streamlit refuses."""
     try:
         return BackMsg.FromString(message.get("bytes") or b"")
     except DecodeError:
@@ -169,9 +170,9 @@ def _read(message: Message) -> BackMsg | None:
 
 
 def _sizes(told: BackMsg | None, size: int) -> dict[str, int]:
-    """Bytes of what a message sets, by widget, and of the rest of it. size : of the whole message.
+    """Bytes of the values that a message sets, by widget, and of the rest. size : of the whole message.
 
-    Streamlit holds the value of a widget until another one comes, whatever else is said meanwhile.
+    Streamlit stores the value of a widget until the next value.
     """
     if told is None or told.WhichOneof("type") != "rerun_script":
         return {}
@@ -226,8 +227,8 @@ class Uploads:
             del self._coming[request]
 
     def _problem(self, session: str, more: int, request: object | None = None) -> str | None:
-        """Why a file is not taken, in a sentence; None when it is. more : bytes that it says it has. request : that it
-        comes with."""
+        """Why a file is refused, in a sentence; None if accepted. more : its declared bytes. request : its HTTP
+        request."""
         held = {name: [len(file.data) for file in files.values()] for name, files in list(_files().items())}
         coming = [(name, size) for name, size in self._coming.values()]
         ours = held.get(session, [])
@@ -243,7 +244,7 @@ class Uploads:
 
 
 async def _read_away(receive: Receive, length: str) -> None:
-    """Read what a browser sends all the same, and keep nothing: it looks at the answer only when it has sent all."""
+    """Read and discard the remaining request, because a browser reads the answer only after it has sent everything."""
     if length.isdecimal() and int(length) <= LARGEST_FILES:
         while (await receive()).get("more_body"):
             pass

@@ -1,11 +1,11 @@
-"""Which requests the server answers, and what its answers allow a browser to do.
+"""Which requests the server answers, and which permissions its answers give a browser.
 
 A web page from elsewhere can send requests to this machine, and with DNS rebinding it can read the answers: then its
 own name is in `Host`. So the server answers only requests for its own names: those of this machine, and those in the
 environment variable ATTNVIZ_HOSTS, separated by commas (`*` for any name). A WebSocket, and a request that changes
-something, must come from a page of this server: `Origin` is compared with `Host` here. Streamlit's own comparison asks
-the internet for the address of this machine when the two differ (`server_util.is_url_from_allowed_origins`), so it is
-never given an `Origin`.
+something, must come from a page of this server, so `Origin` is compared with `Host` here. Streamlit's own comparison
+looks up this machine's address on the internet if they differ (`server_util.is_url_from_allowed_origins`), so it never
+gets an `Origin`.
 """
 
 import logging
@@ -54,8 +54,8 @@ def policy(script_hashes: Iterable[str], frames: Sequence[str] = ()) -> str:
 
     script_hashes : of the scripts inside the index page, as `sha256-…`. Streamlit writes its styles into the page and
     loads the parts of a page that come as text (components) from blobs; Plotly's pictures are blobs and data. No script
-    within markup runs. `unsafe-eval` is for what drives a browser and waits for conditions in it (Playwright); the page
-    itself evaluates no text.
+    within markup runs. `unsafe-eval` is for browser automation that waits for conditions (Playwright); the page itself
+    evaluates no text.
     """
     allowed = " ".join(f"'{digest}'" for digest in script_hashes)
     rules = {
@@ -79,8 +79,8 @@ def policy(script_hashes: Iterable[str], frames: Sequence[str] = ()) -> str:
 def headers() -> dict[str, str]:
     """The headers of every answer.
 
-    The address of the page holds the sentence, so no other site is told it. X-Frame-Options can name no origins: where
-    ATTNVIZ_FRAMES does, the policy alone says who may frame the page.
+    The address of the page contains the sentence, so no referrer is sent to other sites. X-Frame-Options cannot list
+    origins, so with ATTNVIZ_FRAMES only the policy controls who may frame the page.
     """
     frames = settings.frames()
     return {
@@ -132,7 +132,7 @@ class Guard:
         await self.app(scope, receive, send_with_headers)
 
     def _refusal(self, scope: Scope) -> Refusal | None:
-        """Why a request is refused; None when it is not."""
+        """Why a request is refused; None if it is accepted."""
         given, is_socket = Headers(scope=scope), scope["type"] == "websocket"
         if size := _too_large(scope):
             return Refusal(431, f"{size}. Delete the cookies of this page.")
@@ -149,8 +149,8 @@ class Guard:
         return None
 
     def _foreign(self, given: Headers, changes: bool) -> str | None:
-        """Why a request is not one of our own pages, in a sentence; None when it is. changes : does it ask for more
-        than to read?"""
+        """Why a request does not come from our own pages, in a sentence; None if it does. changes : does it do more
+        than read?"""
         hosts, origins = given.getlist("host"), given.getlist("origin")
         name = _split(hosts[0])[0] if len(hosts) == 1 else None
         if name is None or (name not in self.names and ANY not in self.names):
@@ -168,10 +168,8 @@ class Guard:
         return None
 
     def _is_own(self, origin: str, host: str, name: str) -> bool:
-        """Is the page at `origin` of this server: at the name and port that it asks?
-
-        A proxy that does not pass the name on asks for another: the page is then at a name of the operator's, and at
-        the port that needs no number.
+        """Is the page at `origin` from this server, with the requested name and port? Behind a proxy that changes the
+        name, the page must be at one of the operator's names and the default port.
         """
         scheme, _, netloc = origin.lower().partition("://")  # nothing comes after the name and the port
         origin_name, port = _split(netloc)
@@ -192,8 +190,8 @@ class Guard:
 
 
 class Sparing(logging.Filter):
-    """A filter of the log: of the messages from one place of the code it passes one now and then, with their number.
-    Else anyone could fill the log with requests without end."""
+    """A log filter that passes only an occasional message from each place in the code, with their number. Otherwise
+    anyone could fill the log with requests."""
 
     def __init__(self, seconds: float = REPORTED) -> None:
         super().__init__()
@@ -213,13 +211,13 @@ class Sparing(logging.Filter):
 
 
 def spare_the_log() -> None:
-    """Have `Sparing` at everything that visitors can cause to be logged."""
+    """Apply `Sparing` to all log messages that visitors can cause."""
     for name in LOGGING:
         logging.getLogger(name).addFilter(Sparing())
 
 
 def _too_large(scope: Scope) -> str:
-    """What of the headers is too large, in words; "" when nothing is."""
+    """The part of the headers that is too large, in words; "" if none is."""
     count = len(scope["headers"])
     size = sum(len(name) + len(value) for name, value in scope["headers"]) + len(scope.get("query_string", b""))
     if count > MOST_HEADERS:
@@ -230,13 +228,13 @@ def _too_large(scope: Scope) -> str:
 
 
 def _split(netloc: str) -> tuple[str | None, str | None]:
-    """`Localhost:8501` -> (`localhost`, `8501`); (None, None) for what is no name with a port."""
+    """`Localhost:8501` -> (`localhost`, `8501`); (None, None) for an invalid name or port."""
     match = _HOST.fullmatch(netloc.lower())
     return (match["name"], match["port"]) if match else (None, None)
 
 
 def _for_the_page(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """The headers as Streamlit may see them.
+    """The headers that are passed to Streamlit.
 
     `Origin` is left out for a socket. The browser also sends the cookies of other servers on this machine. Only the one
     that Streamlit needs is passed on, and only where it is written as Streamlit writes it: a cookie in quotes costs

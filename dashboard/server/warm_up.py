@@ -1,4 +1,4 @@
-"""What the server does when it starts, while the browser is still loading the page (measured by
+"""The work of the server at its start, while the browser is still loading the page (measured by
 tests/bench/startup.py)."""
 
 import asyncio
@@ -43,7 +43,7 @@ async def lifespan(app) -> AsyncIterator[None]:
 
 
 def start_models() -> None:
-    """Have the process of the models start: it imports torch while this one goes on."""
+    """Start the process of the models, which imports torch in parallel to this process."""
     service.prepare()
     from dashboard.session import caches
 
@@ -51,7 +51,8 @@ def start_models() -> None:
 
 
 def warm() -> None:
-    """Have the models read and the first example traced, in their process, and import what draws a page meanwhile."""
+    """Request the trace of the first example, so that the models are loaded in their process, and import the drawing
+    code meanwhile."""
     with _importing():
         from dashboard.choices import pairs
         from dashboard.session import caches, catalogue
@@ -77,11 +78,11 @@ def warm() -> None:
 
 
 def collect() -> None:
-    """Let go of what is no longer reachable, after some twenty edits, and a minute after fewer.
+    """Run the garbage collector after some twenty edits, or a minute after fewer.
 
-    Streamlit would do so after each run of a page. It takes 25 ms, or ten times that when hundreds of people have just
-    left, and no other thread runs meanwhile. So it is done when an answer has gone and nobody waits for one. Without
-    it, large arrays wait for Python, which counts objects and not their bytes.
+    Streamlit would run it after each run of a page. It takes 25 ms, or ten times that after hundreds of people have
+    left, and blocks all threads. So it runs after an answer, when nobody waits. Without it, large arrays would stay
+    until Python's own collection, which counts objects and not bytes.
     """
     last, before = time.monotonic(), _young()
     while True:
@@ -99,14 +100,14 @@ def collect() -> None:
 
 
 def _young() -> int:
-    """How many times Python has looked at its new objects, which it does whenever there are some hundred more."""
+    """The number of collections of Python's youngest generation, which happen at every few hundred new objects."""
     return gc.get_stats()[0]["collections"]
 
 
 async def forget_visitors() -> None:
-    """Forget what visitors held who left longer ago than `server.disconnectedSessionTTL`.
+    """Delete the sessions of visitors who left longer ago than `server.disconnectedSessionTTL`.
 
-    Streamlit does so when the next visitor leaves, and until then holds their files and the values of their pages.
+    Streamlit does so only when the next visitor leaves, and until then holds their files and widget values.
     """
     from streamlit import runtime
 
@@ -119,13 +120,13 @@ async def forget_visitors() -> None:
 
 
 def give_back() -> None:
-    """Give freed memory back to the system, where the C library keeps it (Linux); others do so themselves."""
+    """Return freed memory to the system if the C library retains it (Linux); others return it themselves."""
     _c_library("malloc_trim", 0)
 
 
 def keep_large_blocks_apart() -> None:
-    """Have the C library of Linux give large blocks back as soon as they are free. Otherwise it puts large blocks among
-    small ones once one was freed, and memory that a hundred visitors used stays in holes between them."""
+    """Make Linux's C library return large blocks as soon as they are freed. Otherwise it mixes large blocks with small
+    ones after the first is freed, and memory used by a hundred visitors remains fragmented."""
     _c_library("mallopt", M_MMAP_THRESHOLD, LARGE)
 
 

@@ -1,4 +1,5 @@
-"""The address of a page holds its view. Streamlit ties controls to it (`bind="query-params"`); this keeps the tie.
+"""The address of a page encodes its view. Streamlit binds controls to it (`bind="query-params"`); this module keeps the
+binding correct.
 
 Left alone, Streamlit lets an address go wrong in four ways (1.67):
 - A control that moves on the page, because something above it has gone, no longer writes into the address.
@@ -6,15 +7,16 @@ Left alone, Streamlit lets an address go wrong in four ways (1.67):
 - The value in the address overrides what a callback has set, where the control has other options than before.
 - Back to another page loses what controls of the same name hold there.
 
-What cannot be drawn is not written either: a page that goes on showing its last picture keeps the address of that
-picture, so that a link and a reload show it too.
+Values that cannot be drawn are not written: a page that still shows its last picture keeps the address of that picture,
+so that a link and a reload show it too.
 
-So the address is written after every run from what the controls hold, and read again after Back and Forward. It reaches
-into Streamlit's own state, which has no public names for this; tests/browser/test_address.py says whether it works.
+So the address is written after every run from the values of the controls, and read again after Back and Forward. It
+reaches into Streamlit's own state, which has no public names for this; tests/browser/test_address.py says whether it
+works.
 
-A visitor takes some values along from page to page (`arrive`), and each page keeps others for itself: Streamlit drops
-the widgets of a page that is left, or gives their values to widgets of the same name on the next page. What cannot be
-drawn stays on its page, and is there again when the visitor comes back.
+Some values go along from page to page (`arrive`), and others remain with their page, because Streamlit drops the
+widgets of a page that is left, or gives their values to widgets of the same name on the next page. Values that cannot
+be drawn remain with their page and are restored when the visitor comes back.
 """
 
 import functools
@@ -61,13 +63,13 @@ _WITHOUT_FIELD = ("many", "train", "learn")  # pages that hand on the sentence o
 
 
 def came_back() -> bool:
-    """Has the visitor pressed Back or Forward? Then the address says what the page shows, as for a new visitor."""
+    """Has the visitor pressed Back or Forward? Then the address determines the view, as for a new visitor."""
     context = get_script_run_ctx()
     return bool(context and context.is_history_navigation)
 
 
 def begin() -> None:
-    """Call it when a run begins, before there is any control."""
+    """Begin a run. Call it before any control is drawn."""
     context = get_script_run_ctx()
     if context is None:
         return
@@ -98,7 +100,7 @@ def _refused_text(query: Mapping) -> str | None:
 
 
 def put(key: str, value: Any) -> None:
-    """Put a value into a control before it is drawn, in place of what the address says."""
+    """Set a control's value before it is drawn, overriding the address."""
     st.session_state[key] = value
     if context := get_script_run_ctx():
         with context.session_state.query_params() as params:
@@ -106,18 +108,18 @@ def put(key: str, value: Any) -> None:
 
 
 def also(key: str, written: Callable[[dict], str | None], of_picture: bool = False) -> None:
-    """Until the page is run anew the address has this parameter too. written : from the others; None for none.
-    of_picture : it says what the page draws, and is not of a part of the page alone (see `stay`)."""
+    """Add a parameter to the address until the next run of the page. written : computed from the other parameters; None
+    for none. of_picture : does it belong to the page's picture, rather than to a part of the page (see `stay`)?"""
     st.session_state.setdefault(_ALSO, {})[key] = written, of_picture
 
 
 def not_also(key: str) -> None:
-    """Undo `also`: a control holds the parameter again."""
+    """Undo `also`, because a control has the parameter again."""
     st.session_state.get(_ALSO, {}).pop(key, None)
 
 
 def drawn() -> None:
-    """What the controls above this place hold can be drawn: it is what `stay` comes back to on this page."""
+    """Record that the values of the controls above can be drawn; `stay` returns to them."""
     if context := get_script_run_ctx():
         with context.session_state.query_params() as params:
             written = _of_picture(context, params)
@@ -127,8 +129,8 @@ def drawn() -> None:
 
 
 def stay() -> None:
-    """What the controls above this place hold cannot be drawn, and the page shows what it has `drawn` before: until it
-    draws something new the address says that."""
+    """The values of the controls above cannot be drawn, and the page shows its last picture. Keep the address of that
+    picture (see `drawn`) until the next one."""
     if context := get_script_run_ctx():
         before, _ = st.session_state.get(_DRAWN, {}).get(st.session_state.get(AT), ({}, {}))
         with context.session_state.query_params() as params:
@@ -136,7 +138,7 @@ def stay() -> None:
 
 
 def settle() -> None:
-    """Write into the address what the controls hold. Call it when a run ends."""
+    """Write the values of the controls into the address. Call it at the end of a run."""
     context = get_script_run_ctx()
     if context is None:
         return
@@ -158,8 +160,8 @@ def settle() -> None:
 
 
 def _untie(context, params, staying: Mapping) -> set[str]:
-    """Untie what the address goes on saying of controls that are not there now -> that. Streamlit would take it out of
-    the address, after all that is done here."""
+    """Unbind controls that are now missing but whose parameters stay in the address -> these parameters. Otherwise
+    Streamlit would remove them afterwards."""
     gone = staying.keys() - {key for key, _ in _on_page(context, params)}
     for binding in [params._bindings_by_param[key] for key in gone & params._bindings_by_param.keys()]:
         params.unbind_widget(binding.widget_id)
@@ -167,7 +169,7 @@ def _untie(context, params, staying: Mapping) -> set[str]:
 
 
 def fragment(function: Callable) -> Callable:
-    """`st.fragment` whose own runs keep the address too."""
+    """`st.fragment` whose own runs also update the address."""
 
     @st.fragment
     @functools.wraps(function)
@@ -184,14 +186,14 @@ def fragment(function: Callable) -> Callable:
 
 
 def runs_alone() -> bool:
-    """Is the part of the page that calls this all that is run now?"""
+    """Does the current run consist only of the calling fragment?"""
     context = get_script_run_ctx()
     here = context and ThreadState.get().fragment_id
     return bool(here) and here in (context.fragment_ids_this_run or ())
 
 
 def _held(context, params) -> dict[str, str | list[str]]:
-    """What the address is to say: what the controls hold, and what is bound to none."""
+    """The parameters of the address: the values of the controls, and parameters without a control."""
     held = {key: value for key, value in params._query_params.items() if key not in params._bindings_by_param}
     held |= _controls(context, params)
     order = [key for key in params._query_params if key in held]
@@ -199,15 +201,15 @@ def _held(context, params) -> dict[str, str | list[str]]:
 
 
 def _of_picture(context, params) -> dict[str, str | list[str]]:
-    """What the address is to say of what is above this place."""
+    """The address parameters of the controls above this place."""
     held = _controls(context, params)
     added = st.session_state.get(_ALSO, {}).items()
     return held | {key: words for key, (written, of_picture) in added if of_picture and (words := written(held))}
 
 
 def _controls(context, params) -> dict[str, str | list[str]]:
-    """The values of the controls on the page that are not their defaults. A control that the page no longer has, or has
-    not yet, is left out."""
+    """The values of the controls on the page that are not their defaults. Controls that are no longer, or not yet, on
+    the page are left out."""
     state, held = context.session_state._state, {}
     for key, control in _on_page(context, params):
         value = state[key]
@@ -217,7 +219,7 @@ def _controls(context, params) -> dict[str, str | list[str]]:
 
 
 def words() -> dict[str, set[str]]:
-    """By control on the page that is tied to the address: what a link may call its value, which may be its default."""
+    """Control bound to the address -> the possible names of its value in a link, including the default."""
     context, words = get_script_run_ctx(), {}
     if context is None:
         return words
@@ -248,13 +250,13 @@ def _is_on_page(context, widget: str, fragment: str | None) -> bool:
 
 
 def _written(value: Any, kind: str) -> str | list[str]:
-    """A value as a control of the browser writes it: nothing chosen is an empty word, one of several stands alone."""
+    """A value in the form of the browser's control: no choice is "", a single choice is not a list."""
     words = "" if value is None else _coerce_value_for_query_url(value, kind)
     return _plain({"": words})[""]
 
 
 def _plain(query: dict[str, list[str] | str]) -> dict[str, str | list[str]]:
-    """Each parameter as a word, and as a list only where it has several."""
+    """Each parameter as a text, or as a list if it has several values."""
     several = {key: words if isinstance(words, list) else [words] for key, words in query.items()}
     return {key: words if len(words) > 1 else "".join(words) for key, words in several.items()}
 
@@ -293,7 +295,7 @@ def arrive(
 
 
 def _as_drawn(session: Mapping, page: str) -> tuple[dict, dict]:
-    """What a page shows that is left: what the session holds, but for what the page could not draw -> that too.
+    """The view of a page that is left: the session's values, except those that could not be drawn -> both.
 
     The page may not have seen a sentence that was typed just before."""
     held = dict(session)
@@ -306,14 +308,15 @@ def _as_drawn(session: Mapping, page: str) -> tuple[dict, dict]:
 
 
 def _refused_before(session: Mapping, page: str, now: Mapping) -> dict:
-    """What a page could not draw when it was left, if it is to show again what it showed then. now : what comes."""
+    """The values that a page could not draw when it was left, if it is to show the same view again. now : the new
+    values."""
     _, drawn = session.get(_DRAWN, {}).get(page, ({}, {}))
     same = all(drawn.get(key, value) == value for key, value in now.items())
     return session[_REFUSED].get(page, {}) if same else {}
 
 
 def _along(session: Mapping, before: str, page: str) -> dict:
-    """What goes along from one page to another."""
+    """The values that go along from one page to another."""
     along = {key: session[key] for key in _TAKEN_ALONG if key in session} | _sentence(session, before, page)
     if {before, page} <= {*_OF_A_PAIR}:
         along |= _models(session, page)

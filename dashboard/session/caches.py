@@ -1,7 +1,7 @@
 """Values that all sessions share because they cannot change: models and traces. One page has its own in its folder.
 
-Trained models are traced by the model service, in a process of its own (`attnviz.service`). Here they are read only for
-what changes them, such as heads switched off.
+Trained models are traced by the model service, in a process of its own (`attnviz.service`). Here models are loaded only
+for operations that change them, such as switching heads off.
 
 Each function takes names and texts. Behind it is a cached one that also takes a stamp of the model's files, so that a
 model whose files have changed is read again.
@@ -42,7 +42,7 @@ def model(name: str):
 
 
 def ask(names: Sequence[str], text: str, target: str | None = None, beam: int = 1) -> Requested:
-    """Have a text traced by trained models, all at once; `trace` then has each. Raises ServiceError."""
+    """Request traces of a text from trained models, all at once; `trace` then returns each. Raises ServiceError."""
     return answers().ask([request(name, text, target, beam) for name in names if not is_hugging_face(name)])
 
 
@@ -53,19 +53,19 @@ def trace(name: str, text: str, target: str | None = None, beam: int = 1):
 
 
 def start_models() -> None:
-    """Start the model service before anyone asks for a trace. If it fails to start, the first request reports
+    """Start the model service before the first request. If it fails to start, the first request reports
     the error."""
     with contextlib.suppress(service.ServiceError):
         model_service()
 
 
 def state_of(futures: Sequence[Future]) -> str:
-    """What requests wait for: see `attnviz.service.Service`."""
+    """The state of requests: see `attnviz.service.Service`."""
     return model_service().state_of(futures)
 
 
 def windows(trace) -> tuple[tuple[float, float], ...]:
-    """Where local attention predicts its place at each step of a trace (`inside.windows`); () of other mechanisms."""
+    """Where local attention predicts its place at each step of a trace (`inside.windows`); () for other mechanisms."""
     local = not is_hugging_face(trace.model) and MECHANISMS[trace.mechanism].local
     return _windows(*key(trace.model), trace.text, trace.translation, trace.forced, trace) if local else ()
 
@@ -79,8 +79,8 @@ def read(name: str, text: str, target: str | None = None):
 
 
 def written(name: str, text: str, writing):
-    """The trace of a text with what a model writes after it (`heads.scene.Writing`). A block of steps is written at
-    once, and cut to those that are shown. Raises ValueError."""
+    """The trace of a text with its continuation (`heads.scene.Writing`). Steps are written in blocks, and cut to those
+    shown. Raises ValueError."""
     if not writing.steps:
         return read(name, text)
     from attnviz.models.writer import beginning
@@ -101,8 +101,8 @@ def candidates(name: str, trace, writing):
 
 
 def stream(name: str, trace) -> tuple:
-    """What a model that writes would say after each layer, the parts of each logit, and the logit of the last token as
-    a full pass computes it; in place of the parts why there are none. Raises ValueError."""
+    """The predictions of a model that writes after each layer, the parts of each logit (or the reason why there are
+    none), and the logit of the last token from a full pass. Raises ValueError."""
     writer = model(name)
     layers = writer.lens(trace)
     try:
@@ -121,8 +121,8 @@ def uploaded(file, reading=None):
 
 
 def effect(name: str, text: str, off: tuple, target: str | None = None):
-    """What a model says of a text without some heads (`attnviz.heads.Head`), computed once. target : its output, if
-    that is forced."""
+    """A model's output for a text without some heads (`attnviz.heads.Head`), computed once. target : the output, if
+    forced."""
 
     def measure():
         from attnviz import ablation
@@ -135,8 +135,8 @@ def effect(name: str, text: str, off: tuple, target: str | None = None):
 
 
 def keep(value_key: tuple, maker: Callable[[], Value], taken: Callable[[Value], int] = size) -> Value:
-    """What `maker` computes of something large, in the one cache of all traces. taken : its bytes. Raises what `maker`
-    raises."""
+    """The result of `maker`, a large value, stored in the shared cache of traces. taken : its bytes. Raises what
+    `maker` raises."""
     return answers().make(value_key, maker, taken)
 
 
@@ -171,7 +171,7 @@ def fingerprint(name: str) -> str:
 
 
 def context_width(name: str) -> int:
-    """The width of the vector that stands for the sentence in a model without attention."""
+    """The width of the vector that represents the sentence in a model without attention."""
     return weights_header.shapes(checkpoint_files.weights(name, catalogue.root_of(name)))["summary.weight"][0]
 
 
@@ -182,22 +182,21 @@ def card(name: str) -> dict:
 
 @catalogue.once
 def card_key(name: str) -> tuple[str, str, tuple]:
-    """As `key`, of the files that its card is about."""
+    """Like `key`, for the files that the card describes."""
     root = catalogue.root_of(name)
     weights = checkpoint_files.weights(name, root)
     return name, str(root), storage.stamp(root / name / CARD, weights, root / name / RUN)
 
 
 def study(name: str) -> dict:
-    """The results of a study of the shipped models (`attnviz.studies`); {} where it has not been run or cannot be
-    read."""
+    """The results of a study of the shipped models (`attnviz.studies`); {} if it has not been run or cannot be read."""
     file = catalogue.study_file(name)
     return _study(str(file), storage.stamp(file))
 
 
 def parse(text: str, facts):
-    """The dependencies of an English text (`attnviz.syntax.Parse`): those that ship, or spaCy's where it is installed;
-    None where there are none. facts : the task, which says the language."""
+    """The dependencies of an English text (`attnviz.syntax.Parse`): the shipped ones, or spaCy's if installed; None if
+    there are none. facts : the task, which has the language."""
     from attnviz import syntax
 
     shipped = syntax.shipped().get(text) or syntax.examples().get(text)
@@ -206,7 +205,7 @@ def parse(text: str, facts):
 
 def one_by_one(models: Sequence[str], text: str) -> tuple[str, ...]:
     """The sentences of a text that is longer than those that one of the models learnt from (`sentences.one_by_one`);
-    () where the text is read whole, and where the files of the models cannot be read."""
+    () if the text is read whole, or the files of the models cannot be read."""
     from attnviz.data import sentences
 
     if not models or len(text) > LIMIT:
@@ -230,17 +229,17 @@ def one_by_one(models: Sequence[str], text: str) -> tuple[str, ...]:
 
 
 def ask_all(models: Sequence[str], texts: Sequence[str], beam: int) -> Requested:
-    """Have several texts traced by several trained models, all at once. Raises ServiceError."""
+    """Request traces of several texts from several trained models, all at once. Raises ServiceError."""
     return answers().ask([request(name, text, None, beam) for name in models for text in texts])
 
 
 def ask_hypotheses(models: Sequence[str], text: str, beam: int) -> Requested:
-    """Have trained models say what a beam ends with, all at once. Raises ServiceError."""
+    """Request the final hypotheses of a beam from trained models, all at once. Raises ServiceError."""
     return answers().ask([_hypotheses(name, text, beam) for name in models])
 
 
 def hypotheses(name: str, text: str, beam: int) -> tuple:
-    """What the beam of a model ends with (`attnviz.trace.Hypothesis`), the best first; () unless it is there."""
+    """The final hypotheses of a model's beam (`attnviz.trace.Hypothesis`), the best first; () unless available."""
     return answers().if_there(_hypotheses(name, text, beam)) or ()
 
 
@@ -249,7 +248,7 @@ def _hypotheses(name: str, text: str, beam: int) -> Request:
 
 
 def translations(name: str, texts: Sequence[str], beam: int) -> list[str]:
-    """What a model wrote for texts that were asked for; [] unless all are there."""
+    """A model's translations of requested texts; [] unless all are available."""
     traces = [answers().if_there(request(name, text, None, beam)) for text in texts]
     return [trace.translation for trace in traces] if all(traces) else []
 
@@ -271,13 +270,13 @@ def _trained(name: str, root: str, stamp: tuple):
 
 # These two last as long as the server, so they are in no cache of Streamlit, which can be cleared.
 def model_service() -> service.Service:
-    """The one service of this server. Raises ServiceError where it cannot start."""
+    """The single service of this server. Raises ServiceError if it cannot start."""
     with _ONE_AT_A_TIME:
         return _opened_service()
 
 
 def answers() -> Traces:
-    """What the model service has answered, for all sessions."""
+    """The answers of the model service, for all sessions."""
     with _ONE_AT_A_TIME:
         return _empty_answers()
 
@@ -323,7 +322,7 @@ def _own_trace(name: str, root: str, stamp: tuple, text: str, target: str | None
 
 
 class _Kept(NamedTuple):
-    """Where models of one kind are kept, and who traces with them."""
+    """The cache of models of one kind, and the function that traces with them."""
 
     model: Callable
     trace: Callable
@@ -386,7 +385,8 @@ def _study(file: str, stamp: tuple) -> dict:
 
 @catalogue.once
 def reference(name: str) -> references.Reference | None:
-    """The statistics of a model on its test set; None without any, and where they were measured with other weights."""
+    """The statistics of a model on its test set; None if there are none, or if they were measured with other
+    weights."""
     file = catalogue.root_of(name) / name / references.FILE
     measured = _reference(str(file), storage.stamp(file)) if file.is_file() else None
     return measured if measured and measured.weights_sha256 == card(name).get("weights_sha256") else None

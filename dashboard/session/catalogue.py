@@ -20,7 +20,7 @@ _run = threading.local()  # values : what `once` has found in the run of this th
 
 @contextmanager
 def run() -> Iterator[None]:
-    """A run of the page, or of a part of it: within the block `once` looks at files once."""
+    """A run of the page, or of a part of it; within the block `once` caches."""
     before = getattr(_run, "values", None)
     _run.values = {} if before is None else before
     try:
@@ -30,8 +30,8 @@ def run() -> Iterator[None]:
 
 
 def once(function: Callable[..., Value]) -> Callable[..., Value]:
-    """The function, called once with the same arguments in a `run`; elsewhere at every call. A page asks for the folder
-    and the files of a model twenty times, and the next run sees what has changed. Values are not to be written to."""
+    """Cache a function's results within a `run`; elsewhere it is called every time. A page looks up the folder and
+    files of a model twenty times, and the next run must see changes. Do not modify the values."""
 
     @functools.wraps(function)
     def call(*arguments):
@@ -48,8 +48,8 @@ def once(function: Callable[..., Value]) -> Callable[..., Value]:
 
 @once
 def root_of(name: str) -> Path:
-    """The folder of checkpoints that has a model. Where the page offers other pairs alone, it is this project's own:
-    the chapters of Learn need its models."""
+    """The folder of checkpoints that has a model. If the page offers only other pairs, it is this project's own,
+    because the chapters of Learn need its models."""
     if is_hugging_face(name):  # its files lie elsewhere
         return checkpoint_files.ROOT
     root = checkpoint_files.root_of(name)
@@ -61,12 +61,12 @@ def root_of(name: str) -> Path:
 
 
 def is_there(name: str) -> bool:
-    """Is there a folder of this model?"""
+    """Does a folder of this model exist?"""
     return os.path.isdir(root_of(name) / name)
 
 
 def study_file(name: str) -> Path:
-    """The results of a study: of the first folder that has some, or of this project."""
+    """The results of a study from the first folder that has them, or from this project."""
     files = [root / "studies" / f"{name}.json" for root in (*checkpoint_files.roots(), checkpoint_files.ROOT)]
     return next(filter(Path.is_file, files), files[0])
 
@@ -104,7 +104,7 @@ def many_headed_of(pair: str) -> list[str]:
 
 @once
 def _named() -> list[ModelName]:
-    """All checkpoints but those in folders whose names are no text (bytes that are not UTF-8): no page can show it."""
+    """All checkpoints except those whose folder names are not UTF-8, because no page can show them."""
     names = checkpoint_files.names()
     return [
         ModelName.parse(name) for name in names if name.isascii() or name.encode("utf-8", "replace").decode() == name

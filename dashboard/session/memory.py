@@ -1,5 +1,5 @@
-"""What one session remembers: the last scene that was drawn, which stays on the page when the next one fails; the
-visitor's step and difference map; and the heads measured so far. What it holds in all is bounded."""
+"""The memory of a session, which is bounded: the last drawn scene, which stays on the page if the next one fails; the
+visitor's step and difference map; and the heads measured so far."""
 
 import functools
 import threading
@@ -18,14 +18,14 @@ Held = tuple[object, int]  # a value that may be shared, and its bytes
 
 
 class NoRoom(ValueError):
-    """A visitor wants to hold more than they may now."""
+    """A visitor exceeds the currently allowed memory."""
 
 
 class VisitorMemory:
-    """How much all visitors hold, and how much one of them may.
+    """The memory held by all visitors, and the limit per visitor.
 
-    A visitor holds what their pages show: traces, and what was measured of many sentences. While there is room, each
-    may hold `share`. When all together hold more than `most`, nobody is sent away: each may then hold an equal part of
+    A visitor holds the data of their pages: traces, and measurements of many sentences. While there is room, each may
+    hold `share`. When all together hold more than `most`, nobody is refused: each may then hold an equal part of
     `most`. A visitor with short texts sees no difference.
 
     share : bytes that one visitor may hold. most : bytes of all. Threads may share it.
@@ -39,7 +39,7 @@ class VisitorMemory:
 
     @property
     def held(self) -> int:
-        """Bytes of all values that were counted and are alive, each once however many visitors show it."""
+        """Bytes of all counted values that are alive, each counted once for any number of visitors."""
         with self._lock:
             return sum(self._sizes.values())
 
@@ -52,7 +52,7 @@ class VisitorMemory:
             return min(self.share, self.most // max(1, len(self._visitors)))
 
     def count(self, value: object, taken: int) -> None:
-        """Count a value until it dies. A second call changes nothing."""
+        """Count a value while it is alive. A second call changes nothing."""
         key = id(value)
         with self._lock:
             if key not in self._sizes:
@@ -60,7 +60,7 @@ class VisitorMemory:
                 weakref.finalize(value, self._gone, key).atexit = False
 
     def visitor(self) -> "Visitor":
-        """Somebody new. They are counted as long as this object lives."""
+        """A new visitor, counted as long as this object lives."""
         visitor = Visitor(self)
         with self._lock:
             self._visitors.add(visitor)
@@ -72,7 +72,7 @@ class VisitorMemory:
 
 
 class Visitor:
-    """What one visitor's pages hold."""
+    """The values held by one visitor's pages."""
 
     def __init__(self, memory: VisitorMemory):
         self._memory = memory
@@ -83,9 +83,9 @@ class Visitor:
         return sum(self._pages.values())
 
     def show(self, page: str, values: Iterable[Held]) -> list[str]:
-        """A page is about to show these -> other pages that must let go of what they showed, so that it fits.
+        """Register the values that a page is about to show -> other pages whose values must be dropped to make room.
 
-        Raises NoRoom when it does not fit even so. Nothing has changed then.
+        Raises NoRoom, without any change, if that is not enough.
         """
         by_id = {id(value): (value, taken) for value, taken in values}
         for value, taken in by_id.values():
@@ -121,7 +121,7 @@ class Cursor:
 
 @functools.cache
 def visitor_memory() -> VisitorMemory:
-    """The memory of what all visitors hold."""
+    """The memory of all visitors."""
     return VisitorMemory(settings.bytes_of(settings.VISITOR), settings.bytes_of(settings.MEMORY))
 
 
@@ -133,7 +133,8 @@ def remember(scene, session: MutableMapping, page: str) -> None:
 
 
 def claim(held: Iterable[Held], session: MutableMapping, page: str) -> None:
-    """A page is about to hold these; what other pages hold goes if it must. Raises NoRoom when that is not enough."""
+    """Reserve memory for a page's values; values of the visitor's other pages are dropped if necessary. Raises NoRoom
+    if that is not enough."""
     if _VISITOR not in session:
         session[_VISITOR] = visitor_memory().visitor()
     for dropped in session[_VISITOR].show(page, held):
@@ -142,12 +143,12 @@ def claim(held: Iterable[Held], session: MutableMapping, page: str) -> None:
 
 
 def heading(session: MutableMapping) -> Sequence[str]:
-    """What a saved picture says of the scene drawn last, whatever the picture shows: model, sentence, translation."""
+    """The heading of saved pictures of the last drawn scene: model, sentence, translation."""
     return session.get(_HEADING, ())
 
 
 def begin(session: MutableMapping) -> None:
-    """A page is drawn anew: what saved pictures say is not yet known."""
+    """Begin drawing a page; the heading of saved pictures is not yet known."""
     session[_HEADING] = ()
 
 
@@ -157,7 +158,7 @@ def last(session: MutableMapping, page: str):
 
 
 def again(session: MutableMapping, page: str):
-    """The same, which the page is about to draw again."""
+    """The last scene, which the page is about to draw again."""
     scene = last(session, page)
     if scene is not None:
         session[_HEADING] = scene.heading

@@ -1,5 +1,5 @@
-"""The traces of all sessions, and translations that models drew, in one cache of bounded size, each computed once: by
-the model service, or here, of models and files that people bring. No Streamlit here."""
+"""The traces and sampled translations of all sessions in one bounded cache, each computed once: by the model service,
+or here for users' models and files. No Streamlit here."""
 
 import sys
 import threading
@@ -17,7 +17,7 @@ MANY = 1000  # traces: a few of each of 300 people, and what a class has typed i
 
 
 def size(answer: Trace | tuple[str | Hypothesis, ...]) -> int:
-    """Bytes that a trace, or texts, take in memory, about."""
+    """Approximate bytes of a trace, or of texts, in memory."""
     if isinstance(answer, tuple):
         return sum(sys.getsizeof(text[0] if isinstance(text, Hypothesis) else text) for text in answer)
     return sum(attention.weights.nbytes for attention in answer.maps) + TOKEN * (
@@ -26,29 +26,29 @@ def size(answer: Trace | tuple[str | Hypothesis, ...]) -> int:
 
 
 class Requested:
-    """Traces that were asked for together. Release it when they are there, or no longer wanted."""
+    """Traces that were requested together. Release it when they have arrived or are no longer needed."""
 
     def __init__(self, traces: "Traces", requests: Sequence[Request], futures: Sequence[Future]):
         self._traces, self._requests, self.futures = traces, requests, futures
 
     def done(self, seconds: float) -> bool:
-        """Wait at most so long -> are all there, or failed?"""
+        """Wait at most this many seconds -> have all arrived or failed?"""
         return not wait(self.futures, seconds).not_done
 
     def state(self) -> str:
-        """What they wait for (`Service.state_of`)."""
+        """The state of the requests (`Service.state_of`)."""
         return self._traces.state_of(self.futures)
 
     def release(self) -> None:
-        """Give the traces up. One that nobody else waits for, and that has not begun, is not computed."""
+        """Give up the traces. A trace that nobody else waits for, and that has not begun, is not computed."""
         for request, future in zip(self._requests, self.futures, strict=True):
             self._traces.release(request, future)
         self._requests = self.futures = ()
 
 
 class Traces:
-    """service : makes the one service, when it is first needed. bytes : of what is kept. most : of them; the cache is
-    that large for large traces. many : how many are kept at most, so that small ones do not fill it for hours."""
+    """service : creates the single service on first use. bytes : of the cached values. most : the limit of bytes. many
+    : the limit of entries, so that small ones do not stay for hours."""
 
     def __init__(self, service: Callable[[], Service], most: int, many: int = MANY):
         self._service, self.bytes, self.most, self.many = service, 0, most, many
@@ -58,7 +58,7 @@ class Traces:
         self._lock = threading.Lock()
 
     def ask(self, requests: Sequence[Request]) -> Requested:
-        """Ask for what is not there and not on its way. Raises ServiceError."""
+        """Request everything that is neither cached nor already requested. Raises ServiceError."""
         with self._lock:
             new = [request for request in dict.fromkeys(requests) if request not in self._futures]
             made = dict(zip(new, self._service().submit(new), strict=True)) if new else {}
@@ -81,18 +81,18 @@ class Traces:
             requested.release()
 
     def state_of(self, futures: Sequence[Future]) -> str:
-        """What these wait for (`Service.state_of`)."""
+        """The state of these requests (`Service.state_of`)."""
         return self._service().state_of(futures)
 
     def if_there(self, request: Request) -> object | None:
-        """The answer to a request that has been asked, if it is there; None while it is not, or when it failed."""
+        """The answer to a request, if it has arrived; None otherwise, or if it failed."""
         with self._lock:
             future = self._futures.get(request)
         failed = future is None or not future.done() or future.cancelled() or future.exception()
         return None if failed else future.result()
 
     def make(self, key: Hashable, maker: Callable[[], Value], taken: Callable[[Value], int]) -> Value:
-        """What `maker` computes here, or has computed under this key. taken : its bytes. Raises what `maker` raises."""
+        """The result of `maker`, cached under this key. taken : its bytes. Raises what `maker` raises."""
         with self._lock:
             if key in self._sizes:
                 self._futures.move_to_end(key)
@@ -117,7 +117,7 @@ class Traces:
         future.cancel()
 
     def _arrived(self, request: Request, future: Future) -> None:
-        """Keep what has come, and let go of what was not used for longest. An error is not kept."""
+        """Store an arrived answer, and drop the least recently used ones. Errors are not stored."""
         with self._lock:
             if self._futures.get(request) is not future:
                 return

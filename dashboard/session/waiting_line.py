@@ -1,4 +1,5 @@
-"""The queue: as many may compute at once as the processors allow, first come, first served. No Streamlit here."""
+"""The queue: the number of concurrent computations is limited by the processors, first come, first served. No Streamlit
+here."""
 
 import itertools
 import os
@@ -13,7 +14,7 @@ class Full(ValueError):
 
 
 class Ticket:
-    """A place in a line. It may wait for something else first (`ready`); those behind it go ahead meanwhile."""
+    """A place in a line. It may first wait for something else (`ready`); meanwhile later tickets go ahead."""
 
     def __init__(self, line: "WaitingLine"):
         self._line = line
@@ -22,25 +23,25 @@ class Ticket:
 
     @property
     def ahead(self) -> int:
-        """How many came earlier and are not done."""
+        """The number of earlier tickets that are not done."""
         return self._line._ahead(self)
 
     def ready(self) -> None:
-        """What it waited for is there; from now on it waits for its turn alone."""
+        """Mark as ready: from now on it waits only for its turn."""
         self._ready = True
         self._line._let_in()
 
     def admitted(self, seconds: float) -> bool:
-        """Wait at most so long for the turn -> has it come?"""
+        """Wait at most this many seconds for the turn -> has it come?"""
         return self._turn.wait(seconds)
 
     def leave(self) -> None:
-        """Done, or given up; the next may go on. A second call does nothing."""
+        """Leave the line, when done or given up, so that the next may go on. A second call does nothing."""
         self._line._leave(self)
 
 
 class WaitingLine:
-    """slots : of those who compute at once. most : tickets that may be out. Threads may share it."""
+    """slots : number of concurrent computations. most : limit of tickets. Threads may share it."""
 
     def __init__(self, slots: int, most: int):
         self.slots, self.most = slots, most
@@ -49,12 +50,12 @@ class WaitingLine:
         self._emptied = threading.Event()
 
     def empties(self, seconds: float) -> bool:
-        """Wait at most so long until the last ticket leaves -> has it?"""
+        """Wait at most this many seconds until the last ticket leaves -> has it left?"""
         self._emptied.clear()
         return self._emptied.wait(seconds)
 
     def join(self) -> Ticket:
-        """A ticket, last in the line. Raises Full."""
+        """Take a ticket at the end of the line. Raises Full."""
         ticket = Ticket(self)
         with self._lock:
             if len(self._tickets) >= self.most:
@@ -93,7 +94,7 @@ class WaitingLine:
 def cores(quota: Path = QUOTA) -> int:
     """How many processors this server may use: at least 1, and in a container fewer than the machine has.
 
-    By what the process may run on (Linux), and by the quota of its control group (cgroup v2).
+    Considers CPU affinity (Linux) and the quota of the control group (cgroup v2).
     """
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity else os.cpu_count() or 1

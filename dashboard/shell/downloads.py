@@ -1,5 +1,5 @@
-"""The downloads of every page: a zip of what it shows, a button that copies the link, and what its manifest says; and
-what each panel shows now, for that zip: a panel may be drawn again without the rest of the page."""
+"""The downloads of every page: a zip of its contents, a button that copies the link, and the manifest; and the current
+content of each panel for that zip, because a panel may be redrawn without the rest of the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PACKAGES = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
 
 
 def zip_and_link(build: Callable[[], bytes], file_name: str, key: str, words: str) -> None:
-    """The first two buttons. build : makes the zip, and is called when it is downloaded; words : what is in it."""
+    """The first two buttons. build : makes the zip at download time; words : a description of its contents."""
     st.download_button(
         "Everything as a zip",
         build,
@@ -44,7 +44,7 @@ def zip_and_link(build: Callable[[], bytes], file_name: str, key: str, words: st
 
 
 def reopening(page: str, query: dict, models: Iterable[str], packages: tuple[str, ...] = ()) -> dict:
-    """Entries of a manifest: what is needed to see the same again. `query` is what follows the page's address; it
+    """Entries of a manifest for reproducing the view. `query` is what follows the page's address; it
     reopens the view.
 
     page : its address, "" for the first; packages : those that its numbers depend on, besides the usual ones.
@@ -81,7 +81,7 @@ class ShownPanels:
 
     @property
     def frames(self) -> dict[str, pd.DataFrame]:
-        """By the name of the panel."""
+        """The frames by the name of the panel."""
         return {name: panel.frame for name, panel in self.panels.items() if panel.frame is not None}
 
     @property
@@ -91,19 +91,19 @@ class ShownPanels:
 
 
 def panels_of(page: str) -> ShownPanels:
-    """The panels of a page, as this session shows them."""
+    """The current panels of a page in this session."""
     return st.session_state.setdefault(f"shown panels of {page}", ShownPanels())
 
 
 def put_panel(
     page: str, panel: str, figures: Mapping[str, Chart], frame: pd.DataFrame | None, traces: Sequence[Trace] = ()
 ) -> None:
-    """Say what a panel shows."""
+    """Register a panel's content."""
     now = panels_of(page)
     now.panels[panel] = ShownPanel(figures, frame, tuple(traces))
     now.query = {key: st.query_params.get_all(key) for key in st.query_params}
 
 
 def drop_panel(page: str, panel: str) -> None:
-    """A panel shows nothing."""
+    """Remove a panel's content."""
     panels_of(page).panels.pop(panel, None)

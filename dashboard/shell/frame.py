@@ -1,4 +1,4 @@
-"""What every page has: its messages, the last scene that worked, the theme, and numbers that a link holds."""
+"""Parts of every page: messages, the last valid scene, the theme, and numbers in a link."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,10 +16,10 @@ from dashboard.shell.problems import SceneError, Waiting, Wanted, sentence
 
 
 class PageScene(Protocol):
-    """What a page shows, worked out before anything is drawn.
+    """The contents of a page, computed before drawing.
 
-    name : what it shows, for the caption “The page still shows …”. text : of the person. heading : lines above pictures
-        that are saved: model, sentence, translation. warnings : sentences, of what is not shown.
+    name : of the contents, for the caption “The page still shows …”. text : the visitor's text. heading : lines above
+    saved pictures: model, sentence, translation. warnings : sentences on what is not shown.
     """
 
     name: str
@@ -33,10 +33,10 @@ Scene = TypeVar("Scene", bound=PageScene)
 
 @contextmanager
 def composed(page: str, compose: Callable[[], Scene], wanted: Iterable[Wanted] = ()) -> Iterator[Scene | None]:
-    """The scene that `compose` returns, to be drawn within the block: both in the person's turn. When there is nothing
-    to compose: why, and the last scene of the page, if there is one.
+    """The scene that `compose` returns, to be drawn within the block; both happen in the visitor's turn. If composing
+    fails, shows the reason and yields the last scene of the page, if any.
 
-    page : the name of the page's folder. wanted : what the models are asked for first (`turns.turn`).
+    page : the name of the page's folder. wanted : the requests to the models that come first (`turns.turn`).
     """
     notice = st.container(key="notice")
     with ExitStack() as stack:
@@ -65,7 +65,7 @@ def _composed(page: str, compose: Callable[[], Scene], notice) -> Scene | None:
 
 
 def _refused(page: str, error: SceneError, notice) -> Scene | None:
-    """The last scene, under the reason why there is no new one."""
+    """Show the reason why there is no new scene -> the last scene."""
     say = notice.info if isinstance(error, Waiting) else notice.error
     say(markdown(str(error)), icon=":material/info:")
     scene = memory.again(st.session_state, page)
@@ -90,12 +90,12 @@ def is_dark() -> bool:
 
 
 def is_embedded() -> bool:
-    """Does the page stand in a frame of another page, by `?embed=1`? Then it shows its maps alone."""
+    """Is the page embedded in another page (`?embed=1`)? Then it shows only its maps."""
     return bool(st.context.is_embedded)
 
 
 def linked_number(key: str, default: int) -> int:
-    """The number that the page's address holds under `key`. A slider reads it too, but ignores one beyond its end."""
+    """The number under `key` in the page's address. A slider reads it too, but ignores values out of range."""
     try:
         return int(st.query_params.get(key, default))
     except ValueError:
@@ -103,10 +103,9 @@ def linked_number(key: str, default: int) -> int:
 
 
 def slider_value(key: str, low: int, high: int) -> int:
-    """What a slider from `low` to `high` is to show: what the session holds, else what the link holds, within its ends.
+    """The value of a slider from `low` to `high`: that of the session, else of the link, clipped to the range.
 
-    It is put into the session only when it must be: an assignment overrides what was pressed while this run was under
-    way.
+    It is written to the session only if necessary, because an assignment would override input during this run.
     """
     session, ends = st.session_state, f"ends of {key}"
     chosen = session[key] if key in session else linked_number(key, low)
@@ -117,9 +116,8 @@ def slider_value(key: str, low: int, high: int) -> int:
 
 
 def keep_place(key: str, places: Sequence, names: Sequence[str]) -> None:
-    """Before a select box whose options have other names at times, such as places in a text: a value that is no option
-    becomes the first option. Any other value is set anew with its present name, because the browser would go on showing
-    the old one.
+    """Call before a select box whose options change names, such as places in a text: an invalid value becomes the first
+    option. A valid value is set again, because the browser would keep showing its old name.
     """
     session, last = st.session_state, f"names of {key}"
     if session.get(key, places[0]) not in places:

@@ -1,5 +1,4 @@
-"""A note on what a link asked for and this page does not have. Streamlit takes such values out of the address
-silently."""
+"""A note on values in a link that this page does not have. Streamlit silently removes them from the address."""
 
 import contextlib
 from collections.abc import MutableMapping
@@ -69,22 +68,22 @@ _WORDS = (
 
 
 def remember(session: MutableMapping) -> None:
-    """Keep what the link says that opened this session. Call it before there is any widget."""
+    """Store the parameters of the link that opened this session. Call it before any widget is drawn."""
     if _ASKED not in session:
         session[_ASKED] = {key: st.query_params.get_all(key) for key in st.query_params}
         session[_OPENED] = bool(session[_ASKED])
 
 
 def came_with_link() -> bool:
-    """Did the session begin with an address that says something? Call it after `remember`."""
+    """Did the session begin with parameters in the address? Call it after `remember`."""
     return bool(st.session_state.get(_OPENED))
 
 
 def drop_meaningless() -> None:
-    """Take `?beam=` out of the address: a group of buttons would have none pressed. Call it before there is any widget.
+    """Remove empty values such as `?beam=` from the address, because a group of buttons would have none pressed. Call
+    it before any widget is drawn. An empty text or word pair is a valid choice.
 
-    An empty text, or no pair of words, is something that a person can choose. So are no mechanisms on the page; a link
-    with no mechanisms is ignored.
+    A link with no mechanisms is ignored.
     """
     meaningless = [key for key in st.query_params if _means_nothing(key, st.query_params[key])]
     for key in meaningless:
@@ -100,7 +99,7 @@ def _means_nothing(key: str, value: str) -> bool:
 
 
 def show(session: MutableMapping) -> None:
-    """A note for the values that the controls of this page did not take. Call it when all controls are there."""
+    """A note on the values that the controls of this page did not accept. Call it after all controls are drawn."""
     linked = session[_ASKED] = {key: values for key, values in session[_ASKED].items() if key not in st.query_params}
     held = address.words()
     ignored = {
@@ -116,7 +115,7 @@ def show(session: MutableMapping) -> None:
 
 
 def _words(key: str, value) -> set[str]:
-    """What the address may call the value of a control; of several chosen options, what it may call each."""
+    """The possible names of a control's value in the address; for several chosen options, those of each."""
     if key in _FROM_1:
         return {options.head_title(value if value >= 0 else None)}
     if isinstance(value, int) and value < 0:

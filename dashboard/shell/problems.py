@@ -1,4 +1,4 @@
-"""What a page waits for, and why it has nothing to draw, in sentences for its reader. No Streamlit here."""
+"""What a page waits for, and reasons why it has nothing to draw, as sentences. No Streamlit here."""
 
 import re
 from typing import Protocol
@@ -11,16 +11,16 @@ _FOLDERS = re.compile(r"""(?<![\w.\\/-])(?:[A-Za-z]:[\\/]|[\\/](?![\\/]))(?:[^\s
 
 
 class Wanted(Protocol):
-    """What must be there before a page can be drawn (`dashboard.session.traces.Requested`)."""
+    """The requests that must be finished before a page can be drawn (`dashboard.session.traces.Requested`)."""
 
     def done(self, seconds: float) -> bool:
-        """Wait at most so long -> is it there?"""
+        """Wait at most this many seconds -> has it arrived?"""
 
     def state(self) -> str:
-        """What it waits for (`attnviz.service.Service.state_of`)."""
+        """The state of the request (`attnviz.service.Service.state_of`)."""
 
     def release(self) -> None:
-        """It is no longer wanted."""
+        """Give up the request."""
 
 
 class SceneError(ValueError):
@@ -35,7 +35,7 @@ class Waiting(SceneError):
 
 
 def check_text(text: str, examples: bool = True) -> None:
-    """Raises Waiting when there is no sentence, SceneError when it is too long.
+    """Raises Waiting if there is no sentence, SceneError if it is too long.
 
     examples : does the page offer examples?
     """
@@ -55,7 +55,7 @@ def sentence(text: str) -> str:
 
 
 def without_places(text: str) -> str:
-    """On a server for strangers: the text without the folders of the server, of a file the name alone."""
+    """On a server for strangers: the text with file paths reduced to file names."""
     if not settings.is_public():
         return text
     return _FOLDERS.sub(lambda match: "" if match.start() else "the server's ", text)

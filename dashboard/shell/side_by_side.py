@@ -1,4 +1,4 @@
-"""Trained models side by side on one text, or made to write one text: what the scenes of two pages have in common. No
+"""Trained models side by side on one text, or forced to produce one text: the shared code of two pages' scenes. No
 Streamlit here."""
 
 import functools
@@ -27,7 +27,7 @@ class ModelColumn:
 
     @property
     def held(self) -> list[Held]:
-        """What of it takes memory."""
+        """The parts that take memory."""
         return sizes([self.trace])
 
     @property
@@ -44,13 +44,13 @@ class ModelColumn:
 
     @functools.cached_property
     def languages(self) -> Task:
-        """What its pair reads and writes; of a model of another library nothing is known."""
+        """The languages of its pair; unknown for a Hugging Face model."""
         return pairs.ANY if is_hugging_face(self.model) else ModelName.parse(self.model).task
 
 
 def fitting(trace: Trace, kind: str, layer: int, head: int | None) -> tuple[int, int | None]:
-    """The layer and the head that a model has of those that were chosen for all: its last layer where it has fewer, the
-    mean of heads where it has no such head."""
+    """The chosen layer and head, adapted to a model: its last layer if it has fewer, the mean of heads if it lacks the
+    head."""
     maps = [attention for attention in trace.maps if attention.kind == kind]
     if not maps or layer < 0:
         return layer, head
@@ -59,7 +59,7 @@ def fitting(trace: Trace, kind: str, layer: int, head: int | None) -> tuple[int,
 
 
 class Chosen(Protocol):
-    """What a person chose. mechanisms : in the order of the columns."""
+    """The visitor's choices. mechanisms : in the order of the columns."""
 
     pair: str
     text: str
@@ -91,16 +91,17 @@ class SideBySide(Generic[Column]):
 
 
 def check(choices: Chosen) -> None:
-    """Raises Waiting or SceneError when there is nothing that could be traced."""
+    """Raises Waiting or SceneError if nothing can be traced."""
     check_text(choices.text, bool(pairs.task(choices.pair).examples))
     if not choices.mechanisms:
         raise SceneError("Choose at least one mechanism on the left.")
 
 
 def columns_of(mechanisms: Sequence[str], column: Callable[[str], Column]) -> tuple[tuple[Column, ...], dict[str, str]]:
-    """The columns, and the problems of `SideBySide`. column : of a mechanism; ValueError where there is none to show.
+    """The columns, and the problems of `SideBySide`. column : mechanism -> column; it raises ValueError if there is
+    none to show.
 
-    Raises SceneError when there is no column at all.
+    Raises SceneError if there is no column at all.
     """
     columns, problems = [], {}
     for mechanism in mechanisms:
@@ -114,7 +115,7 @@ def columns_of(mechanisms: Sequence[str], column: Callable[[str], Column]) -> tu
 
 
 class ForcedTextChoices(Protocol):
-    """What a page's choices say of it. target : OWN, TYPED, or FROM and a mechanism. forced : what was typed."""
+    """A page's choices of the forced text. target : OWN, TYPED, or FROM and a mechanism. forced : the typed text."""
 
     pair: str
     text: str
@@ -124,9 +125,9 @@ class ForcedTextChoices(Protocol):
 
 
 def forced_text(choices: ForcedTextChoices, tracer: Tracer) -> str | None:
-    """The text that all models are made to write; None where each model writes its own.
+    """The forced output of all models; None if each model writes its own.
 
-    Raises SceneError when there is none to use.
+    Raises SceneError if there is no text to use.
     """
     if choices.target == OWN:
         return None
@@ -147,9 +148,9 @@ def forced_text(choices: ForcedTextChoices, tracer: Tracer) -> str | None:
 
 
 def wanted_traces(choices: ForcedTextChoices, models: Sequence[str], ask: Ask, tracer: Tracer) -> Iterator[Wanted]:
-    """Ask for the traces of these models, all at once; first for the text of one model, where all are to write it.
+    """Request the traces of these models, all at once; first that of the one model whose text is forced on all, if any.
 
-    Nothing for choices that cannot be drawn: composing the scene says why.
+    Does nothing for choices that cannot be drawn; composing the scene gives the reason.
     """
     try:
         check_text(choices.text)

@@ -1,5 +1,5 @@
-"""Turns: only as many people compute at once as there are processors, first come, first served; a queue is shown. What
-takes long says how far it is, and ends when the person moves anything."""
+"""Turns: only as many people compute at once as there are processors, first come, first served; the queue is shown.
+Long computations show progress, and end when the visitor changes anything."""
 
 import threading
 import time
@@ -41,10 +41,10 @@ NEXT_WORD = 0.25  # s between two words
 
 @contextmanager
 def turn(notice, wanted: Iterable[Wanted] = ()) -> Iterator[None]:
-    """The block is run in its turn, when what is wanted is there.
+    """The block runs in its turn, after the requests of `wanted` have finished.
 
-    notice : the container that says how many are ahead. wanted : is asked for what the turn needs, one after the other.
-    Raises Full. A person who types again stops this: Streamlit ends the run, and the place in the line is free.
+    notice : the container for the number of people ahead. wanted : makes the requests, one after the other. Raises
+    Full. Typing again stops this: Streamlit ends the run, which frees the place in the line.
     """
     ticket, requested = QUICK.join(), []
     try:
@@ -65,7 +65,7 @@ def turn(notice, wanted: Iterable[Wanted] = ()) -> Iterator[None]:
 
 @contextmanager
 def long_turn() -> Iterator[None]:
-    """What takes a second or more. The turn of the page ends here: a new sentence does not wait for this."""
+    """For work of a second or more. The turn of the page ends here, so that a new sentence does not wait for this."""
     if ticket := getattr(_here, "ticket", None):
         ticket.leave()
     ticket = LONG.join()
@@ -86,7 +86,7 @@ class _Waiting:
         self._since, self._line, self._said = time.monotonic(), None, ""
 
     def until(self, arrived: Callable[[float], bool], state: Callable[[], str] = lambda: RUNNING) -> None:
-        """state : of what is waited for."""
+        """state : of the requests."""
         while not arrived(LOOK):
             let_go_if_asked()
             if time.monotonic() - self._since >= SOON:
@@ -106,7 +106,7 @@ class _Waiting:
 
 
 def words_for(ahead: int, state: str) -> str:
-    """What a person reads who waits."""
+    """The message for a waiting visitor."""
     if state in _INSTEAD:
         return _INSTEAD[state]
     people = f"{ahead} {'person is' if ahead == 1 else 'people are'}"
@@ -115,11 +115,11 @@ def words_for(ahead: int, state: str) -> str:
 
 
 def let_go_if_asked() -> None:
-    """End this run when the person has typed again, or left. Nothing is drawn yet, so nothing is lost.
+    """End this run if the visitor has typed again or left. Nothing is drawn yet, so nothing is lost.
 
-    Streamlit ends a run itself when the page is to be run anew, at any look at the session's state. When only a
-    fragment is to be run anew, as after a new sentence, Streamlit lets the run finish, although nobody wants its result
-    any more.
+    Streamlit itself ends a run when the page must be rerun, at any access to the session's state. But if only a
+    fragment must be rerun, as after a new sentence, Streamlit finishes the run, although its result is no longer
+    needed.
     """
     _ = "text" in st.session_state
     context = get_script_run_ctx()
@@ -132,9 +132,9 @@ def let_go_if_asked() -> None:
 
 
 def with_interrupted(rerun: RerunData, running: Sequence[str] | None) -> RerunData:
-    """The run that was asked for, together with the one that it ends: what that had still to draw would be missing.
+    """The requested rerun, extended by the fragments of the run that it ends, whose remaining parts would be missing.
 
-    running : fragments of the run that ends; None of a run of the whole page.
+    running : fragments of the ended run; None for a run of the whole page.
     """
     if not rerun.fragment_id_queue:
         return rerun
@@ -144,13 +144,12 @@ def with_interrupted(rerun: RerunData, running: Sequence[str] | None) -> RerunDa
 
 
 class Steps:
-    """Called at each step of some work: after FIRST_WORD it says how many of `count` are done, beside a Stop button.
+    """Called at each step of some work: after FIRST_WORD it shows how many of `count` are done, beside a Stop button.
 
-    Where the person has pressed it, or moved anything else on the page, the work ends there, and the page is drawn
-    anew.
+    When the button is pressed, or anything else on the page is changed, the work ends, and the page is redrawn.
 
-    key : of the button; a page may show several. stop : called when it is pressed; it takes back what asked for
-    the work.
+    key : of the button; a page may show several. stop : called when it is pressed; it withdraws the request for the
+    work.
     """
 
     def __init__(self, words: str, count: int, key: str, stop: Callable[[], None]):
@@ -183,15 +182,15 @@ class Steps:
 
 
 class Once:
-    """A value that is computed once for all who ask. If computing is stopped, the next caller restarts it."""
+    """A value that is computed once for all callers. If computing is stopped, the next caller restarts it."""
 
     def __init__(self):
         self._lock, self._value = threading.Lock(), None
 
     def get(self, make: Callable):
-        """The value, made by `make` where there is none yet. Raises what `make` raises.
+        """The value, made by `make` if there is none yet. Raises what `make` raises.
 
-        Who waits for another person's run can leave too.
+        A caller who waits for another person's run can leave too.
         """
         while not self._lock.acquire(timeout=LOOK):
             let_go_if_asked()

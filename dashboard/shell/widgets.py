@@ -42,7 +42,7 @@ _OVER = "over_most"  # in the session when one mechanism too many was asked for
 
 
 def brand(tag: str) -> None:
-    """The name above the controls, and what the page is for."""
+    """The name above the controls, and the purpose of the page."""
     st.html(f"<h1 class='brand'>attnviz</h1><h2 class='tag'>{escape(tag)}</h2>")
 
 
@@ -76,7 +76,7 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
 
 
 def one_sentence(text: str, sentences: Sequence[str]) -> str:
-    """The sentence that is shown of a long text; `text` itself without sentences. sentences : `caches.one_by_one`."""
+    """The shown sentence of a long text; `text` itself without sentences. sentences : `caches.one_by_one`."""
     if not sentences:
         return text
     count = len(sentences)
@@ -92,7 +92,7 @@ def one_sentence(text: str, sentences: Sequence[str]) -> str:
 
 
 def _firsts() -> str:
-    """What is shown where an address has no sentence, by the pair or the model that it names, for history.js."""
+    """The default sentence of an address without one, by its pair or model, for history.js."""
     of_pairs = {pairs.task(name).title: pairs.task(name).first for name in catalogue.offered()}
     of_models = {model_title(name): pairs.task(ModelName.parse(name).pair).first for name in catalogue.many_headed()}
     brought = {model_title(name): pairs.ANY.first for name in (HF, SAVED)}
@@ -106,19 +106,19 @@ def _use(example: str, on_change: Callable[[], None]) -> None:
 
 
 def _most(facts: Task) -> str:
-    """How long a text may be. A model that writes has a context of its own, which it names when a text is too long."""
+    """The largest length of a text. A model that writes has its own context size, which its error names."""
     return f"{LIMIT} characters" if facts.writes else f"{LIMIT} characters (and {PIECES} {facts.piece}s)"
 
 
 def counted(text: str, facts: Task = pairs.ANY) -> str:
-    """How long a sentence is, and how long it may be. bridge.js counts in the same words while one types."""
+    """The length of a sentence and its limit. bridge.js shows the same words while one types."""
     words, most = text.split(), _most(facts)
     count = sum(map(len, words)) if facts.unit == "letter" else len(words)
     return f"{count} {facts.unit}{'' if count == 1 else 's'} · {len(text)} of at most {most}"
 
 
 def models(pair: str, offered: list[str]) -> tuple[list[str], list[str], str]:
-    """The mechanisms on offer, with models that stand beside them; those chosen; and what was typed of a model.
+    """The offered mechanisms, with models listed beside them; those chosen; and the typed name of a model.
 
     The operator names such models (`settings.beside`), and a visitor one. Of one that cannot be shown there, the page
     says why.
@@ -134,7 +134,7 @@ def models(pair: str, offered: list[str]) -> tuple[list[str], list[str], str]:
 
 
 def layers_and_heads(models: Sequence[str]) -> tuple[int, int]:
-    """The most layers and heads that one of these models has (as `catalogue.layers_and_heads`)."""
+    """The largest numbers of layers and heads of these models (see `catalogue.layers_and_heads`)."""
     counts = [_cross_of(name) if is_hugging_face(name) else catalogue.layers_and_heads(name) for name in models]
     layers, heads = zip(*(counts or [(1, 1)]))
     return max(layers), max(heads)
@@ -149,7 +149,7 @@ def _cross_of(name: str) -> tuple[int, int]:
 
 
 def _beside() -> str:
-    """A model of a visitor's own, which translates; "" without one, and the page says why it cannot stand there."""
+    """A visitor's model that translates; "" without one (the page shows the reason if it is not suitable)."""
     if not {settings.FOLDERS, settings.HUB} & settings.allowed():
         return ""
     try:
@@ -185,8 +185,8 @@ def _refuse(error: Exception) -> None:
 def named_model(key: str, label: str, placeholder: str, words: str) -> str:
     """The name of a model of the transformers library that a visitor types; "" for none. words : of its help.
 
-    A name on the hub is looked up when it is typed, or at a click. Raises Waiting before that, SceneError for what this
-    server does not open.
+    A name on the hub is looked up when it is typed, or at a click. Raises Waiting before that, SceneError if this
+    server does not open it.
     """
     typed = st.text_input(
         label,
@@ -211,7 +211,7 @@ def named_model(key: str, label: str, placeholder: str, words: str) -> str:
 
 
 def _check_allowed(name: str) -> None:
-    """Raises SceneError for what this server does not open. It does not say which folders there are."""
+    """Raises SceneError if this server does not open it. The message does not reveal which folders exist."""
     here = settings.allowed()
     if settings.FOLDERS not in here and (not _HUB_NAME.fullmatch(HuggingFaceName(name).place) or _is_folder(name)):
         raise SceneError("This server opens models by their names on the Hugging Face hub, and no folders.")
@@ -220,7 +220,7 @@ def _check_allowed(name: str) -> None:
 
 
 def _is_folder(name: str) -> bool:
-    r"""A folder of this machine: one like \\server\share would ask another."""
+    r"""Is it a folder of this machine? A path like \\server\share would contact another machine."""
     place = HuggingFaceName(name).place
     return not settings.is_elsewhere(place) and os.path.isdir(os.path.expanduser(place))
 
@@ -230,8 +230,8 @@ def _allow(name: str) -> None:
 
 
 def _take_typed(key: str) -> None:
-    """A name that was typed is looked up, as one that came with a link is not. One that is to stand beside the
-    mechanisms is chosen."""
+    """Look up a typed name (names from links are not looked up). A model listed beside the mechanisms is also
+    chosen."""
     name = without_prefix(st.session_state[key].strip())
     _allow(name)
     if key == _BESIDE and name:
@@ -259,7 +259,7 @@ def mechanisms(offered: list[str]) -> list[str]:
 
 
 def keep_those(offered: list[str]) -> None:
-    """Of the mechanisms that came along from another page or pair, keep those that are on offer."""
+    """Of the mechanisms from another page or pair, keep those that are offered."""
     session = st.session_state
     if "show" in session and not set(session["show"]) <= set(offered):
         session["show"] = [name for name in session["show"] if name in offered] or pairs.first(offered)
@@ -273,7 +273,7 @@ def _hold() -> None:
 
 
 def target(pair: str, mechanisms: list[str], on_change: Callable[[], None] = lambda: None) -> dict:
-    """What the models write: their own texts, or one text for all -> `target` and `forced`."""
+    """The control of the models' output: their own texts, or one text for all -> `target` and `forced`."""
     output = pairs.task(pair).output
     chosen = st.selectbox(
         output[0].upper() + output[1:],
@@ -297,7 +297,7 @@ def target(pair: str, mechanisms: list[str], on_change: Callable[[], None] = lam
 
 
 def beam() -> int:
-    """How many texts decoding keeps: 1 is greedy."""
+    """The number of hypotheses in decoding: 1 is greedy."""
     return st.segmented_control(
         "Decoding",
         list(BEAMS),
@@ -312,7 +312,7 @@ def beam() -> int:
 
 
 def own_text(limit: int | None) -> str:
-    """The text for a model of one's own. limit : of tokens; None while there is no model."""
+    """The text for a user's model. limit : of tokens; None while there is no model."""
     facts = pairs.ANY
     text = st.text_input(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint)
     if limit:
@@ -321,7 +321,7 @@ def own_text(limit: int | None) -> str:
 
 
 def words(facts: Task = pairs.ANY) -> bool:
-    """Are maps of whole words shown, not of subword pieces? Not asked where each token is a letter."""
+    """Are maps of whole words shown, not of subword pieces? Not shown if each token is a letter."""
     if facts.piece != "piece":
         return False
     units = st.segmented_control(
@@ -350,7 +350,7 @@ def special(scope: str = "") -> bool:
 
 
 def tables() -> bool:
-    """Does each chart have its numbers below it?"""
+    """The switch that shows the numbers below each chart."""
     return st.toggle(
         "Charts as tables too",
         key="tables",
@@ -390,10 +390,10 @@ def head(count: int, default: int, **look) -> int | None:
 
 
 def head_options(count: int) -> list[int]:
-    """The options of the control of heads, as the session holds them."""
+    """The options of the control of heads, as stored in the session."""
     return [MEAN, *range(count)]
 
 
 def head_of(option: int) -> int | None:
-    """The head that an option of the control stands for; None for the mean of heads."""
+    """The head of an option of the control; None for the mean of heads."""
     return None if option == MEAN else option

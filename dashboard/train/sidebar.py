@@ -1,4 +1,4 @@
-"""The sidebar of the page that trains: the task, the mechanisms, how they are trained."""
+"""The sidebar of the page that trains: the task, the mechanisms, the training settings."""
 
 import streamlit as st
 
@@ -19,8 +19,8 @@ DROPOUT, FORCING = (0.0, 0.1, 0.2, 0.3, 0.5), (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def show() -> dict:
-    """task : of `tasks.TOYS`, or pairs of a person's own, None where there is a `problem` with them. mechanisms,
-    settings : of the race. tables : are the charts tables too?"""
+    """task : of `tasks.TOYS`, or the visitor's own pairs, None if there is a `problem` with them. mechanisms, settings
+    : of the race. tables : show the charts as tables too?"""
     widgets.brand("Watch attention appear: up to three mechanisms learn a small task side by side.")
     task = st.selectbox(
         "Task",
@@ -51,7 +51,7 @@ def show() -> dict:
 
 
 def _own_pairs() -> tuple[Pairs | None, SceneError | None]:
-    """What was uploaded, else what was pasted; or why it cannot be trained on."""
+    """The uploaded, else the pasted pairs; or the reason why they cannot be used."""
     text = st.text_area(
         f"Your pairs, at most {MOST_PAIRS:,}", key="pasted_pairs", placeholder=_HINT, max_chars=1_000_000, help=_HELP
     )
@@ -73,8 +73,8 @@ def _own_pairs() -> tuple[Pairs | None, SceneError | None]:
 
 
 def pairs_of(content: bytes, name: str) -> tuple[Pairs, str]:
-    """The pairs of a text of lines with tabs, and which lines are left out, in a sentence. name : for readers.
-    SceneError where it cannot be read, or has no pairs or too many."""
+    """The pairs of a text of lines with tabs, and a sentence on the lines left out. name : for readers. SceneError if
+    it cannot be read, or has no pairs or too many."""
     if not content.strip():
         raise Waiting("Paste pairs first: on each line a text, a tab, and what should be written for it.")
     try:
@@ -114,7 +114,7 @@ def _mechanisms() -> list[str]:
 
 
 def _settings() -> Settings:
-    """How they are trained."""
+    """The controls of the training settings."""
     own = Settings()
     with st.expander("How they are trained"):
         width = st.select_slider("Width", [16, 32, 64, 128, 256], own.width, key="width", bind="query-params")

@@ -1,7 +1,7 @@
-"""The page that trains: buttons, maps of three sequences, curves, and a slider back over what was seen.
+"""The page that trains: buttons, maps of three sequences, curves, and a slider over past moments.
 
-The trainings of all visitors run each in a process of its own, and so many at once as the server allows. A training
-ends where its visitor stops looking, as with a closed tab (`attnviz.training.apart`).
+Every visitor's training runs in a separate process; the server limits their number. A training ends when its visitor
+stops looking, for instance by closing the tab (`attnviz.training.apart`).
 """
 
 import functools
@@ -74,7 +74,7 @@ def show(fields: dict) -> None:
 
 
 def _wanted(fields: dict):
-    """The task. SceneError for a page that has none to start."""
+    """The task. SceneError if there is none to start."""
     if not fields["mechanisms"]:
         raise SceneError("Choose at least one mechanism on the left.")
     if isinstance(fields["problem"], Waiting):
@@ -83,7 +83,7 @@ def _wanted(fields: dict):
 
 
 def _live(training: Apart, lasting: bool, written: bool) -> None:
-    """All that moves: drawn twice a second while it trains or plays. written : are the charts tables too?"""
+    """The moving parts, drawn twice a second during training or playback. written : show the charts as tables too?"""
     moments = training.moments
     if _JUST in st.session_state and not lasting and address.runs_alone():
         st.rerun()  # the page begins or ends to draw by itself
@@ -103,7 +103,7 @@ def _live(training: Apart, lasting: bool, written: bool) -> None:
 
 
 def _buttons(training: Apart) -> None:
-    """Pause, one batch, go on, stop. A stop ends the process, which has the models: who wants to keep them pauses."""
+    """Pause, one batch, continue, stop. Stop ends the process with the models; to save the models, pause instead."""
     with st.container(horizontal=True):
         for words, key, command, states in (
             ("Pause", "pause", PAUSE, (RUNNING,)),
@@ -116,7 +116,7 @@ def _buttons(training: Apart) -> None:
 
 
 def _slider(count: int) -> int:
-    """The moment that is shown: the newest, until the person moves the slider back."""
+    """The shown moment: the newest, until the visitor moves the slider back."""
     if count < 2:
         return 0
     _play_on(count)
@@ -131,14 +131,14 @@ def _slider(count: int) -> int:
 
 
 def _play_from_start(count: int) -> None:
-    """From the untrained models, where the last moment is shown."""
+    """Restart playback from the untrained models if the last moment is shown."""
     if st.session_state[_PLAYS] and st.session_state.get("moment", 0) >= count - 1:
         st.session_state["moment"] = 0
     st.session_state[_JUST] = True
 
 
 def _play_on(count: int) -> None:
-    """The next moment, each time that the page is drawn while it plays. The end is where playing stops."""
+    """Go to the next moment at every redraw during playback, which stops at the end."""
     session = st.session_state
     if session.pop(_JUST, False) or not session.get(_PLAYS) or not address.runs_alone():
         return
@@ -165,7 +165,7 @@ def _draw(moments: list, place: int, dark: bool) -> None:
 
 
 def maps(moment) -> list[tuple[str, int, Grid]]:
-    """Title of the mechanism, number of the sequence and its map: all mechanisms of a sequence after each other."""
+    """Title of the mechanism, number of the sequence and its map, grouped by sequence."""
     if not any(row.maps for row in moment.of.values()):
         return []
     return [
@@ -199,7 +199,7 @@ def _write_out(moments: list, place: int) -> None:
 
 
 def numbers(moment, moments: list) -> str:
-    """The numbers of a moment as a table, and what came first."""
+    """The numbers of a moment as a table, and which turning point came first."""
     rows = []
     for name, row in moment.of.items():
         aligned, fell = seen.turning_points(moments, name)
@@ -218,7 +218,7 @@ def _number(value: float | None) -> str:
 
 
 def _take_along(training: Apart, moments: list) -> None:
-    """The run as a page that plays offline, and the models while they are there; made when they are asked for."""
+    """Downloads: the run as a page that plays offline, and the models while they exist; made on request."""
 
     with st.container(horizontal=True):
         if any(row.maps for row in moments[-1].of.values()):
@@ -286,7 +286,7 @@ def training_of(session) -> Apart | None:
 
 
 def start_training(session, task, mechanisms, how) -> None:
-    """Start a training, in place of the one that the visit has. SceneError where the server takes no more."""
+    """Start a training, replacing that of this visit. SceneError if the server accepts no more."""
     with _lock:
         stop_training(session)
         most = settings.value(settings.TRAIN)
@@ -303,13 +303,13 @@ def start_training(session, task, mechanisms, how) -> None:
 
 
 def stop_training(session) -> None:
-    """End the training of this visit; what was seen stays until the next one."""
+    """End the training of this visit; its moments remain until the next one."""
     if training := training_of(session):
         training.tell("stop")
 
 
 def _is_open() -> Callable[[], bool]:
-    """Is the page of this visit open, also in a tab in the background, where a browser lets it ask once a minute?"""
+    """Is the page of this visit open? Also true for a background tab, which a browser lets poll only once a minute."""
     context = get_script_run_ctx()
     if context is None or not Runtime.exists():
         return lambda: False

@@ -1,4 +1,4 @@
-"""The chapters of the page Learn, in order. New ones come last: links have the numbers."""
+"""The chapters of the page Learn, in order. New ones are added at the end, because links contain the numbers."""
 
 from dashboard.learn.chapters import bottleneck, heads, scores, self_attention, training, weights, who_asks, writing
 

@@ -55,7 +55,7 @@ def _language(name: str, text: str) -> str:
 
 
 def _study() -> list[dict]:
-    """Rows of the study of length, of both models: captions as they are, and longer texts joined from them."""
+    """Rows of the study of length for both models: single captions, and longer texts joined from captions."""
     return [
         {"mechanism": title(row["mechanism"]), "words": row["words"], "bleu": row["bleu_lc"]}
         for row in caches.study("length").get("rows", ())

@@ -1,4 +1,4 @@
-"""Chapters 6 and 7: heads, and typical patterns, each with the head of this Transformer that shows it most."""
+"""Chapters 6 and 7: heads, and typical patterns, each with the Transformer's head of the highest score."""
 
 from dataclasses import dataclass
 
@@ -51,7 +51,7 @@ def _all_heads(trace: Trace) -> str:
 
 
 def _words(grid: Grid) -> str:
-    """How sharply the head looks, so that two can be compared."""
+    """The sharpness of the head in words, for comparing two heads."""
     sharpest = grid.weights.max(-1).mean()
     return f'<h4>{_name(grid)}</h4><p class="small">On average the largest weight of a row is {sharpest:.2f}.</p>'
 
@@ -105,7 +105,7 @@ KINDS_SEARCHED = ("encoder", "decoder")  # self-attention: in it every pattern h
 
 @dataclass(frozen=True)
 class Best:
-    """The head that shows a pattern most, its score, and that of uniform attention."""
+    """The head with the highest score for a pattern, its score, and that of uniform attention."""
 
     head: Head
     score: float

@@ -1,4 +1,4 @@
-"""Chapters 3 and 5: score functions, one query through several of them; temperature, and why products are scaled."""
+"""Chapters 3 and 5: score functions, one query with several of them; temperature, and why products are scaled."""
 
 from attnviz import inside, stats
 from attnviz.export import heading

@@ -1,4 +1,4 @@
-"""Chapters 10, 13 and 14: what is masked; rows, columns and symmetry; and a sentence that looks at itself."""
+"""Chapters 10, 13 and 14: masks; rows, columns and symmetry; and self-attention in a sentence."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def _cell(trace: Trace, grid: Grid, title: str, words: str, dark: bool) -> Cell:
 
 
 def draw_masks(dark: bool) -> Drawn:
-    """A causal map, and one step with pads: masked, and not."""
+    """A causal map, and one step with padding, with and without the mask."""
     shown = column("transformer", SENTENCE, TRANSLATION)
     causal = select(shown.trace, "decoder", 0, 0)
     words = "A row sees the tokens that were written before it, and nothing after."
@@ -109,7 +109,8 @@ def draw_rows(dark: bool) -> Drawn:
 
 
 def draw_itself(dark: bool) -> Drawn:
-    """The same sentence in an encoder, which sees all of it, and in a model that writes, which sees what is before."""
+    """The same sentence in an encoder, which sees all of it, and in a model that writes, which sees only earlier
+    tokens."""
     both = column("transformer", SENTENCE, TRANSLATION)
     encoder = select(both.trace, "encoder", LAYER, HEAD)
     writer = caches.read(WRITER, SENTENCE)

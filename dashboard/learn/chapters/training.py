@@ -1,4 +1,4 @@
-"""Chapters 11 and 15: training and using a model; and how alignment appears while one is trained."""
+"""Chapters 11 and 15: training and using a model; and how alignment appears during training."""
 
 from attnviz.export import heading
 from attnviz.figures import heatmap, labels

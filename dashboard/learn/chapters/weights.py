@@ -1,4 +1,4 @@
-"""Chapters 2 and 9: weights and context, and what weights do not tell: attention made uniform at function words."""
+"""Chapters 2 and 9: weights and context, and the limits of weights: attention made uniform at function words."""
 
 from attnviz.export import heading
 from attnviz.figures import heatmap, labels, step_bars

@@ -1,4 +1,5 @@
-"""Chapters 4 and 12: who asks, and when: Bahdanau beside Luong on the same words; and who is query, key and value."""
+"""Chapters 4 and 12: which state is the query: Bahdanau beside Luong on the same words; and the roles of query, key and
+value."""
 
 from attnviz.export import heading
 from attnviz.figures import labels
@@ -69,7 +70,7 @@ ORDER = Chapter(
 
 
 def draw_roles(dark: bool) -> Drawn:
-    """What is query, key and value in three models at one step: a table, and the weights that come of it."""
+    """Query, key and value in three models at one step: a table, and the resulting weights."""
     columns = [column(name, SENTENCE, TRANSLATION) for name in ROLES_OF]
     opened = [caches.step(shown, STEP) for shown in columns]
     rows = [

@@ -1,4 +1,5 @@
-"""Chapter 8: a model that writes, with what may come next, what it would say after each layer, and a head."""
+"""Chapter 8: a model that writes, with its candidates for the next token, its predictions after each layer, and a
+head."""
 
 from attnviz import heads
 from attnviz.data.tasks import TASKS
@@ -41,7 +42,8 @@ def draw(dark: bool) -> Drawn:
 
 
 def _layers(trace: Trace) -> str:
-    """The logit lens of the last token of the text: how probable it was after each layer, and what was instead."""
+    """The logit lens of the last token of the text: its probability after each layer, and the most probable token
+    there."""
     layers, *_ = caches.stream(MODEL, trace)
     last = plain(trace.target[-1].text)
     rows = [
@@ -57,7 +59,7 @@ def _layers(trace: Trace) -> str:
 
 
 def _head(trace: Trace, dark: bool) -> tuple:
-    """The head that looks most at the token before."""
+    """The head that looks most at the previous token."""
     best = heads.most_like(heads.table(trace, "decoder"), ROLE, 1).iloc[0]
     head = Head("decoder", int(best["layer"]), int(best["head"]))
     grid = select(trace, *head)
