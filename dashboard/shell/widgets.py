@@ -321,7 +321,7 @@ def own_text(limit: int | None) -> str:
 
 
 def words(facts: Task = pairs.ANY) -> bool:
-    """Are maps of whole words shown, not of subword pieces? Not shown if each token is a letter."""
+    """Are maps of whole words shown, not of subword pieces? No control if each token is a letter."""
     if facts.piece != "piece":
         return False
     units = st.segmented_control(

@@ -199,7 +199,7 @@ def _write_out(moments: list, place: int) -> None:
 
 
 def numbers(moment, moments: list) -> str:
-    """The numbers of a moment as a table, and which turning point came first."""
+    """The numbers of a moment, and the batches of the turning points, as a table."""
     rows = []
     for name, row in moment.of.items():
         aligned, fell = seen.turning_points(moments, name)
