@@ -311,7 +311,7 @@ def reference_marks(
 
 
 def steps_span(frames: Mapping[str, Columns]) -> tuple[float, float]:
-    """The first and last position of the steps on the axis."""
+    """The first and last position of the steps on the axis, with a margin of 0.4 steps."""
     steps = [step for frame in frames.values() for step in frame["step"]]
     return float(min(steps, default=0)) - 0.4, float(max(steps, default=0)) + 0.4
 

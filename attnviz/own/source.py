@@ -271,7 +271,8 @@ def _parameter_count(kind: type, arguments: dict) -> int:
 
 @contextlib.contextmanager
 def looked_at(target: Callable, title: str) -> Iterator[None]:
-    """In this block, exceptions from inspecting a user's code become ValueError."""
+    """In this block, exceptions from inspecting a user's code become ValueError. ValueError too for an uninitialised
+    nn.Module."""
     try:
         if isinstance(target, nn.Module) and not all(hasattr(target, name) for name in vars(nn.Module())):
             raise NotRecognised(
