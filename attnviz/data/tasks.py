@@ -215,6 +215,16 @@ DATES = replace(
     "digits, and that of the month on its name. The hyphens have none. Ignore the <eos> row.",
 )
 TOYS = (REVERSE, COPY, SORT, SHIFT, PIG_LATIN, DATES)
+IN_VISIT = " · trained in this visit"  # ends the title of a task whose models a visitor of the page has trained
+OWN_PAIRS = Task(  # of a person who watches a training; no name of a file says what they are
+    name="own-pairs",
+    source="zxx",
+    target="zxx",
+    title="Pairs of your own",
+    output="text",
+    ask="Your text",
+    hint="Type a text as in your pairs and press Enter",
+)
 LABELS = ("negative", "positive")  # of a review, by their number in the data
 
 
@@ -337,7 +347,7 @@ TASKS = {task.name: task for task in (EN_FR, EN_DE, EN_JA, *TOYS, SST2, ENGLISH,
 
 
 def find(name: str) -> Task:
-    """The task of this name.
+    """The task of this name. `reverse~` and a key is reverse, trained by a visitor of the page.
 
     For a language pair that is not in the table, such as a user's nl-en, the task is derived from its name.
     """
@@ -346,6 +356,9 @@ def find(name: str) -> Task:
 
 @functools.lru_cache(256)
 def _named(name: str) -> Task:
+    watched, mark, _ = name.partition("~")
+    if toy := next((toy for toy in (*TOYS, OWN_PAIRS) if toy.name == watched), None):
+        return replace(toy, name=name, title=toy.title + IN_VISIT) if mark else toy
     source, _, target = name.partition("-")
     read, written = _language(source), _language(target)
     words: dict[str, Any] = (

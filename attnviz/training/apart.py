@@ -48,7 +48,7 @@ class Apart:
         longest: float = LONGEST,
         is_open: Callable[[], bool] = lambda: False,
     ):
-        self.ring, self.state, self.problem = Ring(), STARTING, ""
+        self.settings, self.ring, self.state, self.problem = settings, Ring(), STARTING, ""
         self._unseen, self._is_open = UNSEEN if unseen is None else unseen, is_open
         self._looked, self._lock = time.monotonic(), threading.Lock()
         self._models: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()  # None when there will be no more

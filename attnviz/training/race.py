@@ -134,6 +134,7 @@ class Held:
             [tuple(tokenizer.piece(number) for number in ids) for ids in side[:SHOWN]] for side in (filled, targets)
         ]
         self.sequences = tuple(zip(*pieces))
+        self.texts = [source for source, _ in pairs[:SHOWN]]
 
     def _right(self, answer: Callable[[Sequence[str]], list[Letter]], pairs: Pairs) -> Tensor:
         """The letters that each target letter is made from, as True in (N, T, S)."""
@@ -261,16 +262,16 @@ class Race:
         pair = self.task.name if self.task else name or "own-pairs"
         initial.save_tokenizer(Path(folder) / pair / TOKENIZER, self.tokenizer)
         for learner in self.learners:
-            save(learner, Path(folder), pair, {})
+            save(learner, Path(folder), pair, {}, self.held.texts)
         return [f"{pair}/{learner.name}" for learner in self.learners]
 
 
-def save(learner: Learner, folder: Path, pair: str, scores: dict) -> str:
-    """Write the model of a learner with its card below a folder of checkpoints -> its name."""
+def save(learner: Learner, folder: Path, pair: str, scores: dict, examples: Sequence[str] = ()) -> str:
+    """Write the model of a learner with its card below a folder of checkpoints -> its name. examples : texts for it."""
     trainer, name = learner.trainer, f"{pair}/{learner.name}"
     checkpoints.save_model(folder / name, trainer.model_config, trainer.optimizer.average)
-    card = {"pair": pair, "mechanism": learner.name, "seed": trainer.config.seed}
-    card |= {"options": dict(trainer.config.options), "seconds": round(learner.seconds), "scores": scores}
+    card = {"pair": pair, "mechanism": learner.name, "seed": trainer.config.seed, "scores": scores}
+    card |= {"options": dict(trainer.config.options), "seconds": round(learner.seconds), "examples": [*examples]}
     checkpoints.write_json(folder / name / CARD, card)
     return name
 

@@ -21,6 +21,7 @@ from attnviz.networks import decode, registry
 from attnviz.networks.registry import build
 
 LETTERS = range(3, 11)  # of a sequence of a toy task, in a short run
+MOST_EPOCHS = 1_000_000  # of a run that a clock ends; a larger number is a mistake
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ def _bound(names: str, fits: Callable[[float], bool], wanted: str) -> list[tuple
 
 # The range of each number. NaN is in none of them.
 _BOUNDS = [
-    *_bound("epochs batch_tokens learning_rate clip vocabulary", lambda x: 0 < x < math.inf, "positive and finite"),
+    *_bound("epochs", lambda x: 0 < x <= MOST_EPOCHS, f"from 1 to {MOST_EPOCHS:,}"),
+    *_bound("batch_tokens learning_rate clip vocabulary", lambda x: 0 < x < math.inf, "positive and finite"),
     *_bound("warmup weight_decay muon", lambda x: 0 <= x < math.inf, "at least 0 and finite"),
     *_bound("consistency ngrams augment", lambda x: 0 <= x < math.inf, "at least 0 and finite"),
     *_bound("label_smoothing average beta2 decay", lambda x: 0 <= x < 1, "at least 0 and below 1"),
@@ -135,7 +137,7 @@ def _check_model(mechanism: str, vocabulary: int, options: dict, labels: Sequenc
 def short_run(mechanism: str, options: dict, seed: int = 1, **changes: Any) -> TrainingConfig:
     """The recipe of a run of a minute on a toy task."""
     recipe: dict[str, Any] = dict(
-        epochs=1_000_000,  # the time ends the run, also of few pairs
+        epochs=MOST_EPOCHS,  # the time ends the run, also of few pairs
         batch_tokens=512,  # about 64 sequences
         learning_rate=3e-3,
         warmup=30,

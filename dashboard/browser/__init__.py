@@ -11,7 +11,7 @@ from attnviz import plotlyjs
 from attnviz.export import fonts
 
 # bridge.js calls what is in those after it. Charts have names of their own.
-_BRIDGE = ("bridge", "save", "tokens", "rows", "tour", "enlarge", "skip", "pages", "present")
+_BRIDGE = ("bridge", "save", "tokens", "rows", "tour", "enlarge", "skip", "pages", "present", "guesses")
 _CHARTS = ("plot",)
 
 

@@ -99,13 +99,15 @@ def named(
     rows: bool = False,
     heads: bool = False,
     lines: Sequence[str] | None = None,
+    live: bool = False,
 ) -> Chart:
     """The figure with the settings for bridge.js: its name in saved files. rows : does a click on a row go to that
     step? heads : are its cells heads that a click opens? lines : above it when it is saved (`attnviz.export.heading`);
-    by default its name and the heading of the page."""
+    by default its name and the heading of the page. live : does it change by the clock? Then it is drawn in sight."""
     lines = lines or [name[:1].upper() + name[1:], *memory.heading(st.session_state)]
     figure.name = name
     meta = {"name": figure_name(name), "label": name, "rows": rows, "heads": heads, "outline": palette(dark).outline}
+    meta |= {"live": True} if live else {}
     figure.mark(meta | {"saved": heading.changes(figure, lines)})
     return figure
 
@@ -119,12 +121,14 @@ def bridge(
     on_row: Callable[[int], None] | None = None,
     head: tuple[int, int] | None = None,
     on_head: Callable[[int, int], None] | None = None,
+    on_guesses: Callable[[str], None] = lambda rows: None,
 ) -> None:
     """Every page calls it once, after its charts: it adds their buttons, and a change of theme reruns the page. On the
     heatmaps it outlines the step, and calls `on_row` when a row is clicked.
 
     row : the step, from 0, until the slider of key `step` says otherwise; with one step there is no slider. -1: none.
     head : layer and head, outlined in the pictures of heads, where a click calls `on_head` with the two.
+    on_guesses : is called with what another tab says was guessed there (guesses.js).
     """
 
     def row_clicked() -> None:
@@ -143,6 +147,7 @@ def bridge(
         on_row_change=row_clicked,
         on_head_change=head_clicked,
         on_theme_change=lambda: None,
+        on_guesses_change=lambda: on_guesses(str(st.session_state["bridge"].get("guesses") or "")),
     )
     if result.get("theme"):
         st.rerun()

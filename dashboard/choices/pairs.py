@@ -8,6 +8,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from attnviz import gold, storage
 from attnviz.data import tasks
@@ -15,6 +16,7 @@ from attnviz.data.tasks import TASKS, Task
 from attnviz.mechanisms import ALL, was_added
 from attnviz.models import checkpoint_files
 from attnviz.models.names import CARD
+from attnviz.storage.folders import TemporaryFolder
 from dashboard.choices.options import LIMIT
 
 DEFAULT = "en-fr"
@@ -31,17 +33,20 @@ ANY = Task(  # of a user's own model, whose languages are not known
 )
 
 _EXAMPLES = 4  # sentences one click away
+# pair -> the folder of checkpoints that has it, of pairs that a visitor has trained; as long as the visit holds it
+of_visits: WeakValueDictionary[str, TemporaryFolder] = WeakValueDictionary()
 
 
 def task(name: str) -> Task:
     """The task of this name. A pair that is not in the table gets the examples on a card of its models, if any."""
     listed = tasks.find(name)
-    return listed if name in TASKS or not listed.translates else replace(listed, examples=_examples(name))
+    return listed if listed.examples or not listed.translates else replace(listed, examples=_examples(name))
 
 
 def _examples(pair: str) -> tuple[str, ...]:
     """Sentences of the validation set, of the first model of a pair whose card has some."""
-    for root in checkpoint_files.roots():
+    trained = of_visits.get(pair)
+    for root in [Path(trained.name)] if trained else checkpoint_files.roots():
         for model in checkpoint_files.names(root):
             card = root / model / CARD
             if (

@@ -1,12 +1,15 @@
 """Guess first: maps and bars are hidden until a person has guessed, step by step, at which source words models look.
 
-A guess is stored for the visit only. A teacher's link has steps, a question and its answer, which is encoded so that
-nobody reads it in the address by accident.
+A guess is stored for the visit, and goes only to a lesson in another tab of the same browser. A teacher's link has
+steps, a question and its answer, which is encoded so that nobody reads it in the address by accident.
 """
 
 import base64
 import binascii
+import contextlib
+import json
 import re
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
@@ -35,6 +38,8 @@ WORDS, DEALT = "words", f"{POINTS} points"  # two ways to guess
 STEPS, QUESTION, ANSWER = LINK_KEYS = ("guess_steps", "guess_question", "guess_answer")  # in the address
 MOST = 500  # characters of a question or an answer
 RECORD = "what was guessed"  # in the session: a row for each step and model that was shown
+_VISIT, _ELSEWHERE = "visit of guesses", "guessed in other tabs"  # in the session; visit -> such rows
+_TABS, _ROWS, _MESSAGE = 20, 200, 1_000_000  # other tabs, rows and letters of one, at most
 _GUESSES, _LINK = "guesses", "link of a teacher"
 
 
@@ -303,7 +308,7 @@ def _score(columns: Sequence[Column], guesses: Guesses, count: int) -> None:
         rows.append((column.title, [f"{value:.0%}" for value in (seen.overlap, seen.covered, seen.even)]))
     caption = f"Your score over {len(by_step)} of {count} steps: 100% is a guess that is the model’s row"
     columns_named = ["score (overlap)", "weight on your guess", "score of an even guess"]
-    st.html(tables.table(caption, columns_named, rows))
+    st.html(tables.table(caption, columns_named, rows) + _told(st.session_state))
 
 
 def _answer(written: str) -> None:
@@ -312,6 +317,31 @@ def _answer(written: str) -> None:
         return
     words = revealed(written) or "The answer in this link cannot be read. Ask who sent it for a new link."
     st.html(f'<details class="tour-answer"><summary>Show the answer</summary><p>{escape(words)}</p></details>')
+
+
+def _told(session) -> str:
+    """HTML with what was guessed in this visit, for the browser to tell other tabs (guesses.js)."""
+    visit = session.setdefault(_VISIT, secrets.token_hex(8))
+    rows = json.dumps([visit, session[RECORD][-_ROWS:]])
+    return f'<div class="guesses" hidden data-kind="made" data-rows="{escape(rows)}"></div>'
+
+
+def hear(session, message: str) -> None:
+    """Keep what another tab says was guessed there, in place of what it said before. Anything else is ignored: a
+    browser may send what it likes."""
+    with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
+        visit, rows = json.loads(message) if len(message) <= _MESSAGE else ("", [])
+        made = [{str(key)[:MOST]: str(value)[:MOST] for key, value in row.items()} for row in rows[:_ROWS]]
+        others = session.setdefault(_ELSEWHERE, {})
+        if made and re.fullmatch("[0-9a-f]{16}", visit) and (visit in others or len(others) < _TABS):
+            others[visit] = made
+
+
+def record(session) -> list[dict]:
+    """What was guessed in this visit, then in other tabs of this browser that were open beside a lesson."""
+    elsewhere = session.get(_ELSEWHERE, {}).items()
+    others = [row for visit, rows in elsewhere if visit != session.get(_VISIT) for row in rows]
+    return [*session.get(RECORD, ()), *others]
 
 
 def _take_along(current: CompareScene, columns: Sequence[Column], guesses: Guesses) -> None:

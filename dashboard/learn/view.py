@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard.browser.plot import bridge, plots
 from dashboard.choices.options import chapter_title
-from dashboard.compare.guessing import RECORD
+from dashboard.compare import guessing
 from dashboard.learn import lesson, questions
 from dashboard.learn.chapter import Chapter
 from dashboard.learn.chapters import CHAPTERS
@@ -27,7 +27,7 @@ def show(fields: dict) -> None:
     else:
         _chapter(fields)
     st.html(terms.caveat())
-    bridge()
+    bridge(on_guesses=lambda rows: guessing.hear(st.session_state, rows))
 
 
 def _search() -> None:
@@ -90,7 +90,8 @@ def _lesson(name: str) -> None:
     st.subheader(markdown(opened.title), divider="gray")
     st.html(
         f'<p class="what">{opened.minutes} minutes. {escape(opened.about)} Links open in a new tab. This page '
-        "keeps what you write until you close it.</p>"
+        "keeps what you write, and what you guess in those tabs, until you close it.</p>"
+        '<div class="guesses" hidden data-kind="wanted"></div>'
     )
     answers: dict[int, str] = {}
     for part in opened.parts:
@@ -122,7 +123,7 @@ def _own_answer(name: str, number: int, question: str) -> str:
 
 
 def _to_keep(name: str, opened: Lesson, answers: dict[int, str]) -> None:
-    guesses = st.session_state.get(RECORD, ())
+    guesses = guessing.record(st.session_state)
     address = (st.context.url or "./").partition("?")[0].removesuffix("learn")
     made = {
         "Save my answers": (f"{name}-answers.txt", "text/plain", lesson.answered, (answers, guesses)),
@@ -134,4 +135,8 @@ def _to_keep(name: str, opened: Lesson, answers: dict[int, str]) -> None:
         for words, (file, kind, make, more) in made.items():
             build = functools.partial(make, opened, *more)
             st.download_button(words, build, file, kind, key=f"save {words}", on_click="ignore")
-    st.caption("Answers and guesses are kept in this visit alone. Nobody collects them.")
+    count = len(guesses)
+    seen = f"{count} row{'s' * (count != 1)} of guesses will be saved with your answers. " if count else ""
+    st.caption(
+        f"{seen}Answers and guesses are kept in this browser alone, until you close the page. Nobody collects them."
+    )

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlencode
 
+from attnviz.data.tasks import IN_VISIT
 from attnviz.reading import sentence
 from attnviz.select import Grid
 from attnviz.trace import Trace
@@ -156,9 +157,16 @@ def map_link(translation: str, language: str, query: Mapping[str, str | list[str
 
 
 def _link(query: Mapping[str, str | list[str]], text: str, language: str) -> str:
-    """A text in a language, as a link to the first page."""
+    """A text in a language, which leads to the first page. A link opens a new visit, where what was trained is not."""
+    if _in_visit(query):
+        return f'<span lang="{escape(language)}" dir="auto">{escape(text)}</span>'
     address = "./?" + urlencode(query, doseq=True)
     return f'<a href="{escape(address)}" target="_self" lang="{escape(language)}" dir="auto">{escape(text)}</a>'
+
+
+def _in_visit(query: Mapping[str, str | list[str]]) -> bool:
+    """Is the pair one whose models the visitor has trained?"""
+    return str(query.get("pair", "")).endswith(IN_VISIT)
 
 
 def step_link(query: Mapping[str, str | list[str]], mechanisms: Sequence[str], step: int) -> str:
@@ -170,6 +178,8 @@ def step_link(query: Mapping[str, str | list[str]], mechanisms: Sequence[str], s
     attending = [title(name) for name in mechanisms if facts(name).kinds]
     if not attending:
         return "<p></p>"
+    if _in_visit(query):
+        return '<p class="open-step">The page “Inside a step” above opens a step.</p>'
     same = {key: value for key, value in query.items() if key in _SAME}
     is_cross = query.get("kind", KINDS["cross"]) == KINDS["cross"]
     if is_cross and any(facts(name).multi_head for name in mechanisms):

@@ -51,6 +51,7 @@ from dashboard.session import catalogue
 # in the session
 _PAGE, _WRITTEN = "page of the address", "address was written"
 _ALSO = "also in the address"
+_GOING = "goes to another page with"
 _DRAWN, _STAYING, _GONE = "drawn at the address", "staying in the address", "without a control in the address"
 AT, _LEFT, _REFUSED, _RETURNED = "page", "kept", "not drawn", "came back from another page"
 # the same question on all pages, as the sentence is; and where it begins
@@ -261,6 +262,18 @@ def _plain(query: dict[str, list[str] | str]) -> dict[str, str | list[str]]:
     return {key: words if len(words) > 1 else "".join(words) for key, words in several.items()}
 
 
+def go(page: str, values: Mapping[str, Any]) -> None:
+    """Turn to another page of this visit (`turn`), whose controls then have these values, and else their defaults."""
+    st.session_state[_GOING] = page, dict(values)
+
+
+def turn() -> None:
+    """Have the browser turn to the page that `go` names: a link, which pages.js clicks. `st.switch_page` comes back to
+    a page that draws a part of itself by the clock: the next request of that part names the page that was left."""
+    if going := st.session_state.get(_GOING):
+        st.html(f'<a class="turn-to" href="./{going[0]}" target="_self">Opening the page …</a>')
+
+
 def arrive(
     page: str, session: MutableMapping, came_back: bool = False, text: str | None = None
 ) -> dict[str, str | list[str]]:
@@ -286,10 +299,12 @@ def arrive(
         for key in (*_OWN, *_ELSEWHERE):
             session.pop(key, None)
         return {}
-    along = _along(held, before, page)
+    named, going = session.pop(_GOING, (page, {}))
+    going = going if named == page else {}
+    along = _along(held, before, page) | going
     for key in (*_OWN, *_ELSEWHERE, *along, "text"):
         session.pop(key, None)  # with its tie to the widget of the other page
-    now = left.get(page, {}) | along
+    now = ({} if going else left.get(page, {})) | along
     session.update(now | _refused_before(session, page, now))
     return {key: _as_written(key, value) for key, value in now.items() if value != _TAKEN_ALONG.get(key)}
 

@@ -1,4 +1,5 @@
-"""The models that the page offers: the checkpoints of `checkpoint_files.roots`. No torch; only JSON files are read."""
+"""The models that the page offers: the checkpoints of `checkpoint_files.roots`, and to a visitor those that they have
+trained. No torch; only JSON files are read."""
 
 import functools
 import os
@@ -8,12 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName, is_hugging_face
 from dashboard.choices import pairs
 
 Value = TypeVar("Value")
+# in the session: task -> pair and folder of the models that the visitor has trained and opened (`memory.claim`)
+TRAINED = "models of train"
 
 _run = threading.local()  # values : what `once` has found in the run of this thread
 
@@ -52,6 +58,8 @@ def root_of(name: str) -> Path:
     because the chapters of Learn need its models."""
     if is_hugging_face(name):  # its files lie elsewhere
         return checkpoint_files.ROOT
+    if trained := pairs.of_visits.get(ModelName.parse(name).pair):
+        return Path(trained.name)
     root = checkpoint_files.root_of(name)
     if os.path.isdir(root / name) or not os.path.isdir(checkpoint_files.ROOT / name):
         return root
@@ -105,7 +113,9 @@ def many_headed_of(pair: str) -> list[str]:
 @once
 def _named() -> list[ModelName]:
     """All checkpoints except those whose folder names are not UTF-8, because no page can show them."""
-    names = checkpoint_files.names()
+    trained = st.session_state.get(TRAINED, {}) if get_script_run_ctx(suppress_warning=True) else {}
+    in_visit = [name for _, folder in trained.values() for name in checkpoint_files.names(Path(folder.name))]
+    names = [*checkpoint_files.names(), *in_visit]
     return [
         ModelName.parse(name) for name in names if name.isascii() or name.encode("utf-8", "replace").decode() == name
     ]
@@ -116,7 +126,7 @@ def layers_and_heads(model: str | None) -> tuple[int, int]:
     if model is None:
         return 1, 1
     try:
-        options = checkpoint_files.read_config(model, checkpoint_files.root_of(model)).options
+        options = checkpoint_files.read_config(model, root_of(model)).options
     except ValueError:
         return 1, 1
     counts = options.get("layers"), options.get("heads")

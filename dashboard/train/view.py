@@ -5,9 +5,13 @@ stops looking, for instance by closing the tab (`attnviz.training.apart`).
 """
 
 import functools
+import io
+import secrets
 import threading
 import weakref
+import zipfile
 from collections.abc import Callable
+from pathlib import Path
 
 import streamlit as st
 from streamlit.runtime import Runtime
@@ -16,14 +20,17 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from attnviz import figures, mechanisms
 from attnviz.figures.learning import over_time
 from attnviz.figures.theme import lines as line_styles
+from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid
+from attnviz.storage.folders import TemporaryFolder
 from attnviz.training import seen
 from attnviz.training.apart import DONE, ENDED, GO, ONE, PAUSE, PAUSED, RUNNING, STARTING, STOP, Apart
 from dashboard.browser.plot import Cell, bridge, named, plots
 from dashboard.choices import pairs, settings
+from dashboard.choices.options import model
 from dashboard.markup import tables, terms
 from dashboard.markup.text import escape, markdown
-from dashboard.session import address
+from dashboard.session import address, catalogue, memory
 from dashboard.shell import frame
 from dashboard.shell.problems import SceneError, Waiting, sentence
 
@@ -38,6 +45,7 @@ _WORDS = {
 _MEASURED = ["alignment error", "loss (nats)", "exact match", "entropy (nats)"]
 _ROWS = 20  # of the table of the curves
 _PLAYED = 60  # moments, at most, when it plays
+_REFUSED = "why no other page opens"
 _PLAYS, _JUST = "playing_back", "playing has just begun or ended"
 
 
@@ -85,6 +93,7 @@ def _wanted(fields: dict):
 def _live(training: Apart, lasting: bool, written: bool) -> None:
     """The moving parts, drawn twice a second during training or playback. written : show the charts as tables too?"""
     moments = training.moments
+    address.turn()
     if _JUST in st.session_state and not lasting and address.runs_alone():
         st.rerun()  # the page begins or ends to draw by itself
     if lasting and training.state == ENDED and address.runs_alone():
@@ -95,7 +104,7 @@ def _live(training: Apart, lasting: bool, written: bool) -> None:
     if not moments:
         return
     place = _slider(len(moments))
-    _draw(moments, place, frame.is_dark())
+    _draw(moments, place, frame.is_dark(), training.state == RUNNING or st.session_state.get(_PLAYS, False))
     if written:
         _write_out(moments, place)
     if training.state in (PAUSED, DONE, ENDED) and len(moments) > 1:
@@ -147,21 +156,20 @@ def _play_on(count: int) -> None:
         session[_PLAYS], session[_JUST] = False, True
 
 
-def _draw(moments: list, place: int, dark: bool) -> None:
-    """Maps of three sequences at a moment, and the curves with that moment marked."""
+def _draw(moments: list, place: int, dark: bool, live: bool) -> None:
+    """Maps of three sequences at a moment, and the curves with that moment marked. live : the next one follows."""
     moment = moments[place]
     st.html(numbers(moment, moments))
     if shown := maps(moment):
         columns = len({title for title, *_ in shown})
         with st.container(key=f"racing{columns if columns > 1 else len(moment.sequences)}"):
-            plots([cell(moment, *of_map, dark) for of_map in shown], "learning-maps")
+            plots([cell(moment, *of_map, dark, live) for of_map in shown], "learning-maps")
     marks = {
         name: {key: at for key, at in rows.items() if at is not None} for name, rows in seen.marks(moments).items()
     }
     figure = over_time(seen.courses(moments), marks=marks, at=moment.batch, dark=dark)
-    plots(
-        [Cell("", named(figure, "training", dark, lines=["Training", *seen.heading([moment])[1:]]))], "learning-curves"
-    )
+    lines = ["Training", *seen.heading([moment])[1:]]
+    plots([Cell("", named(figure, "training", dark, lines=lines, live=live))], "learning-curves")
 
 
 def maps(moment) -> list[tuple[str, int, Grid]]:
@@ -175,14 +183,14 @@ def maps(moment) -> list[tuple[str, int, Grid]]:
     ]
 
 
-def cell(moment, title: str, number: int, grid: Grid, dark: bool) -> Cell:
+def cell(moment, title: str, number: int, grid: Grid, dark: bool, live: bool = False) -> Cell:
     """A map below its mechanism and its sequence."""
     sequence, how = seen.heading([moment], number)
     figure = figures.heatmap(grid, texts=figures.cell_texts(grid), written=False, dark=dark)
     lines = [f"{title} after {moment.batch} batches: {sequence}", how]
     ink = line_styles([row.title for row in moment.of.values()], dark)[title].color  # that of its curves
     name = f'<div class="part" style="--ink:{ink}"><h3>{escape(title)}</h3></div>'
-    chart = named(figure, f"sequence {number + 1} {title}", dark, lines=lines)
+    chart = named(figure, f"sequence {number + 1} {title}", dark, lines=lines, live=live)
     return Cell(f'{name}<p class="what">{escape(sequence)}</p>', chart)
 
 
@@ -219,25 +227,87 @@ def _number(value: float | None) -> str:
 
 def _take_along(training: Apart, moments: list) -> None:
     """Downloads: the run as a page that plays offline, and the models while they exist; made on request."""
-
     with st.container(horizontal=True):
         if any(row.maps for row in moments[-1].of.values()):
             for words, (file, kind, make) in _FILES.items():
                 build = functools.partial(make, moments)
                 st.download_button(words, build, file, kind, key=f"save-{file}", on_click="ignore")
-        if training.state != ENDED:
-            alone = any(name not in mechanisms.ALL for name in moments[-1].of)  # changed in when it asks
-            words = "Unpack it. ATTNVIZ_CHECKPOINTS=FOLDER then opens the models on every page. Stop ends them."
-            st.download_button(
-                "Keep the models as a zip",
-                training.models,
-                "models.zip",
-                "application/zip",
-                key="keep",
-                on_click="ignore",
-                disabled=alone,
-                help="No page opens a mechanism that asks at another time than its own." if alone else words,
-            )
+    if training.state != ENDED:
+        _models(training, list(moments[-1].of))
+
+
+def _models(training: Apart, names: list[str]) -> None:
+    """The models as they are now: on another page of this visit, or as a file. Stop ends them."""
+    alone = any(name not in mechanisms.ALL for name in names)  # changed in when it asks
+    problem = "No page opens a mechanism that asks at another time than its own." if alone else ""
+    with st.container(horizontal=True, key="trained_models"):
+        for page, words in _PAGES.items():
+            if fitting := _fitting(page, names):
+                key, arguments = f"open-{page}", (training, page, fitting)
+                st.button(words, key=key, on_click=_open, args=arguments, disabled=alone, help=problem or _VISIT)
+        st.download_button(
+            "Keep the models as a zip",
+            training.models,
+            "models.zip",
+            "application/zip",
+            key="keep",
+            on_click="ignore",
+            disabled=alone,
+            help=problem or "Unpack it. ATTNVIZ_CHECKPOINTS=FOLDER then opens the models on every page.",
+        )
+    if refused := st.session_state.get(_REFUSED):
+        st.error(markdown(sentence(refused.rstrip("."))), icon=":material/info:")
+    if not (training.settings.causal and training.settings.masked):
+        st.caption("On the other pages all masks are there, as in every model that is opened.")
+
+
+_PAGES = {"": "Open on the first page", "heads": "Open their heads", "inside": "Open a step inside"}
+_VISIT = (
+    "The models as they are now, with a text of this task. They are on the list of models for you alone, until you "
+    "close or reload the page. Another training of this task that you open takes their place."
+)
+
+
+def _fitting(page: str, names: list[str]) -> list[str]:
+    """Those of the mechanisms that a page can show."""
+    if page == "heads":
+        return [name for name in names if MECHANISMS[name].multi_head]
+    return [name for name in names if not page or MECHANISMS[name].kinds]
+
+
+def _open(training: Apart, page: str, names: list[str]) -> None:
+    """Turn to another page with the models; or note why that cannot be."""
+    session = st.session_state
+    session[_REFUSED] = ""
+    try:
+        pair = keep_models(training)
+    except ValueError as error:
+        session[_REFUSED] = str(error)
+        return
+    shown = {"model": model(pair, names[0])} if page == "heads" else {"pair": pair, "show": names}
+    address.go(page, shown | {"text": pairs.task(pair).first})
+
+
+def keep_models(training: Apart) -> str:
+    """Put the models of a training where this visit's other pages find them -> their pair. ValueError where they are
+    gone, or where there is no room for them.
+
+    The folder goes with the session: nothing else holds it."""
+    session, folder = st.session_state, TemporaryFolder()
+    with zipfile.ZipFile(io.BytesIO(training.models())) as archive:
+        archive.extractall(folder.name)
+    (made,) = Path(folder.name).iterdir()
+    pair = f"{made.name}~{secrets.token_hex(8)}"  # no two visits share what is computed with them
+    made.rename(made.with_name(pair))
+    trained = session.get(catalogue.TRAINED, {}) | {made.name: (pair, folder)}
+    memory.claim([(kept, _size(kept)) for _, kept in trained.values()], session, "train")
+    session[catalogue.TRAINED], pairs.of_visits[pair] = trained, folder
+    return pair
+
+
+def _size(folder: TemporaryFolder) -> int:
+    """Bytes of models in memory: twice as many as of their files, whose numbers are halves."""
+    return 2 * sum(file.stat().st_size for file in Path(folder.name).rglob("*.*"))
 
 
 def _film(moments: list) -> bytes:

@@ -42,11 +42,6 @@ def test_a_lesson_leads_to_a_guess_by_keyboard(dashboard, axe, tmp_path):
     answer.fill("At dog.", timeout=WAIT)
     page.get_by_text("Show the answer").first.click()  # leaves the field
     page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
-    dashboard.rest()
-    with page.expect_download(timeout=WAIT) as download:
-        page.get_by_role("button", name="Save my answers").click()
-    download.value.save_as(tmp_path / "mine.txt")
-    assert "At dog." in (tmp_path / "mine.txt").read_text(encoding="utf-8")
     assert axe(page) == []
     with page.expect_popup() as opened:
         page.get_by_role("link", name="Open the sentence with its maps hidden").click()
@@ -62,6 +57,13 @@ def test_a_lesson_leads_to_a_guess_by_keyboard(dashboard, axe, tmp_path):
     guess.wait_for_function("document.querySelector('[data-testid=stMain]').scrollWidth <= innerWidth")
     assert not any(findings.values()), findings
     guess.close()
+    expect(page.get_by_text("rows of guesses will be saved with your answers")).to_be_visible(timeout=WAIT)
+    dashboard.rest()
+    with page.expect_download(timeout=WAIT) as download:
+        page.get_by_role("button", name="Save my answers").click()
+    download.value.save_as(tmp_path / "mine.txt")
+    words = (tmp_path / "mine.txt").read_text(encoding="utf-8")
+    assert "At dog." in words and "guess: dog 1; model: Bahdanau" in words
 
 
 def by_keys(guess) -> None:

@@ -48,25 +48,48 @@ def test_attention_appears_and_the_training_ends_with_its_tab(dashboard, axe, tm
     assert not set(untrained) & set(newest)
     slider.press("End")
     assert maps(page, batch + 1) == newest
+    page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
     assert axe(page) == []
     page.emulate_media(color_scheme="dark")
     page.wait_for_function("window.__attnviz?.theme === 'dark'")
     page.wait_for_timeout(1000)
     assert axe(page, rules=["color-contrast"]) == []  # all that a theme changes
-    with page.expect_download(timeout=WAIT) as download:
-        page.get_by_role("button", name="Keep the models as a zip").click()
-    download.value.save_as(tmp_path / "models.zip")
-    content = (tmp_path / "models.zip").read_bytes()
-    assert "sort/transformer/card.json" in zipfile.ZipFile(io.BytesIO(content)).namelist()
+    assert "sort/transformer/card.json" in zipfile.ZipFile(io.BytesIO(saved_models(page, tmp_path))).namelist()
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function(f"new Set(({PLACES})().map(([left]) => left)).size === 1")
     page.wait_for_function(FITS)
+    opened_in_this_visit_alone(page)
+    page.get_by_role("link", name="Watch it learn").filter(visible=True).click()
+    before |= set(trainings())
+    page.get_by_role("button", name="Start", exact=True).click(timeout=WAIT)
+    page.get_by_role("button", name="Pause", exact=True).click(timeout=WAIT)
     (training,) = set(trainings()) - before
     page.goto("about:blank")
     end = time.monotonic() + 60
     while Path(f"/proc/{training}").exists():
         assert time.monotonic() < end
         time.sleep(0.2)
+
+
+def saved_models(page, folder: Path) -> bytes:
+    with page.expect_download(timeout=WAIT) as download:
+        page.get_by_role("button", name="Keep the models as a zip").click()
+    download.value.save_as(folder / "models.zip")
+    return (folder / "models.zip").read_bytes()
+
+
+def opened_in_this_visit_alone(page) -> None:
+    """What was trained stands on the first page, with the text of the task; the link tells nobody else of it."""
+    page.get_by_role("button", name="Open on the first page").click()
+    page.wait_for_url("**/?pair=Sort+the+sequence+*+trained+in+this+visit**", timeout=WAIT)
+    expect(page.locator(".st-key-text input")).to_have_value("a b c d e f", timeout=WAIT)
+    expect(page.locator(".st-key-chart-heatmaps .plot .main-svg").first).to_be_visible(timeout=WAIT)
+    other = page.context.new_page()
+    other.goto(page.url, timeout=WAIT)
+    expect(other.get_by_text("This page has no pair = “Sort the sequence · trained in this visit”")).to_be_visible(
+        timeout=WAIT
+    )
+    other.close()
 
 
 def maps(page, batch: int) -> list[str]:

@@ -65,7 +65,7 @@ def test_a_model_that_cannot_be_built(options, reason):
     assert reason in str(caught.value) and torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("name", ["epochs", "batch_tokens", "learning_rate", "vocabulary"])
+@pytest.mark.parametrize("name", ["batch_tokens", "learning_rate", "vocabulary"])
 def test_settings_are_checked(name):
     with pytest.raises(ValueError) as caught:
         TrainingConfig("bahdanau", **{name: 0})

@@ -176,6 +176,8 @@ function scan() {
   readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
   count();
+  tell(false);
+  turnAsAsked();
   watchTheme();
 }
 
@@ -195,6 +197,7 @@ function act({ data, setTriggerValue }) {
   };
   const pick = state.pick = (row) => { moveTo(row); ask(row, setTriggerValue); scan(); };
   state.onTheme = (theme) => setTriggerValue("theme", theme);
+  exchangeGuesses(setTriggerValue);
   scan();
   goEarly();
   let waiting = false;

@@ -3,13 +3,20 @@ const WIDE = 768; // px of a window from which on Streamlit puts the sidebar bes
 // The links above a page on a phone: a click goes on to Streamlit's own link of the same page, which may be out of sight.
 function turnPage(event) {
   if (event.target.closest?.("[data-testid=stSidebarNavLink]")) uncoverPage();
-  const link = event.target.closest?.("nav.pages a");
+  const link = event.target.closest?.("nav.pages a, a.turn-to");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   const own = [...document.querySelectorAll("[data-testid=stSidebarNavLink], [data-testid=stTopNavLink]")];
   const same = own.find(({ pathname }) => pathname === link.pathname);
   if (!same) return; // the browser follows the link
   event.preventDefault();
   same.click();
+}
+
+// The page itself turns to another one (address.py).
+function turnAsAsked() {
+  const link = document.querySelector("a.turn-to:not(.taken)");
+  link?.classList.add("taken");
+  link?.click();
 }
 
 // Whoever turns to another page in a sidebar that covers it wants to see that page.

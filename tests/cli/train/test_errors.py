@@ -81,7 +81,8 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
             "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, copy, sort, shift, piglatin, "
             "dates, sst2, en, shakespeare, or give files of your own",
         ),
-        ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be positive and finite; got 0"),
+        ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be from 1 to 1,000,000; got 0"),
+        ((*TRAIN, "--set", f"epochs={10**20}"), f"epochs must be from 1 to 1,000,000; got {10**20}"),
         (
             (*TRAIN, "--threads", "100000"),
             f"argument --threads: must be at most {max(64, os.cpu_count() or 1)}; got 100000; {SEE}",

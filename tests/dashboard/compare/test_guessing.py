@@ -1,5 +1,7 @@
 """Guess first: what is hidden until it has been guessed, what is shown then, and what a teacher's link holds."""
 
+import json
+
 import compare_app
 import pytest
 from client import chart_cells
@@ -118,3 +120,23 @@ def test_what_has_no_attention_leaves_nothing_to_guess():
     app = compare_app.run(show=["Fixed context"], text=SENTENCE, guess="true")
     compare_app.sound(app)
     assert compare_app.said(app, "There is nothing to guess")
+
+
+@pytest.mark.parametrize(
+    "message", ["", "{", "[]", "5", '["0123456789abcdef", [1]]', '["../etc", [{}]]', '["0123456789abcdef", {"a": 1}]']
+)
+def test_what_another_tab_could_not_have_said_is_ignored(message):
+    session = {}
+    guessing.hear(session, message)
+    assert guessing.record(session) == []
+
+
+def test_guesses_of_other_tabs_are_kept_once_and_are_bounded():
+    session, rows = {guessing.RECORD: [{"guess": "mine"}]}, [{"guess": "dog", "step": 1}]
+    for number in range(guessing._TABS + 5):
+        guessing.hear(session, json.dumps([f"{number:016x}", rows]))
+    guessing.hear(session, json.dumps([f"{0:016x}", [*rows, {"guess": "x" * 9999}]]))  # a tab says all anew
+    guessing.hear(session, json.dumps([f"{1:016x}", rows * 9999]))
+    record = guessing.record(session)
+    assert record[:2] == [{"guess": "mine"}, {"guess": "dog", "step": "1"}]
+    assert record[2] == {"guess": "x" * guessing.MOST} and len(record) == 3 + guessing._ROWS + guessing._TABS - 2

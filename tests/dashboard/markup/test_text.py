@@ -3,7 +3,7 @@
 from urllib.parse import parse_qs, urlsplit
 
 from dashboard.compare.scene import CompareChoices
-from dashboard.markup.text import quoted, step_link
+from dashboard.markup.text import quoted, sentence_link, step_link
 
 
 def link(step: int, *mechanisms: str, **others) -> str:
@@ -35,3 +35,10 @@ def test_without_attention_there_is_no_step_to_open():
 
 def test_a_token_in_quotes_is_shown_as_in_a_picture():
     assert quoted(["a<b", "", "\u2800", "a<b"]) == "‘a&lt;b’, ‘␣’, ‘U+2800’"
+
+
+def test_what_was_trained_in_the_visit_has_no_links_for_they_open_another_visit():
+    choices = CompareChoices("a b c", ("luong-dot",), "sort~00ff")
+    assert "href" not in step_link(choices.query(), ["luong-dot"], 0)
+    assert "href" not in sentence_link("sort~00ff", ["luong-dot"], "a b c")
+    assert "href" in sentence_link("sort", ["luong-dot"], "a b c")

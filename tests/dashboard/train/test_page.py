@@ -1,8 +1,10 @@
 """The page Watch it learn, by Streamlit's own test driver; the training is a real one, in its process."""
 
+import gc
 import io
 import re
 import time
+from pathlib import Path
 
 import pytest
 from client import chart_cells
@@ -11,12 +13,13 @@ from PIL import Image
 from serving import ROOT
 from streamlit.testing.v1 import AppTest
 
+from attnviz import loading
 from attnviz.training import apart
 from attnviz.training.apart import ENDED, UNSEEN
 from attnviz.training.seen import MOST_PAIRS, PRESETS, Ring
-from dashboard.choices import settings
+from dashboard.choices import pairs, settings
 from dashboard.choices.options import LIMIT
-from dashboard.session import address
+from dashboard.session import address, catalogue, memory
 from dashboard.shell.problems import SceneError
 from dashboard.train import sidebar, view
 
@@ -112,6 +115,50 @@ def test_what_was_seen_is_played_again_and_taken_along(page, monkeypatch):
     assert made["training.svg"].startswith(b"<?xml") and made["training.pdf"].startswith(b"%PDF")
     assert Image.open(io.BytesIO(made["training.gif"])).n_frames == len(moments)
     assert b"<html" in made["training.html"]
+
+
+LISTED = """import streamlit as st
+from dashboard.session import catalogue
+st.session_state["listed"] = catalogue.offered(), catalogue.many_headed()
+"""
+
+
+def listed(**session):
+    """What a visitor may choose: pairs and models with heads."""
+    app = AppTest.from_string(LISTED)
+    for key, value in session.items():
+        app.session_state[key] = value
+    return sound(app.run()).session_state["listed"]
+
+
+def test_models_are_opened_in_this_visit_alone_and_go_with_it(page, monkeypatch):
+    app = page()
+    app.button(key="start").click().run()
+    training = seen(app, 2)
+    training.tell(apart.PAUSE)
+    app.run()
+    monkeypatch.setattr(memory, "visitor_memory", lambda: memory.VisitorMemory(1000, 1000))
+    app.button(key="open-inside").click().run()
+    del app.session_state[memory._VISITOR]
+    assert "each visitor may use 0.0 MB now" in app.error[0].value and catalogue.TRAINED not in app.session_state
+    monkeypatch.undo()
+    monkeypatch.setattr(apart, "UNSEEN", 10 * PATIENCE)
+    for key in ("open-heads", "open-"):  # the second time takes the place of the first
+        sound(app.run().button(key=key).click().run())
+    trained = app.session_state[catalogue.TRAINED]
+    [(pair, folder)] = trained.values()
+    title = "Reverse the sequence · trained in this visit"
+    assert pairs.task(pair).title == title and pairs.task(pair).first == pairs.task("reverse").first
+    offered, with_heads = listed(**{catalogue.TRAINED: trained})
+    assert offered[pair] == ["luong-dot", "transformer"] and f"{pair}/transformer" in with_heads
+    model = loading.load_checkpoint(f"{pair}/transformer", catalogue.root_of(f"{pair}/transformer"))
+    assert model.trace("a b c").translation and catalogue.layers_and_heads(model.name) == (1, 2)
+    others, theirs = listed()
+    assert pair not in others and not [name for name in theirs if name.startswith(pair)]
+    place = folder.name
+    del folder, trained, app.session_state[catalogue.TRAINED]
+    gc.collect()
+    assert not Path(place).exists() and pair not in pairs.of_visits
 
 
 def test_pairs_of_ones_own_are_checked_and_written_out(page):
