@@ -1,15 +1,20 @@
 """The memory of a session, which is bounded: the last drawn scene, which stays on the page if the next one fails; the
-visitor's step and difference map; and the heads measured so far."""
+visitor's step and difference map; the heads measured so far; and the models that the visitor has trained."""
 
 import functools
+import io
+import secrets
 import threading
 import weakref
+import zipfile
 from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from attnviz.storage.folders import TemporaryFolder
 from attnviz.trace import Trace
-from dashboard.choices import settings
-from dashboard.session import caches
+from dashboard.choices import pairs, settings
+from dashboard.session import caches, catalogue
 from dashboard.session.traces import size
 
 _HEADING, _SCENE, _CURSOR, _CHANGES, _VISITOR = "heading", "last scene of ", "cursor", "importance", "visitor"
@@ -188,3 +193,25 @@ def sizes(traces: Iterable[Trace]) -> list[Held]:
 
 def _megabytes(count: int) -> str:
     return f"{count / 2**20:,.1f} MB"
+
+
+def keep_models(archive: bytes, session: MutableMapping) -> str:
+    """Put trained models where this visit's other pages find them -> their pair. archive : a zip with the folder of a
+    task. ValueError where there is no room for them.
+
+    The folder goes with the session: nothing else holds it."""
+    folder = TemporaryFolder()
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
+        files.extractall(folder.name)
+    (made,) = Path(folder.name).iterdir()
+    pair = f"{made.name}~{secrets.token_hex(8)}"  # no two visits share what is computed with them
+    made.rename(made.with_name(pair))
+    trained = session.get(catalogue.TRAINED, {}) | {made.name: (pair, folder)}
+    claim([(kept, _size_of_models(kept)) for _, kept in trained.values()], session, "train")
+    session[catalogue.TRAINED], pairs.of_visits[pair] = trained, folder
+    return pair
+
+
+def _size_of_models(folder: TemporaryFolder) -> int:
+    """Bytes of models in memory: twice as many as of their files, whose numbers are halves."""
+    return 2 * sum(file.stat().st_size for file in Path(folder.name).rglob("*.*"))

@@ -5,13 +5,9 @@ stops looking, for instance by closing the tab (`attnviz.training.apart`).
 """
 
 import functools
-import io
-import secrets
 import threading
 import weakref
-import zipfile
 from collections.abc import Callable
-from pathlib import Path
 
 import streamlit as st
 from streamlit.runtime import Runtime
@@ -22,7 +18,6 @@ from attnviz.figures.learning import over_time
 from attnviz.figures.theme import lines as line_styles
 from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid
-from attnviz.storage.folders import TemporaryFolder
 from attnviz.training import seen
 from attnviz.training.apart import DONE, ENDED, GO, ONE, PAUSE, PAUSED, RUNNING, STARTING, STOP, Apart
 from dashboard.browser.plot import Cell, bridge, named, plots
@@ -30,11 +25,12 @@ from dashboard.choices import pairs, settings
 from dashboard.choices.options import model
 from dashboard.markup import tables, terms
 from dashboard.markup.text import escape, markdown
-from dashboard.session import address, catalogue, memory
+from dashboard.session import address, memory
 from dashboard.shell import frame
 from dashboard.shell.problems import SceneError, Waiting, sentence
 
 EVERY = 0.5  # s between two pictures while it trains
+RESTS, WATCH = 4, 2.0  # pictures without anything new before the page rests; s between two looks at the training then
 _WORDS = {
     STARTING: "The training starts: torch is read, which takes a few seconds.",
     RUNNING: "It trains.",
@@ -47,6 +43,7 @@ _ROWS = 20  # of the table of the curves
 _PLAYED = 60  # moments, at most, when it plays
 _REFUSED = "why no other page opens"
 _PLAYS, _JUST = "playing_back", "playing has just begun or ended"
+_UNCHANGED, _SHOWN = "pictures without anything new", "moments of the last picture"
 
 
 def show(fields: dict) -> None:
@@ -73,10 +70,11 @@ def show(fields: dict) -> None:
         )
         bridge()
         return
-    lasting = training.state != ENDED
-    moving = lasting or st.session_state.get(_PLAYS, False)
+    moving = _moves(training)
     st.session_state.pop(_JUST, None)
-    st.fragment(_live, run_every=EVERY if moving else None)(training, lasting, fields["tables"])
+    st.fragment(_live, run_every=EVERY if moving else None)(training, moving, fields["tables"])
+    if not moving and training.state != ENDED:
+        st.fragment(_watch, run_every=WATCH)(training, training.state)
     st.html(terms.caveat())
     bridge()
 
@@ -90,14 +88,43 @@ def _wanted(fields: dict):
     return fields["task"]
 
 
-def _live(training: Apart, lasting: bool, written: bool) -> None:
-    """The moving parts, drawn twice a second during training or playback. written : show the charts as tables too?"""
+def _moves(training: Apart) -> bool:
+    """Does the page draw itself? While it rests, a file that a button offers is not replaced before it is fetched."""
+    session = st.session_state
+    learns = training.state in (STARTING, RUNNING)
+    rests = training.state == ENDED or session.get(_UNCHANGED, 0) >= RESTS
+    return learns or session.get(_PLAYS, False) or not rests
+
+
+def _watch(training: Apart, state: str) -> None:
+    """Draw the page again when the training is in another state than `state`, for instance because it was killed."""
+    if training.state != state and address.runs_alone():
+        st.rerun()
+
+
+def _count(training: Apart) -> None:
+    """Count the pictures in a row in which nothing was new."""
+    session, count = st.session_state, len(training.moments)
+    is_new = training.state in (STARTING, RUNNING) or count != session.get(_SHOWN)
+    session[_SHOWN], session[_UNCHANGED] = count, 0 if is_new else session.get(_UNCHANGED, 0) + 1
+
+
+def _tell(training: Apart, command: str) -> None:
+    """Tell the training, and look for what comes of it."""
+    training.tell(command)
+    st.session_state[_UNCHANGED] = 0
+
+
+def _live(training: Apart, moving: bool, written: bool) -> None:
+    """The moving parts, drawn twice a second during training or playback. moving : so they are drawn. written : show
+    the charts as tables too?"""
     moments = training.moments
     address.turn()
-    if _JUST in st.session_state and not lasting and address.runs_alone():
-        st.rerun()  # the page begins or ends to draw by itself
-    if lasting and training.state == ENDED and address.runs_alone():
-        st.rerun()  # the page stops asking
+    if address.runs_alone():
+        if moving:
+            _count(training)
+        if _moves(training) != moving:
+            st.rerun()  # the page begins or ends to draw by itself
     _buttons(training)
     said = sentence(training.problem.rstrip(".")) if training.problem else _WORDS[training.state]
     st.html(f'<p class="what" role="status">{escape(said)}</p>')
@@ -121,7 +148,7 @@ def _buttons(training: Apart) -> None:
             ("Stop", "stop", STOP, (STARTING, RUNNING, PAUSED, DONE)),
         ):
             off = training.state not in states
-            st.button(words, key=key, on_click=training.tell, args=(command,), disabled=off)
+            st.button(words, key=key, on_click=_tell, args=(training, command), disabled=off)
 
 
 def _slider(count: int) -> int:
@@ -280,34 +307,12 @@ def _open(training: Apart, page: str, names: list[str]) -> None:
     session = st.session_state
     session[_REFUSED] = ""
     try:
-        pair = keep_models(training)
+        pair = memory.keep_models(training.models(), session)
     except ValueError as error:
         session[_REFUSED] = str(error)
         return
     shown = {"model": model(pair, names[0])} if page == "heads" else {"pair": pair, "show": names}
     address.go(page, shown | {"text": pairs.task(pair).first})
-
-
-def keep_models(training: Apart) -> str:
-    """Put the models of a training where this visit's other pages find them -> their pair. ValueError where they are
-    gone, or where there is no room for them.
-
-    The folder goes with the session: nothing else holds it."""
-    session, folder = st.session_state, TemporaryFolder()
-    with zipfile.ZipFile(io.BytesIO(training.models())) as archive:
-        archive.extractall(folder.name)
-    (made,) = Path(folder.name).iterdir()
-    pair = f"{made.name}~{secrets.token_hex(8)}"  # no two visits share what is computed with them
-    made.rename(made.with_name(pair))
-    trained = session.get(catalogue.TRAINED, {}) | {made.name: (pair, folder)}
-    memory.claim([(kept, _size(kept)) for _, kept in trained.values()], session, "train")
-    session[catalogue.TRAINED], pairs.of_visits[pair] = trained, folder
-    return pair
-
-
-def _size(folder: TemporaryFolder) -> int:
-    """Bytes of models in memory: twice as many as of their files, whose numbers are halves."""
-    return 2 * sum(file.stat().st_size for file in Path(folder.name).rglob("*.*"))
 
 
 def _film(moments: list) -> bytes:

@@ -21,6 +21,8 @@ DRAWN = """batch => { const charts = [...document.querySelectorAll('.st-key-char
     && chart.meta.saved.title.text.includes(`after ${batch} batches`)); }"""
 PLACES = """() => [...document.querySelectorAll('.st-key-chart-learning-maps .cell')]
   .map((cell) => cell.getBoundingClientRect()).map(({ left, top, width }) => [left, top, width].map(Math.round))"""
+LEARNT = """() => [...document.querySelectorAll('caption')]
+  .some((caption) => Number(caption.textContent.match(/After (\\d+) batches/)?.[1]) >= 20)"""
 FITS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth <= m.clientWidth; }"
 
 
@@ -34,7 +36,8 @@ def test_attention_appears_and_the_training_ends_with_its_tab(dashboard, axe, tm
     page.goto(dashboard.address + RACE, timeout=WAIT)
     expect(page.get_by_text("correct alignment is on the letter that is written")).to_be_visible(timeout=WAIT)
     page.get_by_role("button", name="Start", exact=True).click()
-    page.get_by_role("button", name="Pause", exact=True).click(timeout=WAIT)  # once it has shown something
+    page.wait_for_function(LEARNT, timeout=WAIT)  # the first batches change less than a map shows
+    page.get_by_role("button", name="Pause", exact=True).click(timeout=WAIT)
     expect(page.get_by_text("Paused.")).to_be_visible(timeout=WAIT)
     batch = at_rest(page)
     page.get_by_role("button", name="One batch").click()

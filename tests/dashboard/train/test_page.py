@@ -131,12 +131,25 @@ def listed(**session):
     return sound(app.run()).session_state["listed"]
 
 
+def rests_until_something_is_told(training, monkeypatch):
+    """While it draws itself, each picture replaces the files of the buttons, which a browser may still fetch."""
+    with monkeypatch.context() as patch:
+        patch.setattr(view.st, "session_state", {})
+        for _ in range(view.RESTS + 1):
+            assert view._moves(training)
+            view._count(training)
+        assert not view._moves(training)
+        view._tell(training, apart.ONE)
+        assert view._moves(training)
+
+
 def test_models_are_opened_in_this_visit_alone_and_go_with_it(page, monkeypatch):
     app = page()
     app.button(key="start").click().run()
     training = seen(app, 2)
     training.tell(apart.PAUSE)
     app.run()
+    rests_until_something_is_told(training, monkeypatch)
     monkeypatch.setattr(memory, "visitor_memory", lambda: memory.VisitorMemory(1000, 1000))
     app.button(key="open-inside").click().run()
     del app.session_state[memory._VISITOR]
