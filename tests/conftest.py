@@ -1,12 +1,13 @@
 """What several test files share."""
 
+import contextlib
 import functools
 import gc
 import os
 import shutil
 import sys
 import tempfile
-from contextlib import contextmanager
+import time
 from pathlib import Path
 
 import pytest
@@ -142,7 +143,7 @@ def tab(visitor):
     page in a new tab costs half as much again."""
     left = {}
 
-    @contextmanager
+    @contextlib.contextmanager
     def of(address: str):
         unused = left.setdefault(address, [])
         page = unused.pop() if unused else visitor(address).new_page()
@@ -175,10 +176,21 @@ def _empty(page, address: str) -> None:
 def cluster():
     """A Ray cluster of one node with one processor; whoever needs it last may end it."""
     pytest.importorskip("ray")
+    from ray._private import services
     from ray.cluster_utils import Cluster
 
+    started = services.get_node
+
+    def patient(*given):
+        """Ray gives a node 30 s to start, which no setting changes. A busy machine is no failure."""
+        for _ in range(3000):
+            with contextlib.suppress(RuntimeError):
+                return started(*given)
+            time.sleep(0.1)
+        return started(*given)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_raylet_start_wait_time_s", "300")  # a busy machine is no failure
+        patch.setattr(services, "get_node", patient)
         head = {"num_cpus": 1, "include_dashboard": False, "_system_config": DEAD}
         cluster = Cluster(initialize_head=True, head_node_args=head)
         yield cluster

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from attnviz.data.tasks import SST2
+from attnviz.data.tasks import SST2, Task
 from attnviz.faithfulness.sentence import percentile
 from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName, is_hugging_face
@@ -219,6 +219,7 @@ class ClassifiedText:
     text: str
     model: str = CLASSIFIER
     target: None = None
+    languages: Task = SST2
 
 
 def classifier(column: Column) -> ClassifiedText | None:

@@ -35,11 +35,7 @@ def test_attention_appears_and_the_training_ends_with_its_tab(dashboard, axe, tm
     page, before = dashboard.page, set(trainings())
     page.goto(dashboard.address + RACE, timeout=WAIT)
     expect(page.get_by_text("correct alignment is on the letter that is written")).to_be_visible(timeout=WAIT)
-    page.get_by_role("button", name="Start", exact=True).click()
-    page.wait_for_function(LEARNT, timeout=WAIT)  # the first batches change less than a map shows
-    page.get_by_role("button", name="Pause", exact=True).click(timeout=WAIT)
-    expect(page.get_by_text("Paused.")).to_be_visible(timeout=WAIT)
-    batch = at_rest(page)
+    batch = paused(page)
     page.get_by_role("button", name="One batch").click()
     newest = maps(page, batch + 1)
     assert len(set(newest)) == 6  # three sequences of two mechanisms
@@ -72,6 +68,15 @@ def test_attention_appears_and_the_training_ends_with_its_tab(dashboard, axe, tm
     while Path(f"/proc/{training}").exists():
         assert time.monotonic() < end
         time.sleep(0.2)
+
+
+def paused(page) -> int:
+    """Start, and pause when something was learnt: the first batches change less than a map shows -> batches read."""
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.wait_for_function(LEARNT, timeout=WAIT)
+    page.get_by_role("button", name="Pause", exact=True).click(timeout=WAIT)
+    expect(page.get_by_text("Paused.")).to_be_visible(timeout=WAIT)
+    return at_rest(page)
 
 
 def saved_models(page, folder: Path) -> bytes:
