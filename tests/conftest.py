@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -172,27 +171,25 @@ def _empty(page, address: str) -> None:
     page.set_viewport_size(serving.SCREEN)
 
 
+def _started(make, tries: int = 5):
+    """A Ray cluster. Ray gives a part of a node 15 s to start, which no setting changes; beside other tests that can be
+    too little, and then the next try begins."""
+    for _ in range(tries - 1):
+        with contextlib.suppress(Exception):
+            return make()
+    return make()
+
+
 @pytest.fixture(scope="session")
 def cluster():
     """A Ray cluster of one node with one processor; whoever needs it last may end it."""
     pytest.importorskip("ray")
-    from ray._private import services
     from ray.cluster_utils import Cluster
 
-    started = services.get_node
-
-    def patient(*given):
-        """Ray gives a node 30 s to start, which no setting changes. A busy machine is no failure."""
-        for _ in range(3000):
-            with contextlib.suppress(RuntimeError):
-                return started(*given)
-            time.sleep(0.1)
-        return started(*given)
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(services, "get_node", patient)
+        patch.setenv("RAY_raylet_start_wait_time_s", "300")  # a busy machine is no failure
         head = {"num_cpus": 1, "include_dashboard": False, "_system_config": DEAD}
-        cluster = Cluster(initialize_head=True, head_node_args=head)
+        cluster = _started(lambda: Cluster(initialize_head=True, head_node_args=head))
         yield cluster
         cluster.shutdown()
 
