@@ -173,7 +173,7 @@ def _empty(page, address: str) -> None:
 
 def _started(make, tries: int = 5):
     """A Ray cluster. Ray gives a part of a node 15 s to start, which no setting changes; beside other tests that can be
-    too little, and then the next try begins."""
+    too little, and then the next try begins. What Ray raises is an Exception of no class of its own."""
     for _ in range(tries - 1):
         with contextlib.suppress(Exception):
             return make()

@@ -110,12 +110,12 @@ def model_title(model: str) -> str:
     return f"{name.task.title} · {mechanisms.find(name.mechanism).title.partition(' · ')[0]}"
 
 
-OWN_PAIRS = "own pairs"  # among the tasks of the page that trains
+OWN_PAIRS = tasks.OWN_PAIRS.name  # among the tasks of the page that trains
 
 
 def task_title(task: str) -> str:
     """The name of a task of the page that trains."""
-    return "Pairs of your own" if task == OWN_PAIRS else tasks.find(task).title
+    return tasks.find(task).title
 
 
 def preset_title(preset: str) -> str:
