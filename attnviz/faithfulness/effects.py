@@ -103,7 +103,9 @@ def _frame(subject: Subject, changes: Sequence[Change], choices: np.ndarray, var
 def _kinds(subject: Subject) -> list[str]:
     trace = subject.trace
     model = subject.model
-    language = model.task.target if isinstance(model, Translator) else getattr(model, "language", "")
+    language = getattr(model, "language", "")
+    if isinstance(model, Translator | Writer):
+        language = model.task.target or model.task.source
     if language not in function_words.languages():
         return [OTHER] * len(trace.target)
     return function_words.kinds(trace.translation, trace.target, language)

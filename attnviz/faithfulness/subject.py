@@ -6,7 +6,7 @@ Letters: N inputs, T target tokens (1 for a label), S source tokens, E embedding
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,20 +22,23 @@ from attnviz.models.classifier import Classifier
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
+from attnviz.models.writer import Writer
 from attnviz.networks import decode
 from attnviz.networks.cpu import OneDNN
 from attnviz.trace import Trace
 
-Explained = Translator | Classifier | EncoderDecoderModel  # the last where its family can be opened
+Explained = Translator | Classifier | Writer | EncoderDecoderModel  # the last where its family can be opened
 ROWS = 128  # inputs read at once; a few more or fewer take as long for each
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """source (S,), target (T,) : ids; of a classifier the target is the label's number.
+    """source (S,), target (T,) : ids; of a classifier the target is the label's number, of a model that writes
+    they are the prompt and what it wrote.
 
     trace : of the same text and output, for tokens and kinds of words. attention (T, S) : the mean over all heads and
-    layers of cross-attention; of a classifier the pooling. on_step : called repeatedly during long computations; an
+    layers of cross-attention; of a classifier the pooling; of a model that writes the weights on the prompt, whose rows
+    sum to less than 1. on_step : called repeatedly during long computations; an
     exception that it raises stops them.
     """
 
@@ -209,13 +212,55 @@ class Labelled(Subject):
         yield intervene.effects_on_labels(subjects[0].network, sources, change, rows)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Continued(Subject):
+    """What a model wrote after a prompt. Only the prompt varies. written : the trace of both."""
+
+    model: Writer
+    written: Trace = field(kw_only=True)
+
+    def best(self, logits):
+        return logits.index_fill(-1, torch.tensor(decode.NEVER), -torch.inf).argmax(-1)
+
+    def logits(self, vectors, mask, rows, steps):
+        """Prompts of one length are read together."""
+        lengths = torch.full((len(vectors),), vectors.shape[1]) if mask is None else mask.sum(1)
+        begun, wrote = (
+            self.network.embedding(torch.tensor([ids], dtype=torch.long))
+            for ids in ([BOS], self.target[: int(steps.max())])
+        )
+        parts, places = [], []
+        for length in lengths.unique().tolist():
+            here, asked = (torch.nonzero(which == length)[:, 0] for which in (lengths, lengths[rows]))
+            if len(asked):
+                texts = [part.expand(len(here), -1, -1) for part in (begun, vectors[here, :length], wrote)]
+                readouts = self.network.readouts_of(torch.cat(texts, dim=1))
+                at = torch.searchsorted(here, rows[asked])
+                parts.append(self.network.logits(readouts[at, length + steps[asked]]))
+                places.append(asked)
+        return torch.cat(parts)[torch.cat(places).argsort()]
+
+    @staticmethod
+    def effects_together(subjects, change, rows=1):
+        """Of one subject: its self-attention is changed in the row of each token that was written, alone."""
+        (subject,) = subjects
+        given = len(subject.source)
+        effects = intervene.written_effects(subject.model, subject.written, change, rows=rows, first=given)
+        for step, weights, plain, changed in effects:
+            yield StepEffect(step - given, tuple(layer[None] for layer in weights), plain[None], changed[:, None])
+
+
 @checked
-def subject(model: Explained, text: str, target: str | None = None) -> Subject:
+def subject(model: Explained, text: str, target: str | Trace | None = None) -> Subject:
     """The subject for a text. target : the output to explain; None for the model's own (greedy translation, best
-    label).
+    label). For a model that writes it is the trace of what it wrote after the text.
 
     ValueError for a model without attention, errors as of `trace`, TextError when the output is empty.
     """
+    if isinstance(model, Writer):
+        return _continued(model, target)
+    if isinstance(target, Trace):
+        raise ValueError(f"target must be a text for {model.name}, which does not write on; got a trace")
     source, trace = model.read(text).ids, model.trace(text, target)
     return _subject(model, source, _kind(model).produced(model, [source], [trace])[0], trace)
 
@@ -246,6 +291,26 @@ def _kind(model: Explained) -> type[Subject]:
     if isinstance(model, EncoderDecoderModel):
         return Foreign
     return Labelled if model.labels else Translated
+
+
+def _continued(model: Writer, wrote: Any) -> Subject:
+    """TextError if nothing was written."""
+    if not isinstance(wrote, Trace):
+        raise ValueError(f"target must be a trace of what {model.name} wrote; got {type(wrote).__name__}")
+    ids, given = model.ids(wrote), wrote.given
+    if len(ids) == given or given < 2:
+        raise TextError(f"{model.name} needs a prompt of two tokens, and one that it wrote after it, to be tested")
+    weights = np.concatenate([attention.weights for attention in wrote.maps]).mean(0, dtype=np.float64)
+    trace = replace(
+        wrote,
+        target=wrote.target[given:],
+        log_probs=wrote.log_probs[given:],
+        alternatives=wrote.alternatives[given:],
+        maps=(),
+    )
+    return Continued(
+        model, tuple(ids[:given]), tuple(ids[given:]), trace, weights[given:, 1 : given + 1], written=wrote
+    )
 
 
 def _subject(model, source: Sequence[int], produced: tuple[int, ...], trace: Trace) -> Subject:

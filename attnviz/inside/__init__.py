@@ -7,6 +7,8 @@
 `formula` writes one score with its numbers, and `symbols` explains its letters. `windows` has the window of local
 attention at every step.
 
+In a model that writes, the keys are the tokens that a row of its self-attention sees.
+
 The trace's decoding is repeated up to the step, to capture the inputs of its attention. The model is not changed:
 numbers that no function returns are captured in a copy of the model that shares all its weights. Letters: S source
 tokens, D width of query and keys, W width of a state, V width of values.
@@ -27,16 +29,18 @@ from attnviz.arguments import checked
 from attnviz.attention import Attention, Local, MultiHead, dot_scores, scaled_dot_scores
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, SubwordTokenizer
-from attnviz.inside.values import REFERENCES, Comparison, Parts, Step, Window, formula, softmax, symbols
+from attnviz.inside.values import REFERENCES, Comparison, Parts, Step, Window, formula, softmax, spread, symbols
 from attnviz.models import probabilities
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.opened import Scaled
 from attnviz.models.model import Trained
+from attnviz.models.writer import Writer
 from attnviz.networks import decode
 from attnviz.networks.classifier import SelfAttention
+from attnviz.networks.decoder_only import DecoderOnly
 from attnviz.networks.recurrent import Recurrent
 from attnviz.networks.transformer import Transformer
-from attnviz.trace import Token, Trace
+from attnviz.trace import AttentionMap, Token, Trace
 
 __all__ = [
     "REFERENCES",
@@ -97,6 +101,8 @@ def target_ids(model: Trained | EncoderDecoderModel, trace: Trace) -> list[int]:
     """
     if isinstance(model, EncoderDecoderModel):
         return model.target_ids(trace)
+    if isinstance(model, Writer):
+        return model.ids(trace)
     if trace.forced:
         given = model.tokenizer.encode(trace.translation)
         if _spelt(given.tokens, trace):
@@ -133,7 +139,10 @@ def attention_inputs(
     """Replay `trace` up to a step (0-based, checked by the caller)."""
     if isinstance(model, EncoderDecoderModel):
         return _foreign(model, trace, step, layer, head)
-    source, asks = torch.tensor([model.read(trace.text).ids]), mechanisms.find(model.mechanism).asks
+    asks = mechanisms.find(model.mechanism).asks
+    if asks == "text":
+        return _looking_back(model.model, torch.tensor([[BOS, *target_ids(model, trace)][: step + 1]]), layer, head)
+    source = torch.tensor([model.read(trace.text).ids])
     if asks == "always":
         return _pooling(model.model, source)
     inputs = [BOS, *target_ids(model, trace)][: step + 1]
@@ -171,6 +180,17 @@ def _cross(network: Transformer, source: Tensor, inputs: Tensor, layer: int, hea
     return AttentionInputs(attention, query, keys, values, last.logits[0], "layer")
 
 
+def _looking_back(network: DecoderOnly, inputs: Tensor, layer: int, head: int) -> AttentionInputs:
+    """inputs (1, t + 1) from <bos> on -> the last step, in one head of self-attention."""
+    watched: DecoderOnly = sharing(network)
+    read: list[Tensor] = []
+    watched.decoder[layer].norms[0].register_forward_hook(lambda _module, _inputs, output: read.append(output))
+    logits = watched.logits(watched.read(inputs).readouts[0, -1])
+    attention = watched.decoder[layer].attention
+    queries, keys, values = (both[0, head] for both in attention.rotated(read[0]))
+    return AttentionInputs(attention, queries[-1], keys, values, logits, "text")
+
+
 def _foreign(model: EncoderDecoderModel, trace: Trace, step: int, layer: int, head: int) -> AttentionInputs:
     """The same for a model of the transformers library. ValueError, with the reason, if it cannot be opened."""
     network = model.opened()
@@ -200,7 +220,8 @@ def sharing(network: Any) -> Any:
 @torch.inference_mode()
 @checked
 def step(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: int = -1, head: int = 0) -> Step:
-    """All numbers of one head of cross-attention when `model` produced target token `step` (0-based) of `trace`.
+    """All numbers of one head of cross-attention when `model` produced target token `step` (0-based) of `trace`; of a
+    model that writes, of self-attention.
 
     layer, head : of a Transformer, 0-based, -1 is the last layer; recurrent translators and the classifier's pooling
     have one of each. The text is decoded again up to that step, so every number is the model's own.
@@ -208,10 +229,13 @@ def step(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: i
     ValueError for a model without attention, for a step, layer or head out of range, for a trace of words, or of
     another model.
     """
-    layer = _check(model, trace, step, layer, head)
+    attention = _check(model, trace, step, layer, head)
+    layer, keys = attention.layer, trace.keys(attention)
+    if attention.kind == "decoder":  # the row sees no later ones
+        keys = keys[: step + 1]
     inputs = attention_inputs(model, trace, step, layer, head)
     values = _attended(inputs)
-    difference = np.abs(values["weights"] - trace.map("cross", layer).weights[head, step]).max()
+    difference = np.abs(values["weights"] - attention.weights[head, step, : len(keys)]).max()
     if difference > CLOSE:
         raise ValueError(
             f"trace must be one that {model.name} made as it is now: at step {step} its weights differ by up to "
@@ -226,7 +250,7 @@ def step(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: i
         head=head,
         token=trace.target[step],
         before=trace.target[max(step - 1, 0) : step],
-        keys=trace.source,
+        keys=keys,
         query=inputs.query.numpy(),
         asks=inputs.asks,
         states=tuple(state.numpy() for state in inputs.states),
@@ -237,18 +261,19 @@ def step(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: i
     )
 
 
-def _check(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: int, head: int) -> int:
-    """The number of the layer. ValueError as in `step`."""
-    if isinstance(model, Trained) and not mechanisms.find(model.mechanism).asks:
+def _check(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: int, head: int) -> AttentionMap:
+    """The map of the layer. ValueError as in `step`."""
+    kind = mechanisms.find(model.mechanism) if isinstance(model, Trained) else None
+    if kind and not kind.asks:
         raise ValueError(f"model must have attention to a source; no step of {model.name} can be opened")
     if trace.level != "pieces":
         raise ValueError("trace must be at the level of pieces, as a model makes it; got one of words")
     if not 0 <= step < len(trace.target):
         raise ValueError(f"step must be from 0 to {len(trace.target) - 1}, as the target has tokens; got {step}")
-    attention = trace.map("cross", layer)
+    attention = trace.map("decoder" if kind and kind.writes else "cross", layer)
     if not 0 <= head < len(attention.weights):
         raise ValueError(f"head must be from 0 to {len(attention.weights) - 1}; got {head}")
-    return attention.layer
+    return attention
 
 
 def _attended(inputs: AttentionInputs) -> dict:
@@ -290,7 +315,6 @@ def _places(logits: Tensor, length: int) -> Tensor:
 
 
 TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
-WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 
 
 @checked
@@ -361,23 +385,3 @@ def _frame(opened: Step, score: str, trained_with: str | None, mechanism: str | 
             "weight": softmax(numbers, np.ones(len(numbers), dtype=bool)),
         }
     )
-
-
-@checked
-def spread(widths: Sequence[int] = WIDTHS, keys: int = 10, samples: int = 1000, seed: int = 0) -> pd.DataFrame:
-    """The spread of dot products by the width of the vectors, with and without division by its root. SAMPLED: no model
-    is involved.
-
-    Queries and keys have independent standard normal components, so that a dot product has the variance of the width
-    (Vaswani et al. 2017, footnote 4). One row per width and `scaled`, with columns width, scaled, deviation (standard
-    deviation of the scores) and max_weight (mean largest weight among `keys` keys, over `samples` queries).
-    """
-    generator, rows = np.random.default_rng(seed), []
-    for width in widths:
-        queries = generator.standard_normal((samples, 1, width))
-        products = (queries * generator.standard_normal((samples, keys, width))).sum(-1)
-        for scaled in (False, True):
-            scores = products / np.sqrt(width) if scaled else products
-            weights = softmax(scores, np.ones(keys, dtype=bool))
-            rows.append((width, scaled, float(scores.std()), float(weights.max(-1).mean())))
-    return pd.DataFrame(rows, columns=["width", "scaled", "deviation", "max_weight"])

@@ -5,10 +5,12 @@ Letters: S source tokens, D width of query and keys, V width of values, N terms 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from attnviz import lazy_pandas as pd
 from attnviz import mechanisms
 from attnviz.arguments import brief, checked
 from attnviz.trace import Alternative, Token
@@ -108,9 +110,11 @@ class Comparison:
 class Step:
     """The computation of one head for one query, as the model does it.
 
-    step : place of `token`, the target token that is produced, from 0. keys : the source tokens.
+    step : place of `token`, the target token that is produced, from 0. keys : the source tokens; of a model that
+    writes, the tokens up to the one that it read last.
     query (D,), projected in a Transformer. asks : which state it is: "before" the step (Bahdanau), "after" it (Luong),
-    "layer" (what a Transformer's layer reads), or "always" (one query for all sentences, the classifier's).
+    "layer" (what a Transformer's layer reads), "text" (the same in a model that writes, whose keys are of that text
+    too), or "always" (one query for all sentences, the classifier's).
     states : state of the decoder before and after the step, (W,) each; () where there is none.
     scores (S,) : before the softmax, with the logarithm of local attention's Gaussian. mask (S,) bool, True = visible.
     weights (S,), values (S, V), context (V,) = weights @ values.
@@ -211,8 +215,9 @@ def _written(opened: Step) -> tuple[str, str, str]:
 def symbols(opened: Step) -> str:
     """The meaning of each letter of `formula`, as a sentence."""
     _, letters, _ = _written(opened)
+    tokens = "token j, of which <bos> is the first," if opened.asks == "text" else "source token j"
     return (
-        "e is the score and α the weight of source token j at step t, both counted from 1"
+        f"e is the score and α the weight of {tokens} at step t, both counted from 1"
         f"{'; ' if letters else ''}{letters}. The brace has the part of every token’s score that the softmax "
         "does not see. The numbers after it are differences from that part."
     )
@@ -248,3 +253,26 @@ def formula(opened: Step, key: int, reference: str = MEAN, temperature: float = 
 def paper(opened: Step) -> str:
     """The source of the mechanism's formula."""
     return _written(opened)[2]
+
+
+WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
+
+
+@checked
+def spread(widths: Sequence[int] = WIDTHS, keys: int = 10, samples: int = 1000, seed: int = 0) -> pd.DataFrame:
+    """The spread of dot products by the width of the vectors, with and without division by its root. SAMPLED: no model
+    is involved.
+
+    Queries and keys have independent standard normal components, so that a dot product has the variance of the width
+    (Vaswani et al. 2017, footnote 4). One row per width and `scaled`, with columns width, scaled, deviation (standard
+    deviation of the scores) and max_weight (mean largest weight among `keys` keys, over `samples` queries).
+    """
+    generator, rows = np.random.default_rng(seed), []
+    for width in widths:
+        queries = generator.standard_normal((samples, 1, width))
+        products = (queries * generator.standard_normal((samples, keys, width))).sum(-1)
+        for scaled in (False, True):
+            scores = products / np.sqrt(width) if scaled else products
+            weights = softmax(scores, np.ones(keys, dtype=bool))
+            rows.append((width, scaled, float(scores.std()), float(weights.max(-1).mean())))
+    return pd.DataFrame(rows, columns=["width", "scaled", "deviation", "max_weight"])

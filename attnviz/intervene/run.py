@@ -380,13 +380,14 @@ def written_after(
 @checked
 @torch.inference_mode()  # of a generator: only while it runs
 def written_effects(
-    model: Writer, trace: Trace, change: Change, scope: Scope = Scope(), rows: int = 1
+    model: Writer, trace: Trace, change: Change, scope: Scope = Scope(), rows: int = 1, first: int = 0
 ) -> Iterator[StepEffect]:
     """`effects` for a text that a model wrote: self-attention is changed in the row of each token alone; earlier rows
-    are unchanged. weights (H, t) of each layer."""
-    network, state = ChangedWriter(model.model, change, scope), ()
-    for step, number in enumerate([BOS, *model.ids(trace)[:-1]]):
-        token = torch.tensor([[number]])
+    are unchanged. weights (H, t) of each layer. first : the first row that is changed."""
+    network, ids = ChangedWriter(model.model, change, scope), [BOS, *model.ids(trace)[:-1]]
+    state = model.model.read(torch.tensor([ids[:first]])).state if first else ()
+    for step in range(first, len(ids)):
+        token = torch.tensor([[ids[step]]])
         plain = model.model.read(token, state)
         changed = network.read(token.expand(rows, 1), widened(state, rows))
         weights = tuple(layer[0, :, 0] for layer in plain.maps)

@@ -21,7 +21,7 @@ from attnviz import python_file
 from attnviz.arguments import guess
 
 SETTING, GROUP = "ATTNVIZ_MECHANISMS", "attnviz.mechanisms"
-ASKS = ("", "before", "after", "layer", "always")
+ASKS = ("", "before", "after", "layer", "text", "always")
 # How recurrent translators are trained, where it differs from TrainingConfig.
 RECURRENT = {"epochs": 20, "options": {"dropout": 0.3}}
 STATES = "s is the decoder’s state, h an annotation (the encoder’s state)"  # letters of recurrent translators
@@ -38,8 +38,8 @@ class Mechanism:
     terms : the score as a sum, in LaTeX, with i for the dimension or hidden unit; "": the score is one term.
     letters : what the letters of that sum stand for.
 
-    asks : which state is the query: the one "before" the decoder's step or "after" it, what a "layer" reads, or
-        "always" the same. "" without cross-attention.
+    asks : which state is the query: the one "before" the decoder's step or "after" it, what a "layer" reads, what a
+        layer reads of the "text" that it looks back at, or "always" the same. "" without a step to open.
     score : of a recurrent translator: a class of `attention.Attention`, a function that makes one, or `module:name` of
         either. It is called with those of query_width, key_width, width and dropout that are among its parameters. Its
         other parameters are options of the model.

@@ -13,6 +13,9 @@ WRITER = Mechanism(
     kinds=("decoder",),
     writes=True,
     multi_head=True,
+    asks="text",
+    terms=r"\sum_i q_{t,i} \, k_{j,i} / \sqrt{d}",
+    letters="q is the query, k a key, both rotated by their positions; d is the width of both; i counts dimensions",
     network="attnviz.networks.decoder_only:DecoderOnly",
     training={
         "epochs": 5,

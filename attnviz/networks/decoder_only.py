@@ -121,8 +121,12 @@ class DecoderOnly(nn.Module):
 
     def readouts(self, tokens: Tensor) -> Tensor:
         """The readouts (B, T, D) of `read` for a whole text, without its weights: for training."""
-        self._check_length(tokens.shape[1])
-        x = self.dropout(self.embedding(tokens))
+        return self.readouts_of(self.embedding(tokens))
+
+    def readouts_of(self, vectors: Tensor) -> Tensor:
+        """`readouts` of rows (B, T, D) in place of the tokens' embeddings."""
+        self._check_length(vectors.shape[1])
+        x = self.dropout(vectors)
         for layer in self.decoder:
             x = layer.fast(x)
         return self.decoder_norm(x)

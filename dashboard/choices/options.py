@@ -1,7 +1,7 @@
 """The options of the page's controls, and their names on the page and in the URL. No Streamlit here."""
 
 import functools
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from attnviz import mechanisms
 from attnviz.data import MOST_PIECES, tasks
@@ -13,6 +13,7 @@ from dashboard.choices import settings
 LIMIT = 500  # characters of a sentence
 PIECES = MOST_PIECES  # of a sentence
 MOST = 4  # mechanisms side by side
+MOST_WRITTEN = 200  # tokens that a model writes after a text
 OWN, TYPED, FROM = "own", "typed", "from-"  # FROM + mechanism
 HF, SAVED = "own model", "saved trace"  # among the models of the page Heads and layers; the others by their names
 _MODEL_TITLES = {HF: "A Hugging Face model", SAVED: "A saved trace"}
@@ -61,6 +62,19 @@ SENTENCE_ORDERS = {"number": "as given", "largest": "largest first", "smallest":
 IN_ADDRESS = 2000  # characters of pasted sentences that an address can hold
 
 
+@dataclass(frozen=True)
+class Writing:
+    """How a model continues a text; fields as in `Writer.write`. choices : pairs of a step from 0 and the token taken
+    there."""
+
+    steps: int = 0
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 1
+    choices: tuple[tuple[int, int], ...] = ()
+
+
 # What is told of an encoder–decoder of the transformers library that stands among the mechanisms, by its own name.
 _BESIDE = replace(
     next(shipped for shipped in MECHANISMS.values() if {"cross", "decoder"} <= set(shipped.kinds)),
@@ -73,7 +87,7 @@ _LONGEST = 40  # letters of its name on the page
 
 def facts(mechanism: str) -> Mechanism:
     """The facts on a mechanism, or on a model listed among the mechanisms."""
-    return replace(_BESIDE, title=title(mechanism)) if is_hugging_face(mechanism) else MECHANISMS[mechanism]
+    return replace(_BESIDE, title=title(mechanism)) if is_hugging_face(mechanism) else mechanisms.find(mechanism)
 
 
 def model(pair: str, mechanism: str, moment: int = -1) -> str:
@@ -97,7 +111,7 @@ def title(mechanism: str) -> str:
     if is_hugging_face(mechanism):
         place = without_prefix(mechanism)
         return place if len(place) <= _LONGEST else f"…{place[1 - _LONGEST :]}"
-    family, _, variant = MECHANISMS[mechanism].title.partition(" · ")
+    family, _, variant = mechanisms.find(mechanism).title.partition(" · ")
     alone = sum(other.title.partition(" · ")[0] == family for other in MECHANISMS.values()) == 1
     return family if alone else f"{family} {variant}"
 

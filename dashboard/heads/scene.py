@@ -14,6 +14,7 @@ from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.select import Grid
 from attnviz.trace import Trace
+from dashboard.choices.options import Writing
 from dashboard.session.memory import Held, sizes
 from dashboard.shell.problems import SceneError, sentence
 
@@ -49,19 +50,6 @@ class Source(Protocol):
 
     def trace(self, text: str, target: str | None = None) -> Trace:
         """The trace of its output, or of the forced `target`. Raises ValueError for a text that cannot be shown."""
-
-
-@dataclass(frozen=True)
-class Writing:
-    """How a model continues a text; fields as in `Writer.write`. choices : pairs of a step from 0 and the token taken
-    there."""
-
-    steps: int = 0
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 1
-    choices: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from attnviz.data.tasks import Task
 from attnviz.models.names import ModelName, without_prefix
 from attnviz.trace import Trace
 from dashboard.choices import pairs
-from dashboard.choices.options import model_title
-from dashboard.heads.scene import Writing, ordered
+from dashboard.choices.options import Writing, model_title
+from dashboard.heads.scene import ordered
 from dashboard.session import caches
 from dashboard.shell.problems import Waiting, check_text, sentence
 

@@ -17,16 +17,16 @@ from attnviz.intervene import Change, Outcome, Rewritten, Scope, Word
 from attnviz.networks.writing import Sampling
 from attnviz.trace import Trace
 from dashboard.browser.plot import named, plots
-from dashboard.heads.scene import HeadsScene, Writing
+from dashboard.choices.options import MOST_WRITTEN, Writing
+from dashboard.heads.scene import HeadsScene
 from dashboard.inside import effects
 from dashboard.markup import tables
-from dashboard.markup.text import escape, markdown, number
+from dashboard.markup.text import continued, escape, markdown, number
 from dashboard.session import address, caches
 from dashboard.shell import frame
 from dashboard.shell.frame import slider_value
 from dashboard.shell.problems import SceneError, sentence
 
-MOST = 200  # tokens written
 BEAT = 0.25  # s a token is shown while playing
 _PLAYING, _NEXT = "writing plays", "writes one more token"  # in the session
 _TEMPERATURES = (0.0, 0.2, 0.5, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0)
@@ -47,9 +47,9 @@ def controls(piece: str, steps: int) -> Writing:
     if st.session_state.pop(_NEXT, False):
         _move(1)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        steps = st.slider(f"{piece.capitalize()}s written", 0, MOST, steps, key="written", bind="query-params")
-        st.button("Pause" if playing() else "Play", key="play_writing", on_click=_play, disabled=steps == MOST)
-        st.button("One step", key="write_step", on_click=_move, args=(1,), disabled=steps == MOST)
+        steps = st.slider(f"{piece.capitalize()}s written", 0, MOST_WRITTEN, steps, key="written", bind="query-params")
+        st.button("Pause" if playing() else "Play", key="play_writing", on_click=_play, disabled=steps == MOST_WRITTEN)
+        st.button("One step", key="write_step", on_click=_move, args=(1,), disabled=steps == MOST_WRITTEN)
         st.button("Back", key="write_back", on_click=_move, args=(-1,), disabled=steps == 0)
     with st.container(horizontal=True):
         chosen = _sampling()
@@ -116,7 +116,7 @@ def _play() -> None:
 
 def _move(by: int) -> None:
     written = st.session_state.get("written", 0) + by
-    st.session_state["written"] = min(max(written, 0), MOST)
+    st.session_state["written"] = min(max(written, 0), MOST_WRITTEN)
     if by < 0:
         st.session_state[_PLAYING] = False
 
@@ -125,7 +125,7 @@ def go_on() -> None:
     """While it plays, write another token after a pause. Call it at the end of a run."""
     if not playing():
         return
-    if st.session_state.get("written", MOST) >= MOST:
+    if st.session_state.get("written", MOST_WRITTEN) >= MOST_WRITTEN:
         st.session_state[_PLAYING] = False
         return
     time.sleep(BEAT)
@@ -143,8 +143,8 @@ def show(current: HeadsScene, dark: bool) -> None:
     ended = bool(trace.target) and trace.target[-1].special
     if ended or len(trace.target) < trace.given + writing.steps:
         st.session_state[_PLAYING] = False
-    st.html(_text(current, trace))
     piece = current.choices.languages.piece
+    st.html(continued(trace, piece))
     if ended:
         st.html('<p class="what" role="status">The model ended the text here, with &lt;eos&gt;.</p>')
     elif candidates := caches.candidates(current.choices.source.name, trace, writing):
@@ -153,22 +153,6 @@ def show(current: HeadsScene, dark: bool) -> None:
         st.html(f'<p class="what" role="status">The context of the model is full: no {piece} can follow.</p>')
     if (other := other_way(current)) is not None:
         _both_ways(current, other)
-
-
-def _text(current: HeadsScene, trace) -> str:
-    """The text as typed and its continuation, the last token marked."""
-    written = [token for token in trace.target[trace.given :] if not token.special]
-    whole = trace.translation or trace.text  # a model of somebody's own only reads a text that it does not go on with
-    start = written[0].start if written else len(whole)
-    given, rest = whole[:start], whole[start:]
-    last = f"<mark>{escape(trace.translation[written[-1].start :])}</mark>" if written else ""
-    middle = escape(rest[: len(rest) - len(trace.translation[written[-1].start :])] if written else "")
-    log_prob = sum(trace.log_probs[trace.given :])
-    return (
-        f'<p class="said" role="status" style="white-space: pre-wrap">{escape(given)}<b>{middle}{last}</b><br>'
-        f"<small>{len(written)} {current.choices.languages.piece}s written, in bold; their log-probability: "
-        f"{number(log_prob)}</small></p>"
-    )
 
 
 def _candidates(current: HeadsScene, candidates, dark: bool) -> None:
@@ -191,7 +175,7 @@ def _candidates(current: HeadsScene, candidates, dark: bool) -> None:
                 key=f"candidate{candidate.id}",
                 on_click=_choose,
                 args=(writing, candidate.id),
-                disabled=writing.steps >= MOST,
+                disabled=writing.steps >= MOST_WRITTEN,
             )
 
 

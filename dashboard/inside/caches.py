@@ -11,13 +11,18 @@ from dashboard.shell.turns import Once
 
 def step(column, step: int):
     """One step of attention (`attnviz.inside.Step`) of a `scene.Column`. Raises ValueError."""
-    return _step(models.key(column.model), column.text, column.target, step, column.layer, column.head, column.trace)
+    return _step(models.key(column.model), column.text, _output(column), step, column.layer, column.head, column.trace)
+
+
+def _output(column) -> str | None:
+    """The forced text; of a model that writes, what it wrote."""
+    return column.trace.translation if column.writes else column.target
 
 
 def other_scores(column, step: int, others: tuple[str, ...]):
     """The same query with other scores (`attnviz.inside.other_scores`), including those learnt by other models (by
     name)."""
-    key = models.key(column.model), column.text, column.target, step, others
+    key = models.key(column.model), column.text, _output(column), step, others
     return _other_scores(*key, column)
 
 
@@ -25,12 +30,14 @@ def outcome(column, change, scope, on_step=lambda: None):
     """A translation under a change (`attnviz.intervene.Outcome`). on_step : of `run`. Raises ValueError."""
     from attnviz import intervene
 
-    key = column.text, column.target, str(change), scope, column.languages.target
-    return _changing(models.key(column.model), *key).get(
-        lambda: intervene.run(
-            _producing(column.model, column.languages.target), column.text, change, scope, column.target, on_step
-        )
-    )
+    def decoded():
+        model = _producing(column.model, column.languages.target)
+        if column.writes:
+            return intervene.written(model, column.trace, change, scope, on_step=on_step)
+        return intervene.run(model, column.text, change, scope, column.target, on_step)
+
+    key = column.text, _output(column), str(change), scope, column.languages.target
+    return _changing(models.key(column.model), *key).get(decoded)
 
 
 def _producing(name: str, language: str):
@@ -44,14 +51,19 @@ def rewritten(column, word, new: str, on_step=lambda: None):
     """A translation with a source word replaced (`attnviz.intervene.Rewritten`). Raises ValueError."""
     from attnviz import intervene
 
-    return _changing(models.key(column.model), column.text, column.target, word, new).get(
-        lambda: intervene.rewrite(models.model(column.model), column.text, word, new, column.target, on_step)
-    )
+    def decoded():
+        model = models.model(column.model)
+        if column.writes:
+            return intervene.written_after(model, column.trace, word, new)
+        return intervene.rewrite(model, column.text, word, new, column.target, on_step)
+
+    return _changing(models.key(column.model), column.text, _output(column), word, new).get(decoded)
 
 
 def testing(column):
     """The tests of attention of one text, finished or not (`faithfulness.RunningTests`)."""
-    return _testing(models.key(column.model), column.text, column.target, column.languages.target)
+    output = column.trace if column.writes else column.target
+    return _testing(models.key(column.model), column.text, _output(column), column.languages.target, output)
 
 
 def integrated(column, on_step=lambda: None):
@@ -60,7 +72,7 @@ def integrated(column, on_step=lambda: None):
     from attnviz import faithfulness
 
     subject = replace(testing(column).tests.subject, on_step=on_step)
-    return _integrated(models.key(column.model), column.text, column.target).get(
+    return _integrated(models.key(column.model), column.text, _output(column)).get(
         lambda: faithfulness.integrated_gradients(subject)
     )
 
@@ -85,10 +97,10 @@ def _changing(key: tuple, text: str, target: str | None, *change) -> Once:
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _testing(key: tuple, text: str, target: str | None, language: str):
+def _testing(key: tuple, text: str, target: str | None, language: str, _output):
     from dashboard.inside import faithfulness
 
-    return faithfulness.RunningTests(_producing(key[0], language), text, target)
+    return faithfulness.RunningTests(_producing(key[0], language), text, _output)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

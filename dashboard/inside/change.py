@@ -35,7 +35,7 @@ WHERE = {
     "content": "at steps of content words",
 }
 _KINDS_OF_WORDS = ("function", "content")
-PARTS = {"all": "all cross-attention", "layer": "this layer", "head": "this head"}  # of a Transformer
+PARTS = {"all": "all layers and heads", "layer": "this layer", "head": "this head"}  # of a Transformer
 _OF_MEAN = ("all", "layer")  # where no head is chosen
 _TEMPERATURES = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)
 CAUTION = (
@@ -62,7 +62,7 @@ def show(current: InsideScene, dark: bool) -> None:
     if name == NONE:
         downloads.drop("change")
         st.html(
-            '<p class="small" role="status">Choose a change above. The models then translate with the changed '
+            '<p class="small" role="status">Choose a change above. The models then write with the changed '
             "attention.</p>"
         )
         return
@@ -86,6 +86,11 @@ def _unchanged() -> None:
     st.session_state["change"] = NONE
 
 
+def _change_title(name: str, writes: bool) -> str:
+    """The name of a change; in a model that writes the last state that a row sees is that of the token itself."""
+    return "only the token itself" if writes and name == intervene.LastOnly.name else CHANGES[name]
+
+
 def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
     """The controls -> the name of the change, and its scope: in a recurrent model (False) and in a Transformer
     (True)."""
@@ -94,9 +99,10 @@ def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
     offered = places(current.columns[0].languages.target)
     if st.session_state.get("where", "all") not in offered:  # of another pair
         st.session_state["where"] = "all"
-    name = left.selectbox("Change", list(CHANGES), format_func=CHANGES.get, key="change", bind="query-params")
+    words = functools.partial(_change_title, writes=current.columns[0].writes)
+    name = left.selectbox("Change", list(CHANGES), format_func=words, key="change", bind="query-params")
     where = _where(middle, name, offered)
-    part = several and _part(right, name, _OF_MEAN if several.head is None else tuple(PARTS))
+    part = several and _part(right, name, several)
     scope = _scope(where)
     place = (
         {"layer": {"layer": several.layer}, "head": {"layer": several.layer, "head": several.head}} if several else {}
@@ -104,18 +110,19 @@ def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
     return name, {False: Scope(*scope), True: Scope(*scope, **place.get(part, {}))}
 
 
-def _part(place, name: str, offered: tuple[str, ...]) -> str:
-    """The heads for weights set by hand: the shown head, or all heads of the layer whose mean is shown."""
+def _part(place, name: str, several: Column) -> str:
+    """The heads of a model with several. For weights set by hand: the shown head, or all heads of the layer whose mean
+    is shown."""
+    label = f"In the {'model' if several.writes else 'Transformer'}"
+    offered = _OF_MEAN if several.head is None else tuple(PARTS)
     chosen = st.session_state.get("part", "all")
     if name == BY_HAND:
         st.session_state["part"] = chosen
         only = offered[-1]
-        return place.selectbox(
-            "In the Transformer", [only], format_func=PARTS.get, key=f"part_by_hand_{only}", disabled=True
-        )
+        return place.selectbox(label, [only], format_func=PARTS.get, key=f"part_by_hand_{only}", disabled=True)
     if chosen not in offered:
         st.session_state["part"] = offered[-1]
-    return place.selectbox("In the Transformer", offered, format_func=PARTS.get, key="part", bind="query-params")
+    return place.selectbox(label, offered, format_func=PARTS.get, key="part", bind="query-params")
 
 
 def _where(place, name: str, offered: list[str]) -> str:
@@ -154,11 +161,11 @@ def _value(name: str, current: InsideScene) -> Change:
 
 
 def _hidden(column: Column) -> int:
-    tokens = column.trace.source
+    tokens = column.keys()
     frame.keep_place("hidden", range(len(tokens)), [token.text for token in tokens])
     names = labels.shown(tokens)
     return st.selectbox(
-        "Source token that is hidden",
+        f"{'Token' if column.writes else 'Source token'} that is hidden",
         range(len(tokens)),
         format_func=lambda place: f"{place + 1} {names[place]}",
         key="hidden",
@@ -188,7 +195,7 @@ def _title(name: str, affected: list) -> str:
     several = next((column for column, _ in affected if column.several), None)
     by_hand_part = "layer" if several and several.head is None else "head"
     chosen = by_hand_part if name == BY_HAND else session.get("part")
-    part = f"; in the Transformer: {PARTS[chosen]}" if several else ""
+    part = f"; in the {'model' if several.writes else 'Transformer'}: {PARTS[chosen]}" if several else ""
     return f"Attention changed: {' or '.join(titles)}, {where}{part}"
 
 
@@ -224,8 +231,8 @@ def _change_by_hand(column: Column, current: InsideScene, step: int) -> Change |
     """The change of one model; None if the typed numbers cannot be used."""
     first = column is current.columns[0]
     suffix = "" if first else f"-{mechanism_of(column.model)}"
-    key, tokens = f"given{suffix}", column.trace.source
-    own = column.grid(column.trace).weights[step].tolist()
+    key, tokens = f"given{suffix}", column.keys(step)
+    own = column.grid(column.trace).weights[step, : len(tokens)].tolist()
     typed = st.session_state.get(key, st.query_params.get(key, ""))
     weights = _read(typed, len(tokens))
     if len(current.columns) > 1:
@@ -234,7 +241,7 @@ def _change_by_hand(column: Column, current: InsideScene, step: int) -> Change |
     drag(labels.shown(tokens), weights or own, take, f"weights{suffix}", column.title)
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     typed = left.text_input(
-        "The same as numbers, one for each source token",
+        f"The same as numbers, one for each {'token' if column.writes else 'source token'}",
         key=key,
         bind="query-params",
         placeholder=", ".join(f"{weight:.2f}" for weight in own),

@@ -14,7 +14,7 @@ from attnviz.figures import labels
 from attnviz.figures.chart import Chart
 from attnviz.figures.what_if import effect_bars
 from attnviz.figures.wording import signed
-from attnviz.trace import Trace
+from attnviz.trace import Token, Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
@@ -35,8 +35,14 @@ class Effect(Protocol):
 
 
 CHANGED, REPLACED = "under the change", "with the other word"  # attention; a source word
+_LINES = ' style="white-space: pre-wrap"'
 EMPTY = "<i>empty: the model ended at once</i>"
 Affected = tuple[Column, Effect]
+
+
+def _tokens(effect: Effect) -> tuple[Token, ...]:
+    """The tokens that the effect is on: all of the output, but not a prompt with another word."""
+    return effect.before.target[-len(effect.total_variation) :]
 
 
 def steps(columns: Sequence[Column]) -> int:
@@ -65,9 +71,9 @@ def written(column: Column, effect: Effect, how: str = CHANGED) -> str:
     Both are the model's own, decoded greedily, because a forced text would differ for that reason alone.
     """
     own = effect.before if column.target is None else caches.trace(column.model, column.text)
-    free, language = effect.free, column.languages.target
+    free, language = effect.free, column.languages.source if column.writes else column.languages.target
     name, same = escape(column.title), own.translation == free.translation
-    verdict = f"The translation of {name} {'stays the same' if same else 'changes'}."
+    verdict = f"The {column.output} of {name} {'stays the same' if same else 'changes'}."
     texts = marked(own.translation, free.translation, language)
     listed = "".join(
         f"<dt>{which}</dt><dd>{text if trace.translation else EMPTY} <small>{number(trace.log_prob)} nats</small></dd>"
@@ -75,16 +81,17 @@ def written(column: Column, effect: Effect, how: str = CHANGED) -> str:
     )
     return (
         f'<h4>{name}</h4><p class="what" role="status">{verdict}</p>'
-        f'<dl class="versions">{listed}{_forced(column, effect, how)}</dl>'
+        f'<dl class="versions"{_LINES if column.writes else ""}>{listed}{_forced(column, effect, how)}</dl>'
     )
 
 
 def _forced(column: Column, effect: Effect, how: str) -> str:
     """The effect of the change on the probability of an unchanged text; HTML."""
-    before, after = sum(effect.before.log_probs), sum(effect.forced.log_probs)
-    numbers = f"<small>{number(after)} nats ({signed(after - before, 2)})</small>"
+    change = float(effect.log_prob_changes.sum())
+    after = sum(effect.before.log_probs[-len(effect.total_variation) :]) + change
+    numbers = f"<small>{number(after)} nats ({signed(change, 2)})</small>"
     if column.target is None:
-        return f"<dt>The unchanged translation, forced {how}</dt><dd>{numbers}</dd>"
+        return f"<dt>The unchanged {column.output}, forced {how}</dt><dd>{numbers}</dd>"
     text = in_language(effect.before.translation, column.languages.target)
     return f"<dt>The text at the top of the page, forced {how}</dt><dd>{text} {numbers}</dd>"
 
@@ -95,7 +102,7 @@ def _map(column: Column, trace: Trace, words: str, dark: bool, lines: Sequence[s
 
 
 def _bars(column: Column, effect: Effect, how: str, dark: bool, lines: Sequence[str]) -> Cell:
-    figure = effect_bars(effect.before.target, effect.log_prob_changes, effect.total_variation, dark=dark)
+    figure = effect_bars(_tokens(effect), effect.log_prob_changes, effect.total_variation, dark=dark)
     return _cell(figure, f"{column.title}: each token {how}, same text", dark, lines)
 
 
@@ -109,7 +116,7 @@ def table(column: Column, effect: Effect, how: str = CHANGED) -> str:
     """The text equivalent of the bars."""
     rows = [
         (f"{row.step + 1} {token}", [signed(row.log_prob_change, 3), f"{row.total_variation:.3f}"])
-        for row, token in zip(frame(column, effect).itertuples(), labels.shown(effect.before.target))
+        for row, token in zip(frame(column, effect).itertuples(), labels.shown(_tokens(effect)))
     ]
     return tables.table(
         f"{column.title}: each target token {how}, same text",
@@ -134,8 +141,8 @@ def frame(column: Column, effect: Effect) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "model": column.model,
-            "step": range(len(effect.before.target)),
-            "token": [token.text for token in effect.before.target],
+            "step": range(len(effect.before.target) - len(_tokens(effect)), len(effect.before.target)),
+            "token": [token.text for token in _tokens(effect)],
             "log_prob_change": effect.log_prob_changes,
             "total_variation": effect.total_variation,
         }

@@ -13,11 +13,13 @@ from attnviz import faithfulness
 from attnviz.faithfulness import CHANGES, Subject, agreement, spread_of_tau
 from attnviz.faithfulness.attributions import POINTS
 from attnviz.faithfulness.sentence import INTEGRATED, METHODS, ORDERS, Results, attributed, orders
+from attnviz.faithfulness.subject import Continued
 from attnviz.figures import heatmap, labels
 from attnviz.figures.faithfulness import agreement_bars, erasure_curves, saliency, variation_by_weight
 from attnviz.figures.wording import signed
 from attnviz.function_words import CONTENT, FUNCTION
-from attnviz.select import Grid, select
+from attnviz.select import Grid
+from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.inside import caches
 from dashboard.inside.scene import Column
@@ -47,6 +49,11 @@ class FaithfulnessTests:
     subject: Subject
     results: Results
 
+    @property
+    def read(self) -> str:
+        """The noun for the tokens that are erased: `source` or `prompt`."""
+        return "prompt" if isinstance(self.subject, Continued) else "source"
+
 
 class RunningTests:
     """Running tests: `advance` does the next stage. All sessions with the same text share them.
@@ -54,7 +61,7 @@ class RunningTests:
     done : finished stages, of STAGES. tests : None until all are done. problem : why the text cannot be tested, or "".
     """
 
-    def __init__(self, model, text: str, target: str | None):
+    def __init__(self, model, text: str, target: str | Trace | None):
         self.tests: FaithfulnessTests | None = None
         self.problem = ""
         self._asked = model, text, target
@@ -148,8 +155,15 @@ class FaithfulnessResults:
     @property
     def grid(self) -> Grid:
         """Attention, the mean over all layers and heads."""
-        trace = self.tests.subject.trace
-        return replace(select(trace, "cross", 0), weights=self.tests.subject.attention, layer=None, head=None)
+        trace, weights = self.tests.subject.trace, self.tests.subject.attention
+        removed, sides = np.zeros(len(weights)), ("", "")
+        if self.column.writes:
+            removed, sides = 1 - weights.sum(-1), ("target", "prompt")
+        visible = np.ones(weights.shape, dtype=bool)
+        return Grid(
+            *(trace.model, trace.mechanism, "cross", None, None, trace.target, trace.source),
+            *(weights, removed, visible, sides),
+        )
 
     @property
     def agreement(self) -> pd.DataFrame:
@@ -172,7 +186,9 @@ def results_cells(results: Sequence[FaithfulnessResults], dark: bool) -> list[Ce
             variation_by_weight(result.tests.subject.trace.target, result.tests.results.variation, dark=dark),
             dark,
         ),
-        lambda result: _cell(result, "erased source tokens", erasure_curves(_named_orders(result), dark=dark), dark),
+        lambda result: _cell(
+            result, f"erased {result.tests.read} tokens", erasure_curves(_named_orders(result), dark=dark), dark
+        ),
         lambda result: _cell(result, "attention, mean of all layers and heads", heatmap(result.grid, dark=dark), dark),
         lambda result: _attributions_cell(result, dark),
         lambda result: _agreement_cell(result, dark),
@@ -332,7 +348,7 @@ def _preserved_words(tests: FaithfulnessTests) -> str:
 def _erased_words(tests: FaithfulnessTests) -> str:
     own, chance = (tests.results.erased[name]["comprehensiveness"].mean() for name in ("attention", "random"))
     return (
-        "Deleting the source tokens with the largest weights lowers the probability of a token by "
+        f"Deleting the {tests.read} tokens with the largest weights lowers the probability of a token by "
         f"{own:.2f} on average. Deleting random tokens lowers it by {chance:.2f} (comprehensiveness, "
         f"{cited('deyoung')})."
     )
@@ -342,7 +358,7 @@ def _agreement_words(tests: FaithfulnessTests, attributed: Attributed) -> str:
     random = tests.results.agreement.groupby("method")["tau_b"].mean()["random"]
     spread = spread_of_tau(len(tests.subject.source))
     return (
-        f"Attention and {attributed.title} order the source tokens with Kendall’s τ-b "
+        f"Attention and {attributed.title} order the {tests.read} tokens with Kendall’s τ-b "
         f"{signed(attributed.agreement['tau_b'].mean(), 2)} on average (1: the same order, −1: the reverse order). "
         f"Random numbers give {signed(random, 2)} here; they are expected to give 0, with a standard deviation of "
         f"{spread:.2f} for one token ({cited('jain')})."

@@ -220,12 +220,13 @@ class ClassifiedText:
     model: str = CLASSIFIER
     target: None = None
     languages: Task = SST2
+    writes = False
 
 
 def classifier(column: Column) -> ClassifiedText | None:
-    """The classifier for the text of a column; None if it does not ship or cannot read the language."""
-    ships = CLASSIFIER in checkpoint_files.names()
-    return ClassifiedText(column.text) if ships and column.languages.source == "en" else None
+    """The classifier for the text of a column that translates; None if it does not ship or cannot read the language."""
+    fits = CLASSIFIER in checkpoint_files.names() and column.languages.source == "en" and not column.writes
+    return ClassifiedText(column.text) if fits else None
 
 
 def both_tasks(tested_columns: list[TestedColumn], classified: ClassifiedText, running: RunningTests) -> str:

@@ -38,7 +38,7 @@ def show(current: InsideScene, dark: bool) -> None:
     bridge(step, current.steps, _go_to)
     left, middle, right = st.columns([2, 2, 2])
     with left:
-        key = _key(current.columns[0])
+        key = _key(current.columns[0], step)
     with middle:
         reference = _reference()
     with right:
@@ -90,13 +90,13 @@ def _is_used_below() -> bool:
     return bool(session.get("change") and (session.get("where") == "step" or session["change"] == "given"))
 
 
-def _key(column: Column) -> int:
-    """The source token whose score is split into terms; all models of a pair read the same tokens."""
-    tokens = column.trace.source
+def _key(column: Column, step: int) -> int:
+    """The token whose score is split into terms; all models of a pair read the same tokens."""
+    tokens = column.keys(step)
     frame.keep_place("cell", range(LARGEST, len(tokens)), [token.text for token in tokens])
     names = labels.shown(tokens)
     return st.selectbox(
-        "Source token whose score is taken apart",
+        f"{'Token' if column.writes else 'Source token'} whose score is taken apart",
         range(LARGEST, len(tokens)),
         format_func=lambda key: "the one with the largest weight" if key == LARGEST else f"{key + 1} {names[key]}",
         key="cell",

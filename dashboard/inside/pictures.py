@@ -22,6 +22,8 @@ ASKS = {  # with the token before this one
     "that afterwards, together with the context.",
     "after": "The decoder first reads {}. The query is its state <b>after</b> that.",
     "layer": "This layer reads the target so far, up to {}. The query is its state, times the head’s query matrix.",
+    "text": "This layer reads the text so far, up to {}. The query is its state, times the head’s query matrix, "
+    "rotated by its position. Keys and values are of the same text.",
 }
 OF_MEAN = (
     "The mean of heads has weights, but no query, scores and context: each head has its own. Choose a head on the left "
@@ -52,6 +54,10 @@ _ORDERS: dict[str, tuple[tuple[str, str, bool], ...]] = {
         ("yₜ", "the token, after all layers", False),
     ),
 }
+_ORDERS["text"] = tuple(
+    ("y₁ … yₜ₋₁", "the text so far, prompt included", asking) if symbol.startswith("y₁") else (symbol, words, asking)
+    for symbol, words, asking in _ORDERS["layer"]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +178,8 @@ def parts_cell(shown: Opened, dark: bool) -> Cell:
 
 
 def values_cell(shown: Opened, dark: bool) -> Cell:
-    words = '<p class="what">Each value times its weight; the last row is their sum, which the decoder reads.</p>'
+    reader = "layer" if shown.column.writes else "decoder"
+    words = f'<p class="what">Each value times its weight; the last row is their sum, which the {reader} reads.</p>'
     step = shown.step.at_temperature(shown.temperature)
     figure = named(weighted_values(step, dark=dark), f"weighted values {shown.column.title}", dark)
     return Cell(_heading(shown, f"weighted values make the context{shown.heat}") + words, figure)

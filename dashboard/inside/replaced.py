@@ -12,7 +12,7 @@ from dashboard.shell import frame
 from dashboard.shell.problems import sentence
 from dashboard.shell.turns import Steps
 
-TITLE = "Replace a source word"
+TITLE = "Replace a word"
 
 NONE = -1
 CAUTION = (
@@ -28,9 +28,9 @@ def show(current: InsideScene, dark: bool) -> None:
     chosen, new = _controls([word.text for word in words])
     if chosen == NONE:
         downloads.drop("replaced")
-        st.html('<p class="small" role="status">Choose a word of the sentence above.</p>')
+        st.html('<p class="small" role="status">Choose a word of the text above.</p>')
         return
-    steps = Steps("Translating the other text", effects.steps(current.columns), "stop-replaced", _as_it_was)
+    steps = Steps("Reading the other text", effects.steps(current.columns), "stop-replaced", _as_it_was)
     affected = [
         (column, rewritten)
         for column in current.columns

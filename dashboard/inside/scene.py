@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from attnviz.export import heading
 from attnviz.select import Grid, select
-from attnviz.trace import Trace
+from attnviz.trace import Token, Trace
 from dashboard.choices.options import OWN, facts, head_title, model
 from dashboard.shell import side_by_side
 from dashboard.shell.side_by_side import ModelColumn, SideBySide, Tracer, forced_text
@@ -12,8 +12,9 @@ from dashboard.shell.side_by_side import ModelColumn, SideBySide, Tracer, forced
 
 @dataclass(frozen=True)
 class InsideChoices:
-    """target, forced, beam : the models' outputs, as on the first page. layer, head : of a Transformer's
-    cross-attention, from 0; head None is the mean of heads. tables : show the numbers of each chart below it?"""
+    """target, forced, beam : the models' outputs, as on the first page. written : tokens that a model that writes
+    adds. layer, head : of a model with several, from 0; head None is the mean of heads. tables : show the numbers of
+    each chart below it?"""
 
     pair: str
     text: str
@@ -24,14 +25,16 @@ class InsideChoices:
     head: int | None = 0
     tables: bool = False
     beam: int = 1
+    written: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Column(ModelColumn):
     """One model on the page.
 
-    layer, head : of its cross-attention; a recurrent model has one of each. head None: the mean of all. target : the
-    forced text for changes and tests; None for the greedy translation.
+    layer, head : of its cross-attention, or of the self-attention of a model that writes; a recurrent model has one of
+    each. head None: the mean of all. target : the forced text for changes and tests; None for the model's own (greedy)
+    text.
     """
 
     layer: int
@@ -41,6 +44,25 @@ class Column(ModelColumn):
     @property
     def text(self) -> str:
         return self.trace.text
+
+    @property
+    def writes(self) -> bool:
+        """Does the model write on after the text? Then its text and its output are one, and attention is on it."""
+        return self.mechanism.writes
+
+    @property
+    def kind(self) -> str:
+        return "decoder" if self.writes else "cross"
+
+    def keys(self, step: int | None = None) -> tuple[Token, ...]:
+        """The tokens that attention is over; in a model that writes, those that the row of this step sees."""
+        keys = self.trace.keys(self.trace.map(self.kind, self.layer))
+        return keys if step is None or not self.writes else keys[: step + 1]
+
+    @property
+    def output(self) -> str:
+        """The noun for what it produces."""
+        return "text" if self.writes else "translation"
 
     @property
     def several(self) -> bool:
@@ -55,7 +77,7 @@ class Column(ModelColumn):
 
     def grid(self, trace: Trace) -> Grid:
         """The map of the chosen head or of the mean, of this trace or of one under a change."""
-        return select(trace, "cross", self.layer, self.head)
+        return select(trace, self.kind, self.layer, self.head)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +115,7 @@ def compose(choices: InsideChoices, tracer: Tracer) -> InsideScene:
 def _column(mechanism: str, choices: InsideChoices, target: str | None, tracer: Tracer) -> Column:
     trace = tracer(model(choices.pair, mechanism), choices.text, target, choices.beam)
     layer, head = (choices.layer, choices.head) if facts(mechanism).multi_head else (0, 0)
-    layer, head = side_by_side.fitting(trace, "cross", layer, head)
+    layer, head = side_by_side.fitting(trace, "decoder" if facts(mechanism).writes else "cross", layer, head)
     if choices.beam > 1:
         target = trace.translation  # what is changed and tested is this text, which greedy decoding may not find
     return Column(trace, layer, head, target)

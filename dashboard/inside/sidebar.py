@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard.choices import pairs
-from dashboard.choices.options import OWN, facts, model
+from dashboard.choices.options import MOST_WRITTEN, OWN, facts, model
 from dashboard.inside.scene import InsideScene
 from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
@@ -21,14 +21,33 @@ def show() -> dict:
         bind="query-params",
         on_change=_enter,
     )
-    listed, chosen, _ = widgets.models(pair, offered[pair])
-    fields = {"pair": pair, "mechanisms": tuple(chosen)} | widgets.target(pair, listed)
-    fields |= {"beam": widgets.beam()}
+    fields = _of_writers(pair, offered[pair]) if pairs.task(pair).writes else _of_translators(pair, offered[pair])
+    chosen = fields["mechanisms"]
     if several := [model(pair, name) for name in chosen if facts(name).multi_head]:
         layers, heads = widgets.layers_and_heads(several)
         last, _ = widgets.layers_and_heads(several[:1])
         fields |= {"layer": widgets.layer(range(layers), last - 1), "head": widgets.head(heads, 0)}
     return fields | {"tables": widgets.tables()}
+
+
+def _of_translators(pair: str, offered: list[str]) -> dict:
+    listed, chosen, _ = widgets.models(pair, offered)
+    return {"pair": pair, "mechanisms": tuple(chosen)} | widgets.target(pair, listed) | {"beam": widgets.beam()}
+
+
+def _of_writers(pair: str, offered: list[str]) -> dict:
+    piece = pairs.task(pair).piece
+    written = st.slider(
+        f"{piece.capitalize()}s written",
+        0,
+        MOST_WRITTEN,
+        20,
+        key="added",
+        bind="query-params",
+        help=f"The model writes on after your text, each time the most probable {piece}. On “Heads and layers” it can "
+        "also draw them.",
+    )
+    return {"pair": pair, "mechanisms": tuple(offered[:1]), "written": written}
 
 
 def _enter() -> None:

@@ -56,6 +56,23 @@ def output(trace: Trace, language: str, piece: str = "piece", name: str = "") ->
     return f'<p class="said" role="status"{whose}>{text}<br><small>{how}{log_prob}{cut}</small></p>'
 
 
+def continued(trace: Trace, piece: str, name: str = "") -> str:
+    """The text as typed and what a model wrote after it, the last token marked. piece, name : as in `output`."""
+    written = [token for token in trace.target[trace.given :] if not token.special]
+    whole = trace.translation or trace.text  # a model of somebody's own only reads a text that it does not go on with
+    start = written[0].start if written else len(whole)
+    given, rest = whole[:start], whole[start:]
+    last = f"<mark>{escape(trace.translation[written[-1].start :])}</mark>" if written else ""
+    middle = escape(rest[: len(rest) - len(trace.translation[written[-1].start :])] if written else "")
+    log_prob = sum(trace.log_probs[trace.given :])
+    whose = name and f' aria-label="{escape(name)} writes"'
+    return (
+        f'<p class="said" role="status"{whose} style="white-space: pre-wrap">{escape(given)}<b>{middle}{last}</b><br>'
+        f"<small>{len(written)} {piece}s written, in bold; their log-probability: "
+        f"{number(log_prob)}</small></p>"
+    )
+
+
 def source(trace: Trace, file: str) -> str:
     """The text of a saved trace."""
     return (

@@ -380,7 +380,8 @@ def _as_written(key: str, value) -> str | list[str]:
 
 def _sentence(session: Mapping, before: str, page: str) -> dict:
     """The sentence, if the next page reads its language, and the pair (from the model) or the model (from the pair)."""
-    offered, model = catalogue.offered(), session.get("model")
+    offered = catalogue.attending() if page == "inside" else catalogue.offered()
+    model = session.get("model")
     pair = session.get("pair", next(iter(offered)))
     # The languages of a user's own model are not known.
     of_model = reads = ModelName.parse(model).pair if model in catalogue.many_headed() else None
@@ -388,12 +389,12 @@ def _sentence(session: Mapping, before: str, page: str) -> dict:
         of_model = reads = pair
     if page == "heads":
         left = pair
-        if (not model or of_model in offered) and (of_pair := catalogue.many_headed_of(pair)):
+        if (not model or of_model in catalogue.attending()) and (of_pair := catalogue.many_headed_of(pair)):
             model, reads = of_pair[0], pair
         entered, along = reads or pair, {"model": model} if model else {}
     else:
         left = reads or pair
-        entered = of_model if of_model in offered else pair
+        entered = next((name for name in (of_model, pair) if name in offered), next(iter(offered)))
         along = {"pair": entered}
     same = "text" in session and pairs.task(entered).source == pairs.task(left).source
     return along | ({"text": session["text"]} if same else {})

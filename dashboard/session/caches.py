@@ -79,7 +79,7 @@ def read(name: str, text: str, target: str | None = None):
 
 
 def written(name: str, text: str, writing):
-    """The trace of a text with its continuation (`heads.scene.Writing`). Steps are written in blocks, and cut to those
+    """The trace of a text with its continuation (`options.Writing`). Steps are written in blocks, and cut to those
     shown. Raises ValueError."""
     if not writing.steps:
         return read(name, text)

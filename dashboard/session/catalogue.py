@@ -12,6 +12,7 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from attnviz import mechanisms
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName, is_hugging_face
@@ -84,17 +85,20 @@ def offered() -> dict[str, list[str]]:
 
     Without any checkpoint, the default models, so that the page can say that they are missing.
     """
-    mechanisms: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name in _named():
         if name.task.translates and name.mechanism in MECHANISMS:
-            mechanisms.setdefault(name.pair, []).append(name.mechanism)
-    in_order = {pair: sorted(mechanisms[pair], key=list(MECHANISMS).index) for pair in pairs.ordered(mechanisms)}
+            names.setdefault(name.pair, []).append(name.mechanism)
+    in_order = {pair: sorted(names[pair], key=list(MECHANISMS).index) for pair in pairs.ordered(names)}
     return in_order or {pairs.DEFAULT: list(pairs.FIRST)}
 
 
 def attending() -> dict[str, list[str]]:
-    """pair -> its mechanisms that attend; pairs without one are left out."""
+    """pair -> its mechanisms that attend, those that write last; pairs without one are left out."""
     every = {pair: [name for name in names if MECHANISMS[name].kinds] for pair, names in offered().items()}
+    for name in _named():
+        if name.task.writes and name.mechanism in name.task.mechanisms:
+            every.setdefault(name.pair, []).append(name.mechanism)
     return {pair: names for pair, names in every.items() if names}
 
 
@@ -106,8 +110,8 @@ def many_headed() -> list[str]:
 
 
 def many_headed_of(pair: str) -> list[str]:
-    """The models of a language pair with several heads in a layer."""
-    return [str(ModelName(pair, name)) for name in offered().get(pair, []) if MECHANISMS[name].multi_head]
+    """The models of a language pair, or of texts to write on, with several heads in a layer."""
+    return [str(ModelName(pair, name)) for name in attending().get(pair, []) if mechanisms.find(name).multi_head]
 
 
 @once

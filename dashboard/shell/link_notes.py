@@ -40,6 +40,7 @@ _WHOLE = (
     "row",
     "sentence",
     "written",
+    "added",
 )  # of controls for whole numbers: Streamlit fails at 1e999, and takes 1.5 for 1
 _QUOTED = 80  # characters of a value
 _FROM_1 = ("layer", "head", "depth")  # counted from 1 in the address, and from 0 in the session

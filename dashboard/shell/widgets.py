@@ -93,7 +93,7 @@ def one_sentence(text: str, sentences: Sequence[str]) -> str:
 
 def _firsts() -> str:
     """The default sentence of an address without one, by its pair or model, for history.js."""
-    of_pairs = {pairs.task(name).title: pairs.task(name).first for name in catalogue.offered()}
+    of_pairs = {pairs.task(name).title: pairs.task(name).first for name in catalogue.offered() | catalogue.attending()}
     of_models = {model_title(name): pairs.task(ModelName.parse(name).pair).first for name in catalogue.many_headed()}
     brought = {model_title(name): pairs.ANY.first for name in (HF, SAVED)}
     default = {"": next(iter(of_pairs.values()))}

@@ -175,3 +175,25 @@ def test_a_trace_of_another_vocabulary(models):
     assert refusal(models["bahdanau"], trace, 0) == (
         f"trace must be of a model with this vocabulary; it divides {trace.translation!r} otherwise"
     )
+
+
+@pytest.mark.parametrize("name", ["en/writer", "shakespeare/writer"])
+def test_a_model_that_writes(name):
+    """Its context is what the matrix after attention reads in a full pass."""
+    model = attnviz.load(name)
+    trace, seen = model.write("O, what a", 5, 0.0), []
+    hook = model.model.decoder[1].attention.output.register_forward_pre_hook(lambda _, given: seen.append(given[0][0]))
+    try:
+        model.again(trace)
+    finally:
+        hook.remove()
+    for step, head in ((0, 0), (4, 2), (len(trace.target) - 1, 5)):
+        opened = inside.step(model, trace, step, 1, head)
+        width = len(opened.context)
+        np.testing.assert_allclose(opened.context, seen[0][step, head * width : (head + 1) * width], atol=1e-5)
+        np.testing.assert_allclose(opened.parts.terms.sum(-1), opened.scores, atol=2e-5)
+        np.testing.assert_allclose(opened.weights, trace.map("decoder", 1).weights[head, step, : step + 1], atol=1e-5)
+        assert opened.keys == (trace.start, *trace.target[:step]) and opened.asks == "text"
+        for ours, theirs in zip(opened.alternatives, trace.alternatives[step], strict=True):
+            assert ours.text == theirs.text and ours.probability == pytest.approx(theirs.probability, abs=1e-5)
+    assert "<bos> is the first" in inside.symbols(opened)

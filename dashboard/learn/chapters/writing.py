@@ -11,8 +11,7 @@ from attnviz.patterns import PATTERNS
 from attnviz.select import select
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
-from dashboard.choices.options import model_title
-from dashboard.heads.scene import Writing
+from dashboard.choices.options import Writing, model_title
 from dashboard.learn.chapter import Chapter, Drawn
 from dashboard.markup import tables
 from dashboard.markup.terms import cited

@@ -61,7 +61,7 @@ PAGES = {  # address, what is drawn last, headings
     "inside": (
         "/inside?tests=true&show=Bahdanau&show=Luong+general&text=A+dog+runs.",
         ".st-key-chart-tests .main-svg",
-        ("Inside one step", "Change attention", "Replace a source word", "Does it matter?"),
+        ("Inside one step", "Change attention", "Replace a word", "Does it matter?"),
     ),
     "many": (
         "/many?show=Bahdanau",
