@@ -6,6 +6,10 @@ which torch includes too, 210. The results differ by rounding, so code that must
 use it.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -51,9 +55,22 @@ class Dropout(nn.Module):
         return f"p={self.dropped}/256"
 
 
+_quick: ContextVar[bool] = ContextVar("quick", default=False)
+
+
+@contextmanager
+def quick_products() -> Iterator[None]:
+    """Within it (`with quick_products():`) the products of `Transposed` use its copy. They differ by rounding."""
+    before = _quick.set(True)
+    try:
+        yield
+    finally:
+        _quick.reset(before)
+
+
 class Transposed:
-    """A matrix (V, D) with a transposed copy. The product with few rows, (.., D) -> (.., V), takes two thirds of the
-    time, or a third if the matrix is not in the processor's cache.
+    """A matrix (V, D), and within `quick_products` a transposed copy of it. With the copy, the product with few rows,
+    (.., D) -> (.., V), takes two thirds of the time, or a third if the matrix is not in the processor's cache.
 
     The copy is renewed when the matrix has changed. For gradients the matrix itself is used.
     """
@@ -62,8 +79,8 @@ class Transposed:
         self._copy, self._of = torch.empty(0), (0, 0)
 
     def product(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        """x (..., D), weight (V, D), bias (V,) -> as `F.linear`, up to rounding."""
-        if torch.is_grad_enabled() or x.numel() > FEW * x.shape[-1] or weight.is_inference():
+        """x (..., D), weight (V, D), bias (V,) -> as `F.linear`; within `quick_products` up to rounding."""
+        if not _quick.get() or torch.is_grad_enabled() or x.numel() > FEW * x.shape[-1] or weight.is_inference():
             return F.linear(x, weight, bias)
         version = weight.data_ptr(), weight._version
         if version != self._of:

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from attnviz import loading
 from attnviz.models.measured import TraceStatistics
 from attnviz.models.translator import Translator
+from attnviz.networks.cpu import quick_products
 from attnviz.service.request import Request
 from attnviz.trace import Hypothesis, Trace
 
@@ -63,11 +65,15 @@ def _step_weights(model: Any) -> int:
 
 def answers(models: Models, requests: Sequence[Request]) -> Iterator[tuple[int, Answer]]:
     """(place, answer) of each request, in groups of requests that differ only in their texts. The model with the
-    cheapest steps comes first, because it takes every step; the others only verify its translation as a guess."""
+    cheapest steps comes first, because it takes every step; the others only verify its translation as a guess.
+
+    A text asked of one model alone has the numbers of the library bit for bit; of several, equal up to rounding.
+    """
     translations: Translations = {}
+    quick = len({request.model for request in requests}) > 1
     for places in sorted(_groups(requests), key=lambda places: models.step_weights(requests[places[0]])):
         group = [requests[place] for place in places]
-        yield from zip(places, _group(models, group, translations), strict=True)
+        yield from zip(places, _group(models, group, translations, quick), strict=True)
 
 
 def _groups(requests: Sequence[Request]) -> Iterable[list[int]]:
@@ -79,7 +85,7 @@ def _groups(requests: Sequence[Request]) -> Iterable[list[int]]:
     return groups.values()
 
 
-def _group(models: Models, group: Sequence[Request], translations: Translations) -> Iterable[Answer]:
+def _group(models: Models, group: Sequence[Request], translations: Translations, quick: bool) -> Iterable[Answer]:
     first = group[0]
     targets = None if first.target is None else [request.target for request in group]
     options: dict[str, Any] = {} if first.beam == 1 else {"beam": first.beam}
@@ -90,11 +96,12 @@ def _group(models: Models, group: Sequence[Request], translations: Translations)
         model = models.model_for(first)
         texts = [request.text for request in group]
         guesses = [_guess(model, text, translations) for text in texts]
-        if len(group) <= FEW and first.beam == 1 and targets is None and all(guesses):
-            pairs = zip(texts, guesses, strict=True)
-            traces = [trace for text, guess in pairs for trace in model.traces([text], guess=guess, **options)]
-        else:
-            traces = list(model.traces(texts, targets, **options))
+        with quick_products() if quick else nullcontext():
+            if len(group) <= FEW and first.beam == 1 and targets is None and all(guesses):
+                pairs = zip(texts, guesses, strict=True)
+                traces = [trace for text, guess in pairs for trace in model.traces([text], guess=guess, **options)]
+            else:
+                traces = list(model.traces(texts, targets, **options))
         translations |= {
             (model.pair, trace.text): (model.name, trace.translation)
             for trace in traces
