@@ -156,6 +156,16 @@ def test_any_figure_in_any_style(chart, style, word, count):
         checked(printed.of_figure(chart, ["Title", " ".join([word] * count)], style))
 
 
+@pytest.mark.parametrize("size", ["slide", "column"])
+def test_names_that_reach_furthest_say_how_much_room_all_names_need(monkeypatch, size):
+    made = synthetic.trace(f"a chien {WORDS[1]} Ångström-Maß 犬は走る", f"犬は走る {WORDS[1]} b")
+    svg = printed.of_map(made, select.select(made), printed.Style(size)).save("svg")
+    monkeypatch.setattr(
+        "attnviz.export.printed.axes._outermost", lambda axis, places, *others: list(range(len(places)))
+    )
+    assert printed.of_map(made, select.select(made), printed.Style(size)).save("svg") == svg
+
+
 def test_a_heading_that_is_cut_is_whole_in_the_file():
     text = " ".join(f"word{place}" for place in range(600))
     sheet = printed.of_figure(CHARTS[0], ["Title <&>", text], printed.Style("slide", 32))

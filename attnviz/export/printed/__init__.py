@@ -304,9 +304,10 @@ class _Page:
         """All figures on one sheet in one type size, how they fit, and what did not fit."""
         above = self.head(self.lines)
         captions = self.captions(above.size)
-        parts = self.parts(above, captions)
-        fits = [fitted(part, self.style.points) for part in parts]
-        least = 12 * min(fit.px for fit in fits)
+        parts, fits, least = self.parts(above, captions), [], self.style.points
+        for part in parts:  # none is tried in a larger type than those before it have
+            fits.append(fitted(part, least))
+            least = 12 * fits[-1].px
         fits = [fit if 12 * fit.px <= least else fitted(part, least) for part, fit in zip(parts, fits)]
         return self._drawn(above, captions, parts, fits), fits, _notes(self.style, above, fits)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -116,11 +116,13 @@ def _draw_axis(canvas: Canvas, panel: Axes, name: str, layout: dict) -> None:
 
 @dataclass(frozen=True)
 class Names:
-    """The layout of names at an axis. size : points. every : 3 if every third name is drawn. angle : degrees."""
+    """The layout of names at an axis of this length. size, length : points. every : 3 if every third name is drawn.
+    angle : degrees."""
 
     size: float
     every: int
     angle: float
+    length: float
 
 
 def spread(canvas: Canvas, name: str, layout: dict, texts: Sequence[str], length: float) -> Names:
@@ -141,7 +143,7 @@ def spread(canvas: Canvas, name: str, layout: dict, texts: Sequence[str], length
     else:
         taken = _LEADING * lines / (math.sin(math.radians(angle)) if angle else 1)  # of the axis, in sizes of the type
     every = max(1, math.ceil(least * taken / room_each - 1e-6))
-    return Names(min(size, max(least, every * room_each / taken)), every, angle)
+    return Names(min(size, max(least, every * room_each / taken)), every, angle, length)
 
 
 def line(style: Style) -> float:
@@ -176,6 +178,9 @@ def _label(canvas: Canvas, panel: Axes, name: str, layout: dict) -> None:
         most = length
     size = _shrunk(canvas, name, how.size, texts, runs, most)
     texts = [letters.cut(text, most, size, **run.look) for text, run in zip(texts, runs)]
+    if canvas.sizing:
+        chosen = _outermost(axis, places, texts, runs, replace(how, size=size))
+        places, texts, runs = ([values[i] for i in chosen] for values in (places, texts, runs))
     axis.set_ticks(places, texts, parse_math=False)
     above = layout.get("side") == "top"
     for label, run in zip(axis.get_ticklabels(), runs):
@@ -183,6 +188,20 @@ def _label(canvas: Canvas, panel: Axes, name: str, layout: dict) -> None:
         if how.angle:
             label.set(rotation=how.angle, ha="left" if above else "right", rotation_mode="anchor")
             label.set_va("center_baseline" if how.angle == 90 else ("bottom" if above else "top"))
+
+
+def _outermost(axis: Axis, places: Sequence[Any], texts: Sequence[str], runs: Sequence[Run], how: Names) -> list[int]:
+    """Which names reach furthest: no other can change how much room all of them need. To measure the room, only these
+    are drawn, because ticks take matplotlib longest. how : with its size, the length of the axis."""
+    first, last = axis.get_view_interval()
+    boxes = [[letters.extent(line, **run.look) for line in text.split("\n")] for text, run in zip(texts, runs)]
+    wide = [max(width for width, _ in lines) for lines in boxes]
+    high = [sum(max(height, 1) for _, height in lines) for lines in boxes]
+    along = [(place - first) / ((last - first) or 1) * how.length / how.size for place in places]
+    share = abs(math.cos(math.radians(how.angle))) if axis.axis_name == "x" else 0
+    before, after = ([place + side * share * width for place, width in zip(along, wide)] for side in (-1, 1))
+    furthest = [(max, along), (min, along), (max, wide), (max, high), (min, before), (max, after)]
+    return sorted({most(range(len(places)), key=reach.__getitem__) for most, reach in furthest}) if places else []
 
 
 def _shrunk(canvas: Canvas, name: str, size: float, texts: Sequence[str], runs: Sequence[Run], most: float) -> float:
@@ -221,7 +240,7 @@ def _name(canvas: Canvas, axis: Axis, name: str, layout: dict) -> None:
 
 def _lines(panel: Axes, axis: Axis, name: str, side: str, layout: dict, canvas: Canvas) -> None:
     colors, px = canvas.style.colors, canvas.px
-    if layout.get("showgrid", True):
+    if layout.get("showgrid", True) and not canvas.sizing:
         axis.grid(True, color=layout.get("gridcolor") or colors.grid, linewidth=px)
     if layout.get("zeroline") and layout.get("type") != "log":
         limits = sorted(axis.get_view_interval())

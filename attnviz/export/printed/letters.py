@@ -147,16 +147,21 @@ def _made_part(file, glyphs: frozenset[int]) -> _Embedded:
 
 def width(text: str, size: float, weight: str = "normal", style: str = "normal") -> float:
     """Points that a line of text takes. size : points. Call it with the settings of a sheet."""
-    return _width(clean(text), weight, style, tuple(matplotlib.rcParams["font.family"])) * size
+    return extent(text, weight, style)[0] * size
+
+
+def extent(text: str, weight: str = "normal", style: str = "normal") -> tuple[float, float]:
+    """Width and height of a line of text, as multiples of the type size. Call it with the settings of a sheet."""
+    return _extent(clean(text), weight, style, tuple(matplotlib.rcParams["font.family"]))
 
 
 @functools.lru_cache(16384)
-def _width(text: str, weight: str, style: str, family: tuple[str, ...]) -> float:
-    """Width as a multiple of the type size."""
+def _extent(text: str, weight: str, style: str, family: tuple[str, ...]) -> tuple[float, float]:
     if not text:
-        return 0.0
+        return 0.0, 0.0
     look = FontProperties(family=list(family), weight=weight, style=style, size=100)
-    return text_to_path.get_text_width_height_descent(text, look, ismath=False)[0] / 100
+    wide, high, _ = text_to_path.get_text_width_height_descent(text, look, ismath=False)
+    return wide / 100, high / 100
 
 
 def widest(lines: Iterable[str], size: float, **look: str) -> float:
