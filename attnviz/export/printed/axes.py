@@ -180,7 +180,7 @@ def _label(canvas: Canvas, panel: Axes, name: str, layout: dict) -> None:
     texts = [letters.cut(text, most, size, **run.look) for text, run in zip(texts, runs)]
     if canvas.sizing:
         chosen = _outermost(axis, places, texts, runs, replace(how, size=size))
-        places, texts, runs = ([values[i] for i in chosen] for values in (places, texts, runs))
+        places, texts, runs = [places[i] for i in chosen], [texts[i] for i in chosen], [runs[i] for i in chosen]
     axis.set_ticks(places, texts, parse_math=False)
     above = layout.get("side") == "top"
     for label, run in zip(axis.get_ticklabels(), runs):
