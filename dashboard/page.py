@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import re
 import sys
 from pathlib import Path
 
@@ -21,6 +22,11 @@ EMBEDDED = """<style>
 .stApp.stApp :is(nav.pages, [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .stAppHeader,
   .st-key-text, .count, .st-key-examples, .st-key-tour_offer, .copy-link, .open-step) { display: none; }
 .stApp.stApp .stMainBlockContainer { padding: 0.5rem 0.5rem 1rem; }
+</style>"""
+# One panel, by its key: hides all that neither is, nor holds, nor is in it. A page without this panel is shown whole.
+ONE_PANEL = """<style>
+.stApp.stApp .stMainBlockContainer:has(PANEL) :not(:has(PANEL), PANEL, PANEL *, .st-key-notice, .st-key-notice *)
+  { display: none; }
 </style>"""
 st.set_page_config(
     page_title="attnviz · see how attention works",
@@ -49,7 +55,10 @@ def entry(page: Page) -> st.Page:
 def main() -> None:
     st.html(Path(__file__).with_name("style.css"))
     if frame.is_embedded():
-        st.html(EMBEDDED)
+        panel = re.sub("[^a-z0-9-]", "", st.query_params.get("panel", ""))
+        st.html(
+            EMBEDDED + (ONE_PANEL.replace("PANEL", f":is(.st-key-{panel}, .st-key-chart-{panel})") if panel else "")
+        )
     page = st.navigation([entry(page) for page in PAGES], position="top")
     st.html(page_links({other.path: other.title for other in PAGES}, page.url_path))
     came_back = address.came_back()

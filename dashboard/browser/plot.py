@@ -19,6 +19,7 @@ from attnviz.figures.chart import Chart
 from attnviz.figures.theme import palette
 from attnviz.figures.wording import CellTexts
 from dashboard.browser import script
+from dashboard.choices import settings
 from dashboard.session import memory
 
 HALF = 440  # px of a column where two stand side by side
@@ -143,7 +144,7 @@ def bridge(
 
     result = _bridge(
         key="bridge",
-        data={"row": row, "steps": steps, "head": head},
+        data={"row": row, "steps": steps, "head": head, "framed": _offers_frames()},
         on_row_change=row_clicked,
         on_head_change=head_clicked,
         on_theme_change=lambda: None,
@@ -151,3 +152,8 @@ def bridge(
     )
     if result.get("theme"):
         st.rerun()
+
+
+def _offers_frames() -> bool:
+    """Do the charts have a button that copies the HTML of a frame?"""
+    return bool(settings.frames()) and not st.context.is_embedded

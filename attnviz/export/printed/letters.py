@@ -120,8 +120,9 @@ class _Embedded:
 @contextlib.contextmanager
 def embedding() -> Iterator[None]:
     """In this block, PDFs share one cached font subset for common letters. Making it for every file takes more than
-    half of the time of a PDF. Call it with the settings of a sheet."""
-    _backend_pdf_ps.get_glyphs_subset = _part_of_font
+    half of the time of a PDF; matplotlib before 3.11 makes it each time. Call it with the settings of a sheet."""
+    if matplotlib.__version_info__ >= (3, 11):
+        _backend_pdf_ps.get_glyphs_subset = _part_of_font
     try:
         yield
     finally:

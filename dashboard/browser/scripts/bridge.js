@@ -27,6 +27,7 @@ function addButtons(chart) {
   for (const format of ["png", "svg"]) {
     add(group, format.toUpperCase(), `Save ${label} as ${format.toUpperCase()}`, () => save(chart, format));
   }
+  if (state.framed) add(group, "Embed", `Copy the HTML of a frame with ${label}`, (button) => copy(button, frame(panel(chart)), "Embed"));
   host.appendChild(group);
 }
 
@@ -121,24 +122,35 @@ function closeCards(event) {
   }
 }
 
-// The address holds the whole view. Where a browser lets no page write to the clipboard, what is copied is shown.
-async function copyLink({ target }) {
+// The address holds the whole view.
+function copyLink({ target }) {
   const button = target.closest?.(".copy-link");
-  if (!button) return;
-  const { embeds } = button.dataset, words = embeds ? "Embed" : "Copy link", copied = embeds ? frame() : location.href;
+  if (button) copy(button, button.dataset.embeds ? frame() : location.href, button.dataset.embeds ? "Embed" : "Copy link");
+}
+
+// Where a browser lets no page write to the clipboard, what is copied is shown. words : of the button.
+async function copy(button, text, words) {
+  const link = words === "Copy link";
   try {
-    await navigator.clipboard.writeText(copied);
-    button.textContent = embeds ? "Code copied" : "Link copied";
+    await navigator.clipboard.writeText(text);
+    button.textContent = link ? "Link copied" : "Code copied";
   } catch {
-    window.prompt(embeds ? "The code of a frame with this view" : "The link to this view", copied);
+    window.prompt(link ? "The link to this view" : "The code of a frame with this view", text);
   }
   setTimeout(() => { button.textContent = words; }, 2000);
 }
 
-// HTML of a frame with this view, as high as the view says (tellHeight).
-function frame() {
+// The name of the panel that has the chart: its maps with their texts, or one row of charts (plot.py).
+function panel(chart) {
+  const keys = [...chart.closest('.st-key-maps, [class*="st-key-chart-"]').classList];
+  return keys.find((key) => key.startsWith("st-key-")).replace(/^st-key-(chart-)?/, "");
+}
+
+// HTML of a frame with this view or one panel of it, as high as the view says (tellHeight).
+function frame(part) {
   const address = new URL(location.href), name = `attnviz-${Math.random().toString(36).slice(2, 8)}`;
   address.searchParams.set("embed", "1");
+  if (part) address.searchParams.set("panel", part);
   const source = address.href.replaceAll("&", "&amp;").replaceAll('"', "%22");
   return `<iframe id="${name}" src="${source}" title="Attention maps" style="width: 100%; height: 600px; border: 0"></iframe>
 <script>addEventListener("message", ({ data, source }) => {
@@ -147,14 +159,17 @@ function frame() {
 });</script>`;
 }
 
-// A page in a frame tells the page around it how high it is. Only the pages of ATTNVIZ_FRAMES can be around it.
+// A page in a frame tells the page around it how high it is. Only the pages of ATTNVIZ_FRAMES can be around it. By a timer: a
+// frame out of sight gets no animation frames.
 function tellHeight() {
-  const page = document.querySelector(".stMainBlockContainer");
-  if (parent === window || !page || new URLSearchParams(location.search).get("embed") !== "true") return;
-  const height = Math.ceil(page.getBoundingClientRect().height);
-  if (state.height === height) return;
-  state.height = height;
-  parent.postMessage({ attnvizHeight: height }, "*");
+  if (parent === window || state.telling) return;
+  state.telling = setTimeout(() => {
+    state.telling = null;
+    const height = Math.ceil(document.querySelector(".stMainBlockContainer")?.getBoundingClientRect().height ?? 0);
+    if (!height || state.height === height || new URLSearchParams(location.search).get("embed") !== "true") return;
+    state.height = height;
+    parent.postMessage({ attnvizHeight: height }, "*");
+  }, 100);
 }
 
 // A head is opened below the picture of all heads: once drawn there it comes into sight, for scrolling costs drawing time.
@@ -172,7 +187,6 @@ function scan() {
   markWide();
   nameMenu();
   fitStage();
-  tellHeight();
   readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
   count();
@@ -186,6 +200,7 @@ function act({ data, setTriggerValue }) {
   if (state.page !== location.pathname) Object.assign(state, { page: location.pathname, row: null, slider: null, asked: null, opening: -Infinity });
   if (state.row === null || data.steps === 1) moveTo(data.row);
   state.steps = data.steps;
+  state.framed = data.framed;
   state.head = data.head;
   state.pickHead = (head) => {
     window.attnvizMakeStop?.();
@@ -202,13 +217,14 @@ function act({ data, setTriggerValue }) {
   goEarly();
   let waiting = false;
   const soon = () => {
+    tellHeight();
     if (waiting) return;
     waiting = true;
     requestAnimationFrame(() => { waiting = false; scan(); });
   };
   const observer = new MutationObserver(soon);
   observer.observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["class", "aria-valuetext"] });
-  const drawn = ({ target }) => { relight(target); open(target); }, close = (event) => { closeCards(event); interrupt(event); };
+  const drawn = ({ target }) => { relight(target); open(target); tellHeight(); }, close = (event) => { closeCards(event); interrupt(event); };
   const ears = new AbortController(), { signal } = ears, first = { capture: true, signal };
   document.addEventListener("input", soon, first);
   document.addEventListener("drawn", drawn, { signal });

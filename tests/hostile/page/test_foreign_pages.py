@@ -2,6 +2,7 @@
 
 import http.server
 import logging
+import re
 import threading
 
 import pytest
@@ -137,8 +138,8 @@ def operated(tmp_path_factory, elsewhere):
         yield server, lesson
 
 
-def test_the_operator_adds_names_and_pages_that_frame_this_one(operated, elsewhere, chrome):
-    (server, lesson), third = operated, elsewhere("<body></body>")
+def test_the_operator_adds_names_and_pages_that_frame_this_one(operated):
+    server, lesson = operated
     assert server.ask("/_stcore/health", Host="attn.example.org").text == "ok"
     assert server.ask("/_stcore/health", Host="10.0.0.5:8501").text == "ok"
     assert server.ask("/_stcore/health").text == "ok"
@@ -149,39 +150,70 @@ def test_the_operator_adds_names_and_pages_that_frame_this_one(operated, elsewhe
     told = server.ask("/").headers
     assert f"frame-ancestors https://moodle.example.org {lesson}" in told["Content-Security-Policy"]
     assert told["X-Frame-Options"] is None  # it knows no origins
-    framed, heights = in_frame(chrome, lesson, server.address)
-    framed.locator(".st-key-maps .js-plotly-plot").first.wait_for()
-    for hidden in ("[data-testid=stSidebar]", ".stAppHeader", "nav.pages", ".st-key-text", ".copy-link"):
-        assert framed.locator(hidden).locator("visible=true").count() == 0, hidden
-    framed.page.wait_for_function(f"{heights}.at(-1) > 400")
-    height = framed.locator(".stMainBlockContainer").bounding_box()["height"]
-    assert abs(framed.page.evaluate(f"{heights}.at(-1)") - height) < 2
-    framed.page.close()
-    refused, _ = in_frame(chrome, third, server.address)
-    assert "attnviz" not in refused.content() and refused.locator("#root").count() == 0
-    refused.page.close()
     assert server.left == ""
 
 
-def in_frame(chrome, around: str, address: str):
-    """A page at `around` with the page of the server in a frame, as the button Embed gives it -> the frame, and the
-    name of the list of heights that it has told."""
+@pytest.fixture(scope="module")
+def copied(operated, chrome, tmp_path_factory):
+    """What a teacher gets on the page: the HTML of two frames, of the view and of its bars alone, and a file."""
+    (server, _), file = operated, tmp_path_factory.mktemp("given") / "attnviz.html"
     page = chrome.new_page()
-    page.goto(around)
-    page.evaluate(
-        """(address) => {
-            window.heights = [];
-            const frame = document.createElement("iframe"), loaded = new Promise((done) => { frame.onload = done; });
-            addEventListener("message", ({ data, source }) => {
-                if (source === frame.contentWindow) heights.push(data.attnvizHeight);
-            });
-            Object.assign(frame, { src: `${address}/?embed=1`, style: "width: 900px; height: 600px" });
-            document.body.append(frame);
-            return loaded;
-        }""",
-        address,
-    )
-    return page.frames[1], "window.heights"
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.address)
+    page.goto(server.address)
+    codes = []
+    for name in ("Embed", re.compile("^Copy the HTML of a frame with step 1 ")):
+        page.get_by_role("button", name=name, exact=True).first.click()
+        page.get_by_text("Code copied").wait_for()
+        codes.append(page.evaluate("navigator.clipboard.readText()"))
+        page.get_by_text("Code copied").wait_for(state="detached")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="This page as one HTML").click()
+    download.value.save_as(file)
+    page.close()
+    return *codes, file
+
+
+def around(chrome, address: str, *codes: str):
+    """A page at an address that holds HTML, as an author pastes it -> the page, which has loaded its frames."""
+    page = chrome.new_page(viewport={"width": 1100, "height": 800})
+    page.goto(address)
+    page.set_content("".join(codes), wait_until="load")
+    return page
+
+
+def test_in_a_frame_are_the_maps_or_one_panel_as_high_as_they_are(operated, copied, elsewhere, chrome):
+    server, lesson = operated
+    page = around(chrome, lesson, *copied[:2])
+    whole, bars = page.frames[1:]
+    whole.locator(".st-key-maps .js-plotly-plot").first.wait_for()
+    bars.locator(".st-key-chart-step .js-plotly-plot").first.wait_for()
+    for hidden in ("[data-testid=stSidebar]", ".stAppHeader", "nav.pages", ".st-key-text", ".copy-link"):
+        assert whole.locator(hidden).locator("visible=true").count() == 0, hidden
+    for shown, place in ((whole, 0), (bars, 1)):
+        assert shown.get_by_role("button", name="Copy the HTML").count() == 0
+        own = shown.locator(".stMainBlockContainer")
+        for _ in range(50):  # the frame below is out of sight
+            asked, given = own.bounding_box()["height"], page.locator("iframe").nth(place).bounding_box()["height"]
+            if abs(asked - given) < 2 and asked > 250:
+                break
+            page.wait_for_timeout(100)
+        assert abs(asked - given) < 2 and asked > 250
+    for part, in_bars in (("step", True), ("chart-step", True), ("maps", False), ("chart-heatmaps .plot", False)):
+        assert whole.locator(f".st-key-{part}").first.bounding_box() is not None, part
+        assert (bars.locator(f".st-key-{part}").first.bounding_box() is not None) == in_bars, part
+    page.close()
+    page = around(chrome, elsewhere("<body></body>"), copied[0])
+    refused = page.frames[1]
+    assert "attnviz" not in refused.content() and refused.locator("#root").count() == 0
+    page.close()
+    assert server.left == ""
+
+
+def test_the_file_beside_the_frame_opens_without_a_server(copied, chrome):
+    page = chrome.new_page()
+    page.goto(copied[2].as_uri())
+    page.locator(".heatmaplayer image").first.wait_for()
+    page.close()
 
 
 def test_a_page_from_elsewhere_in_a_real_browser(watched, elsewhere, chrome):
