@@ -34,12 +34,21 @@ async def lifespan(app) -> AsyncIterator[None]:
 
     send_at_once()
     keep_large_blocks_apart()
+    leave_settings_alone()
     connections.most_visitors()  # raises the limit of open files
     threading.Thread(target=warm, name="warm", daemon=True).start()
     threading.Thread(target=collect, name="collect", daemon=True).start()
     forgetting = asyncio.create_task(forget_visitors())
     yield
     forgetting.cancel()
+
+
+def leave_settings_alone() -> None:
+    """Settings are read at the start alone. Streamlit would look twenty times a second whether their files have
+    changed, which takes two thirds of the processor time of a server that nobody uses."""
+    from streamlit.watcher.polling_path_watcher import PollingPathWatcher
+
+    PollingPathWatcher._check_if_path_changed = lambda watcher: None  # type: ignore[method-assign]  # so none looks again
 
 
 def start_models() -> None:

@@ -21,6 +21,7 @@ from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import ScriptRunnerEvent
+from streamlit.watcher.polling_path_watcher import PollingPathWatcher
 
 from dashboard import browser
 from dashboard.server import connections, index_page, warm_up
@@ -90,6 +91,21 @@ def test_the_model_process_starts_before_numpy_is_imported():
     """It takes longest to start."""
     code = "import sys, dashboard.server.warm_up; print({'numpy', 'pandas', 'torch'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "set()\n"
+
+
+def test_settings_are_read_at_the_start_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(PollingPathWatcher, "_check_if_path_changed", PollingPathWatcher._check_if_path_changed)
+    executor = ThreadPoolExecutor(1)  # of its own: what is asked of it last is done last
+    monkeypatch.setattr(PollingPathWatcher, "_executor", executor)
+    warm_up.leave_settings_alone()
+    settings, changed = tmp_path / "config.toml", []
+    settings.write_text("a = 1")
+    PollingPathWatcher(str(settings), changed.append)
+    settings.write_text("a = 23")
+    os.utime(settings, (0, 2**31))  # surely later
+    executor.submit(len, "").result()  # after the first look
+    executor.shutdown()
+    assert changed == []
 
 
 @pytest.mark.parametrize("family, address", [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
