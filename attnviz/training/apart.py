@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import os
 import queue
+import secrets
 import shutil
 import sys
 import threading
@@ -28,6 +29,7 @@ UNSEEN = 10.0  # s without a look, after which it ends
 LONGEST = 600.0  # processor seconds of all mechanisms together, after which it trains no longer
 PATIENCE = 60.0  # s that the models are waited for
 COMPILER = "torch._dynamo"
+NICE = 5  # priority below the processes that answer visitors
 _LOOK = 0.5  # s between two looks at whether anybody looks
 GONE = "The models have ended with the training. Start it again, and keep them while it is paused."
 KILLED = "The training process has ended unexpectedly. What was seen until then is kept. Start it again."
@@ -35,7 +37,8 @@ KILLED = "The training process has ended unexpectedly. What was seen until then 
 
 class Apart:
     """A training in a separate process. moments : those received. state : STARTING, RUNNING, PAUSED, DONE (the time
-    limit is reached; the models are still available) or ENDED. problem : why training ended early, or "".
+    limit is reached; the models are still available) or ENDED. problem : why training ended early, or "". name : that
+    nobody guesses.
 
     is_open : will somebody look again, such as a background tab, which polls once a minute?"""
 
@@ -49,6 +52,7 @@ class Apart:
         is_open: Callable[[], bool] = lambda: False,
     ):
         self.settings, self.ring, self.state, self.problem = settings, Ring(), STARTING, ""
+        self.name = secrets.token_urlsafe(16)
         self._unseen, self._is_open = UNSEEN if unseen is None else unseen, is_open
         self._looked, self._lock = time.monotonic(), threading.Lock()
         self._models: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()  # None when there will be no more
@@ -61,9 +65,18 @@ class Apart:
     @property
     def moments(self) -> list[Moment]:
         """The received moments; reading them counts as looking."""
-        self._looked = time.monotonic()
+        self.look()
+        return self.received
+
+    @property
+    def received(self) -> list[Moment]:
+        """The same, without looking."""
         with self._lock:
             return list(self.ring.moments)
+
+    def look(self) -> None:
+        """Somebody looks; without it the training ends after a while."""
+        self._looked = time.monotonic()
 
     def tell(self, command: str) -> None:
         """PAUSE, GO, ONE (batch) or STOP."""
@@ -189,6 +202,8 @@ def leave_out_the_compiler() -> None:
 
 def main() -> None:
     """The process."""
+    with contextlib.suppress(AttributeError):  # Windows has no such call
+        os.nice(NICE)
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not stand among the replies
     task, names, settings, longest = connection.read(sys.stdin.buffer)

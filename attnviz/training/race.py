@@ -42,8 +42,7 @@ from attnviz.training.trainer import Diverged, Example, SharingTrainer, Trainer,
 
 TESTED = 60  # sequences that are measured at a moment
 VOCABULARY = 1000  # pieces, at most; a toy task has few
-SHARE = 0.12  # of the time, at most, goes into looking
-PAUSE = 0.4  # processor seconds of training between two looks, at least
+SHARE, OFTEN = 0.14, 0.5  # of the training time, for looking; processor seconds from look to look, if that allows it
 
 
 class Learner:
@@ -318,24 +317,25 @@ def _moments(race: Race, batches: float, seconds: float, every: int | None) -> I
 
 
 class Rhythm:
-    """When to measure a race: after a fixed number of batches, or as often as its share of the time allows."""
+    """When to measure a race: after a fixed number of batches, or twice a second if its share of the time allows it."""
 
     def __init__(self, race: Race, every: int | None = None):
-        self.race, self.every, self._looked, self._pause = race, every, 0.0, 0.0
+        self.race, self.every, self._looked, self._batch, self._pause = race, every, 0.0, 0, 0.0
 
     def look(self) -> Moment:
         """A moment of the race."""
         started = time.process_time()
-        moment = self.race.look()
-        self._pause = max(PAUSE, (time.process_time() - started) / SHARE)
-        self._looked = self.race.seconds
+        moment, took = self.race.look(), time.process_time() - started
+        self._pause = max(OFTEN - took, took / SHARE if self.race.batch else 0.0)  # the first is slow: torch begins
+        self._looked, self._batch = self.race.seconds, self.race.batch
         return moment
 
     def due(self) -> bool:
         """Is it time to measure again?"""
         if self.every:
             return self.race.batch % self.every == 0
-        return self.race.seconds - self._looked >= self._pause
+        trained, batches = self.race.seconds - self._looked, self.race.batch - self._batch
+        return batches > 0 and trained + trained / batches / 2 >= self._pause  # nearer now than a batch later
 
 
 def _task(task: str | Task | Pairs) -> Task | None:

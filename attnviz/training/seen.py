@@ -4,6 +4,8 @@ because the page draws them.
 Letters: L layers, H heads, T target letters, S source letters, the <eos> row and column included.
 """
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -160,6 +162,49 @@ def grids(moments: Sequence[Moment], sequence: int = 0) -> dict[str, list[Grid]]
     if not shown:
         raise ValueError("none of these mechanisms has attention to show")
     return {moments[-1].of[name].title: [select(moment.trace(name, sequence)) for moment in moments] for name in shown}
+
+
+PACKED = 2**20  # bytes of maps in a packet, about
+HIDDEN = 255  # in place of a weight, of which 254 is 1
+
+
+def packed(moments: Sequence[Moment], after: int = -1, **others: Any) -> bytes:
+    """The moments after a batch for a browser (learning.js): the length of a JSON in four bytes, the JSON, then the
+    maps that `grids` has, a byte a weight.
+
+    The oldest come first, as many as PACKED allows; `batches` names all moments. others : fields of the JSON."""
+    names = list(moments[-1].of) if moments else []
+    shown, maps, size = [], [], 0
+    for moment in (moment for moment in moments if moment.batch > after):
+        if size > PACKED:
+            break
+        maps += [_bytes(row.maps[i]) for i in range(len(moment.sequences)) for row in moment.of.values() if row.maps]
+        size = sum(map(len, maps))
+        shown.append(_plain(moment))
+    others |= {"batches": [moment.batch for moment in moments], "moments": shown}
+    others["points"] = [turning_points(moments, name) for name in names]
+    head = json.dumps(others).encode()
+    return b"".join([len(head).to_bytes(4, "little"), head, *maps])
+
+
+def _bytes(layers: np.ndarray) -> bytes:
+    """The mean of the heads of the last layer, (L, H, T, S) -> T times S bytes."""
+    weights = layers[-1].mean(axis=0)
+    return np.where(np.isfinite(weights), np.rint(254 * weights), HIDDEN).astype(np.uint8).tobytes()
+
+
+def _plain(moment: Moment) -> dict:
+    """A moment without its maps. has : number of mechanisms with maps."""
+    rows = [[_finite(getattr(row, key)) for key in MEASURED] for row in moment.of.values()]
+    problems = [row.problem for row in moment.of.values()]
+    sides = [(len(target), len(source)) for source, target in moment.sequences]
+    has = sum(bool(row.maps) for row in moment.of.values())
+    measured = dict(zip(("batch", "seconds", "rows", "problems"), (moment.batch, moment.seconds, rows, problems)))
+    return measured | {"sides": sides, "has": has}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def telling(moments: Sequence[Moment], count: int) -> list[Moment]:

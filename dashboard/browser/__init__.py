@@ -12,7 +12,7 @@ from attnviz.export import fonts
 
 # bridge.js calls what is in those after it. Charts have names of their own.
 _BRIDGE = ("bridge", "save", "tokens", "rows", "tour", "enlarge", "skip", "pages", "present", "guesses")
-_CHARTS = ("plot",)
+_CHARTS, _MOMENTS = ("plot",), ("learning",)
 
 
 def script(name: str) -> str:
@@ -24,5 +24,5 @@ def loaded() -> str:
     """The script that the index page loads."""
     face = f"const JAPANESE_FACE = {json.dumps(fonts.rule('ADDRESS', 'truetype'))};"
     bridge = "\n".join([face, *(script(f"{name}.js") for name in _BRIDGE), plotlyjs.SAVING])
-    charts = "\n".join(script(f"{name}.js") for name in _CHARTS)
-    return "".join(f"(() => {{\n'use strict';\n{part}\n}})();\n" for part in (bridge, charts))
+    others = ("\n".join(script(f"{name}.js") for name in names) for names in (_CHARTS, _MOMENTS))
+    return "".join(f"(() => {{\n'use strict';\n{part}\n}})();\n" for part in (bridge, *others))

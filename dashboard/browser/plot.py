@@ -100,15 +100,13 @@ def named(
     rows: bool = False,
     heads: bool = False,
     lines: Sequence[str] | None = None,
-    live: bool = False,
 ) -> Chart:
     """The figure with the settings for bridge.js: its name in saved files. rows : does a click on a row go to that
     step? heads : are its cells heads that a click opens? lines : above it when it is saved (`attnviz.export.heading`);
-    by default its name and the heading of the page. live : does it change by the clock? Then it is drawn in sight."""
+    by default its name and the heading of the page."""
     lines = lines or [name[:1].upper() + name[1:], *memory.heading(st.session_state)]
     figure.name = name
     meta = {"name": figure_name(name), "label": name, "rows": rows, "heads": heads, "outline": palette(dark).outline}
-    meta |= {"live": True} if live else {}
     figure.mark(meta | {"saved": heading.changes(figure, lines)})
     return figure
 

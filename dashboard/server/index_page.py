@@ -88,9 +88,16 @@ async def _japanese(request: Request) -> Response:
     return FileResponse(fonts.JAPANESE, media_type="font/ttf", headers={"Cache-Control": "public, max-age=86400"})
 
 
+async def _training(request: Request) -> Response:
+    from dashboard.train.view import answer  # imports pandas
+
+    return await answer(request)
+
+
 routes = [
     *(Route(f"/{page.path}", _index) for page in PAGES),
     Route(f"/{PLOTLY.name}", _plotly),
     Route("/attnviz.js", _own),
+    Route("/training/{name}", _training),
     Route(f"/{fonts.JAPANESE.name}", _japanese),
 ]

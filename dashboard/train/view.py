@@ -1,21 +1,29 @@
 """The page that trains: buttons, maps of three sequences, curves, and a slider over past moments.
 
 Every visitor's training runs in a separate process; the server limits their number. A training ends when its visitor
-stops looking, for instance by closing the tab (`attnviz.training.apart`).
+stops looking, for instance by closing the tab (`attnviz.training.apart`). While it runs, a script in the browser asks
+for the moments (`answer`) and draws them over the charts; the page itself is not drawn again
+(browser/scripts/learning.js).
 """
 
+import asyncio
 import functools
+import re
 import threading
+import time
 import weakref
 from collections.abc import Callable
 
 import streamlit as st
+from starlette.requests import Request
+from starlette.responses import Response
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attnviz import figures, mechanisms
-from attnviz.figures.learning import over_time
+from attnviz.figures.learning import PANELS, over_time
 from attnviz.figures.theme import lines as line_styles
+from attnviz.figures.theme import palette
 from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid
 from attnviz.training import seen
@@ -29,8 +37,6 @@ from dashboard.session import address, memory
 from dashboard.shell import frame
 from dashboard.shell.problems import SceneError, Waiting, sentence
 
-EVERY = 0.5  # s between two pictures while it trains
-RESTS, WATCH = 4, 2.0  # pictures without anything new before the page rests; s between two looks at the training then
 _WORDS = {
     STARTING: "The training starts: torch is read, which takes a few seconds.",
     RUNNING: "It trains.",
@@ -40,10 +46,16 @@ _WORDS = {
 }
 _MEASURED = ["alignment error", "loss (nats)", "exact match", "entropy (nats)"]
 _ROWS = 20  # of the table of the curves
-_PLAYED = 60  # moments, at most, when it plays
 _REFUSED = "why no other page opens"
-_PLAYS, _JUST = "playing_back", "playing has just begun or ended"
-_UNCHANGED, _SHOWN = "pictures without anything new", "moments of the last picture"
+_AT, _TOLD = "batch of the moment", "commands to the training"  # in the session: shown at rest; how many there were
+HELD, SOON = 5.0, 0.05  # s that a request waits for a moment; between two looks for one
+NEWEST = -1  # batch, for the newest moment
+_moments = st.components.v2.component(
+    "attnviz_moments",
+    html='<div class="moments"></div>',
+    isolate_styles=False,
+    js="export default (component) => window.__attnvizMoments && window.__attnvizMoments(component);",
+)
 
 
 def show(fields: dict) -> None:
@@ -70,11 +82,7 @@ def show(fields: dict) -> None:
         )
         bridge()
         return
-    moving = _moves(training)
-    st.session_state.pop(_JUST, None)
-    st.fragment(_live, run_every=EVERY if moving else None)(training, moving, fields["tables"])
-    if not moving and training.state != ENDED:
-        st.fragment(_watch, run_every=WATCH)(training, training.state)
+    _live(training, fields["tables"])
     st.html(terms.caveat())
     bridge()
 
@@ -88,54 +96,85 @@ def _wanted(fields: dict):
     return fields["task"]
 
 
-def _moves(training: Apart) -> bool:
-    """Does the page draw itself? While it rests, a file that a button offers is not replaced before it is fetched."""
-    session = st.session_state
-    learns = training.state in (STARTING, RUNNING)
-    rests = training.state == ENDED or session.get(_UNCHANGED, 0) >= RESTS
-    return learns or session.get(_PLAYS, False) or not rests
-
-
-def _watch(training: Apart, state: str) -> None:
-    """Draw the page again when the training is in another state than `state`, for instance because it was killed."""
-    if training.state != state and address.runs_alone():
-        st.rerun()
-
-
-def _count(training: Apart) -> None:
-    """Count the pictures in a row in which nothing was new."""
-    session, count = st.session_state, len(training.moments)
-    is_new = training.state in (STARTING, RUNNING) or count != session.get(_SHOWN)
-    session[_SHOWN], session[_UNCHANGED] = count, 0 if is_new else session.get(_UNCHANGED, 0) + 1
+@st.fragment
+def _live(training: Apart, written: bool) -> None:
+    """The moving parts. They are drawn anew when the browser asks: when the training is in another state, or when a
+    moment stands still; learning.js draws all moments between. written : show the charts as tables too?"""
+    moments, state = training.moments, training.state
+    address.turn()
+    _buttons(training)
+    said = sentence(training.problem.rstrip(".")) if training.problem else _WORDS[state]
+    st.html(f'<p class="what" role="status">{escape(said)}</p>')
+    moment, dark = _shown(moments), frame.is_dark()
+    if moments:
+        with st.container(key="moment_numbers"):
+            st.html(numbers(moment, moments))
+    _moments(key="moments", data=_for_the_browser(training, state, moment, dark, written), on_at_change=_remember)
+    if not moments:
+        return
+    _draw(moments, moment, dark)
+    if written:
+        _write_out(moments, moment)
+    if state in (PAUSED, DONE, ENDED) and len(moments) > 1:
+        _take_along(training, moments)
 
 
 def _tell(training: Apart, command: str) -> None:
-    """Tell the training, and look for what comes of it."""
+    """Tell the training, and have the browser show what comes of it."""
     training.tell(command)
-    st.session_state[_UNCHANGED] = 0
+    st.session_state[_AT] = NEWEST
+    st.session_state[_TOLD] = st.session_state.get(_TOLD, 0) + 1
 
 
-def _live(training: Apart, moving: bool, written: bool) -> None:
-    """The moving parts, drawn twice a second during training or playback. moving : so they are drawn. written : show
-    the charts as tables too?"""
-    moments = training.moments
-    address.turn()
-    if address.runs_alone():
-        if moving:
-            _count(training)
-        if _moves(training) != moving:
-            st.rerun()  # the page begins or ends to draw by itself
-    _buttons(training)
-    said = sentence(training.problem.rstrip(".")) if training.problem else _WORDS[training.state]
-    st.html(f'<p class="what" role="status">{escape(said)}</p>')
-    if not moments:
-        return
-    place = _slider(len(moments))
-    _draw(moments, place, frame.is_dark(), training.state == RUNNING or st.session_state.get(_PLAYS, False))
-    if written:
-        _write_out(moments, place)
-    if training.state in (PAUSED, DONE, ENDED) and len(moments) > 1:
-        _take_along(training, moments)
+def _remember() -> None:
+    at = st.session_state["moments"].get("at")
+    if isinstance(at, int):
+        st.session_state[_AT] = at
+
+
+def _shown(moments: list):
+    """The moment that the browser asked for, else the newest; None without moments."""
+    at = st.session_state.get(_AT, NEWEST)
+    return next((moment for moment in moments if moment.batch == at), moments[-1] if moments else None)
+
+
+def _for_the_browser(training: Apart, state: str, moment, dark: bool, written: bool) -> dict:
+    """What learning.js needs. batch : of the moment that Plotly draws; None without one."""
+    colors, rows = palette(dark), moment.of.values() if moment else ()
+    looks = line_styles([row.title for row in rows], dark)
+    return {
+        "address": f"training/{training.name}",
+        "state": state,
+        "batch": moment.batch if moment else None,
+        "told": st.session_state.get(_TOLD, 0),
+        "tables": written,
+        "colors": {name: getattr(colors, name) for name in ("page", "muted", "grid", "outline", "sequential")},
+        "lines": [{"color": looks[row.title].color, "dash": looks[row.title].dash} for row in rows],
+        "titles": [row.title for row in rows],
+        "measured": seen.MEASURED,
+        "panels": list(PANELS),
+    }
+
+
+async def answer(request: Request) -> Response:
+    """The moments of a training after a batch, as soon as there are any or the training is in another state than the
+    browser says, at the latest after HELD. The name of the training is known to its visitor alone."""
+    training, query = _running.get(request.path_params["name"]), request.query_params
+    if training is None:
+        return Response(status_code=404)
+    after = int(query["after"]) if re.fullmatch("[0-9]{1,9}", query.get("after", "")) else -1
+    said, end = query.get("state", ""), time.monotonic() + HELD
+    training.look()
+    while training.state == said != ENDED and not _has_more(training, after) and time.monotonic() < end:
+        await asyncio.sleep(SOON)
+    moments, state = training.received, training.state
+    content = seen.packed(moments, after, state=state)
+    return Response(content, media_type="application/octet-stream", headers={"Cache-Control": "no-store"})
+
+
+def _has_more(training: Apart, after: int) -> bool:
+    moments = training.received
+    return bool(moments) and moments[-1].batch > after
 
 
 def _buttons(training: Apart) -> None:
@@ -151,52 +190,19 @@ def _buttons(training: Apart) -> None:
             st.button(words, key=key, on_click=_tell, args=(training, command), disabled=off)
 
 
-def _slider(count: int) -> int:
-    """The shown moment: the newest, until the visitor moves the slider back."""
-    if count < 2:
-        return 0
-    _play_on(count)
-    newest = st.session_state.get("newest of training", 0)
-    if st.session_state.get("moment", newest) >= newest or count <= newest:
-        st.session_state["moment"] = count - 1
-    st.session_state["newest of training"] = count - 1
-    words = "What was seen, from the untrained models to now. Move it back; at its end it follows the training."
-    place = st.slider("Moment", 0, count - 1, key="moment", help=words)
-    st.toggle("▶ Play it again", key=_PLAYS, on_change=_play_from_start, args=(count,))
-    return place
-
-
-def _play_from_start(count: int) -> None:
-    """Restart playback from the untrained models if the last moment is shown."""
-    if st.session_state[_PLAYS] and st.session_state.get("moment", 0) >= count - 1:
-        st.session_state["moment"] = 0
-    st.session_state[_JUST] = True
-
-
-def _play_on(count: int) -> None:
-    """Go to the next moment at every redraw during playback, which stops at the end."""
-    session = st.session_state
-    if session.pop(_JUST, False) or not session.get(_PLAYS) or not address.runs_alone():
-        return
-    session["moment"] = min(session.get("moment", 0) + max(1, count // _PLAYED), count - 1)
-    if session["moment"] == count - 1:
-        session[_PLAYS], session[_JUST] = False, True
-
-
-def _draw(moments: list, place: int, dark: bool, live: bool) -> None:
-    """Maps of three sequences at a moment, and the curves with that moment marked. live : the next one follows."""
-    moment = moments[place]
-    st.html(numbers(moment, moments))
+def _draw(moments: list, moment, dark: bool) -> None:
+    """Maps of three sequences at a moment, and the curves with that moment marked."""
     if shown := maps(moment):
         columns = len({title for title, *_ in shown})
         with st.container(key=f"racing{columns if columns > 1 else len(moment.sequences)}"):
-            plots([cell(moment, *of_map, dark, live) for of_map in shown], "learning-maps")
+            plots([cell(moment, *of_map, dark) for of_map in shown], "learning-maps")
     marks = {
         name: {key: at for key, at in rows.items() if at is not None} for name, rows in seen.marks(moments).items()
     }
     figure = over_time(seen.courses(moments), marks=marks, at=moment.batch, dark=dark)
-    lines = ["Training", *seen.heading([moment])[1:]]
-    plots([Cell("", named(figure, "training", dark, lines=lines, live=live))], "learning-curves")
+    figure.mark({"batch": moment.batch})
+    chart = named(figure, "training", dark, lines=["Training", *seen.heading([moment])[1:]])
+    plots([Cell("", chart)], "learning-curves")
 
 
 def maps(moment) -> list[tuple[str, int, Grid]]:
@@ -210,20 +216,20 @@ def maps(moment) -> list[tuple[str, int, Grid]]:
     ]
 
 
-def cell(moment, title: str, number: int, grid: Grid, dark: bool, live: bool = False) -> Cell:
+def cell(moment, title: str, number: int, grid: Grid, dark: bool) -> Cell:
     """A map below its mechanism and its sequence."""
     sequence, how = seen.heading([moment], number)
     figure = figures.heatmap(grid, texts=figures.cell_texts(grid), written=False, dark=dark)
     lines = [f"{title} after {moment.batch} batches: {sequence}", how]
     ink = line_styles([row.title for row in moment.of.values()], dark)[title].color  # that of its curves
     name = f'<div class="part" style="--ink:{ink}"><h3>{escape(title)}</h3></div>'
-    chart = named(figure, f"sequence {number + 1} {title}", dark, lines=lines, live=live)
+    figure.mark({"batch": moment.batch})
+    chart = named(figure, f"sequence {number + 1} {title}", dark, lines=lines)
     return Cell(f'{name}<p class="what">{escape(sequence)}</p>', chart)
 
 
-def _write_out(moments: list, place: int) -> None:
+def _write_out(moments: list, moment) -> None:
     """The numbers of the charts: of the maps at a moment, and of the curves over the moments."""
-    moment = moments[place]
     for title, number, grid in maps(moment):
         caption = f"{title} after {moment.batch} batches: {seen.heading([moment], number)[0]}"
         st.html(tables.grid_table(caption, grid, pairs.ANY, grid.weights, ".2f"))
@@ -351,7 +357,7 @@ _FILES = {  # words of the button -> file, type, and what makes it of the moment
 
 
 _KEY = "training"  # in the session
-_running: "weakref.WeakSet[Apart]" = weakref.WeakSet()
+_running: "weakref.WeakValueDictionary[str, Apart]" = weakref.WeakValueDictionary()  # by name
 _lock = threading.Lock()
 
 
@@ -367,14 +373,14 @@ def start_training(session, task, mechanisms, how) -> None:
         most = settings.value(settings.TRAIN)
         if not most:
             raise SceneError("This server trains no models: whoever runs it has switched it off (ATTNVIZ_TRAIN=0).")
-        if sum(training.state != ENDED for training in _running) >= most:
+        if sum(training.state != ENDED for training in _running.values()) >= most:
             raise SceneError(
                 f"{most} {'training runs' if most == 1 else 'trainings run'} on this server already, as many as it "
                 "takes. Try again when one has ended."
             )
         training = Apart(task, mechanisms, how, is_open=_is_open())
-        _running.add(training)
-        session[_KEY] = training
+        _running[training.name] = session[_KEY] = training
+        session[_AT] = NEWEST
 
 
 def stop_training(session) -> None:

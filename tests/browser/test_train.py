@@ -7,6 +7,7 @@ import time
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import processes
 import pytest
 from playwright.sync_api import expect
@@ -21,6 +22,23 @@ DRAWN = """batch => { const charts = [...document.querySelectorAll('.st-key-char
     && chart.meta.saved.title.text.includes(`after ${batch} batches`)); }"""
 PLACES = """() => [...document.querySelectorAll('.st-key-chart-learning-maps .cell')]
   .map((cell) => cell.getBoundingClientRect()).map(({ left, top, width }) => [left, top, width].map(Math.round))"""
+LIVE = """() => {
+  const plot = document.querySelector('.st-key-chart-learning-maps .plot');
+  const canvas = plot?.querySelector('canvas.moment');
+  if (!canvas) return null;
+  const { xaxis: x, yaxis: y } = plot._fullLayout, pen = canvas.getContext('2d'), rows = [...plot._fullData[0].z];
+  const at = (axis, place, count) => axis._offset + ((place + 0.5) * axis._length) / count;
+  const color = (i, j, columns) => [...pen.getImageData(at(x, j, columns), at(y, i, rows.length), 1, 1).data];
+  const react = Plotly.react;
+  window.__redrawn = 0;
+  Plotly.react = (...asked) => { window.__redrawn += 1; return react(...asked); };
+  const colors = rows.map((row, i) => [...row].map((_, j) => color(i, j, row.length)));
+  return { batch: document.querySelector('.moments output').value, colors }; }"""
+STILL = """() => {
+  const [{ z }] = document.querySelector('.st-key-chart-learning-maps .plot')._fullData;
+  const { colors } = document.querySelector('.moments').run;
+  return [...z].map((row) => [...row].map((weight) => colors[Math.round(254 * weight)])); }"""
+MOVED = "words => document.querySelector('.moments output').value !== words"
 LEARNT = """() => [...document.querySelectorAll('caption')]
   .some((caption) => Number(caption.textContent.match(/After (\\d+) batches/)?.[1]) >= 20)"""
 FITS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth <= m.clientWidth; }"
@@ -35,13 +53,14 @@ def test_attention_appears_and_the_training_ends_with_its_tab(dashboard, axe, tm
     page, before = dashboard.page, set(trainings())
     page.goto(dashboard.address + RACE, timeout=WAIT)
     expect(page.get_by_text("correct alignment is on the letter that is written")).to_be_visible(timeout=WAIT)
-    batch = paused(page)
+    batch, live = paused(page)
+    goes_back_to(page, live)
     page.get_by_role("button", name="One batch").click()
     newest = maps(page, batch + 1)
     assert len(set(newest)) == 6  # three sequences of two mechanisms
     places = page.evaluate(PLACES)
     assert len({left for left, *_ in places}) == 2 and len({top for _, top, _ in places}) == 3
-    slider = page.locator(".st-key-moment input[type=range]")
+    slider = page.locator(".moments input")
     slider.press("Home")
     untrained = maps(page, 0)
     assert not set(untrained) & set(newest)
@@ -70,13 +89,32 @@ def test_attention_appears_and_the_training_ends_with_its_tab(dashboard, axe, tm
         time.sleep(0.2)
 
 
-def paused(page) -> int:
-    """Start, and pause when something was learnt: the first batches change less than a map shows -> batches read."""
+def paused(page) -> tuple[int, dict]:
+    """Start, and pause when something was learnt: the first batches change less than a map shows -> batches read, and
+    a moment as it was seen in between."""
     page.get_by_role("button", name="Start", exact=True).click()
+    live = page.wait_for_function(LIVE, timeout=WAIT).json_value()
+    page.wait_for_function(
+        "words => document.querySelector('.moments output').value !== words", arg=live["batch"], timeout=WAIT
+    )
     page.wait_for_function(LEARNT, timeout=WAIT)
+    assert page.evaluate("window.__redrawn") == 0  # the charts of the page; the moments are drawn over them
     page.get_by_role("button", name="Pause", exact=True).click(timeout=WAIT)
     expect(page.get_by_text("Paused.")).to_be_visible(timeout=WAIT)
-    return at_rest(page)
+    return at_rest(page), live
+
+
+def goes_back_to(page, live: dict) -> None:
+    """The slider goes back to what was seen; then it plays to the end."""
+    slider, output = page.locator(".moments input"), page.locator(".moments output")
+    for _ in range(int(slider.get_attribute("max"))):
+        if output.inner_text() != live["batch"]:
+            slider.press("ArrowLeft")
+    maps(page, int(live["batch"].split()[1]))
+    assert np.abs(np.array(page.evaluate(STILL)) - live["colors"]).max() <= 3
+    page.get_by_role("button", name="Play it again").click()
+    expect(page.get_by_role("button", name="Stop playing")).to_be_visible()
+    expect(page.get_by_role("button", name="Play it again")).to_be_visible(timeout=WAIT)
 
 
 def saved_models(page, folder: Path) -> bytes:

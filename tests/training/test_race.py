@@ -1,6 +1,7 @@
 """A training that lets one look on: what is seen, and that looking, pausing and racing change nothing of it."""
 
 import io
+import json
 import os
 import signal
 import time
@@ -15,7 +16,7 @@ from torch import nn
 import attnviz
 from attnviz import figures, mechanisms, own, select, training
 from attnviz.data import tasks
-from attnviz.training import apart
+from attnviz.training import apart, seen
 from attnviz.training.apart import DONE, ENDED, GO, ONE, PAUSE, PAUSED, RUNNING, STOP, Apart
 from attnviz.training.race import Held, Race, Rhythm
 from attnviz.training.seen import AT_ONCE, MOST_PAIRS, PAD, Moment, Ring, Seen, Settings, heading, turning_points
@@ -185,14 +186,43 @@ def test_a_ring_of_large_maps_is_bounded_in_bytes():
     assert len(batches) >= 3
 
 
-def test_looks_take_a_small_share_of_the_time(monkeypatch):
+def test_looks_come_twice_a_second_if_they_take_a_small_share_of_the_time(monkeypatch):
     race = Race("reverse", ["luong-dot"], SMALL)
-    rhythm = Rhythm(race)
-    rhythm.look()
-    assert not rhythm.due()
-    race.learners[0].seconds = 1000.0
-    assert rhythm.due()
+    rhythm, learner = Rhythm(race), race.learners[0]
+    for took, pause in ((0.28, 0.22), (0.04, 0.46), (0.28, 2.0)):  # the first may be slow
+        clock = iter((0.0, took))
+        monkeypatch.setattr(time, "process_time", lambda clock=clock: next(clock))
+        monkeypatch.setattr(race, "look", lambda: None)
+        rhythm.look()
+        assert not rhythm.due()
+        begun = learner.seconds
+        while not rhythm.due():
+            learner.batches, learner.seconds = learner.batches + 1, learner.seconds + 0.09
+        assert abs(learner.seconds - begun - pause) <= 0.046
+    monkeypatch.undo()
     assert not Rhythm(race, every=3).due() or race.batch % 3 == 0
+
+
+def test_moments_for_a_browser_are_what_grids_has(monkeypatch):
+    moments = list(training.watch("reverse", ["luong-dot", "fixed-context", "transformer"], SMALL, batches=4, every=2))
+    head, maps = unpacked(seen.packed(moments, 0, state="running"))
+    assert head["state"] == "running" and head["batches"] == [0, 2, 4] and head["points"] == [[None, None]] * 3
+    assert [moment["batch"] for moment in head["moments"]] == [2, 4]
+    of = moments[-1].of["transformer"]
+    assert head["moments"][-1]["rows"][2] == [of.loss, of.exact, of.entropy, of.alignment_error]
+    assert head["moments"][-1]["rows"][1][2:] == [None, None] and head["moments"][-1]["has"] == 2
+    grids = [g for m in moments[1:] for i in range(3) for (g,) in seen.grids([m], i).values()]
+    wanted = np.concatenate([grid.masked.ravel() for grid in grids])
+    assert [[*grid.weights.shape] for grid in grids[:6:2]] == head["moments"][0]["sides"]
+    assert np.abs(maps / 254 - wanted).max() <= 0.5 / 254 + 1e-6
+    monkeypatch.setattr(seen, "PACKED", 10)
+    assert [moment["batch"] for moment in unpacked(seen.packed(moments))[0]["moments"]] == [0]
+
+
+def unpacked(content):
+    """The JSON and the bytes of the maps."""
+    size = int.from_bytes(content[:4], "little")
+    return json.loads(content[4 : 4 + size]), np.frombuffer(content[4 + size :], np.uint8)
 
 
 def test_turning_points_by_hand():

@@ -25,13 +25,6 @@ function turn(plot) {
 // Paper does not wait for them.
 addEventListener("beforeprint", () => waiting.splice(0).forEach(({ begin }) => begin()));
 
-// A chart that changes by the clock (`live`, plot.py) is drawn while it is in sight: what nobody sees costs as much.
-const sight = new IntersectionObserver((changes) => changes.forEach(({ target, isIntersecting }) => {
-  target.outOfSight = !isIntersecting;
-  if (isIntersecting && target.later) draw(target, target.later);
-}));
-addEventListener("beforeprint", () => document.querySelectorAll(".plot").forEach((plot) => plot.later && draw(plot, plot.later, true)));
-
 function isAbove(plot, other) {
   return Boolean(plot.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING);
 }
@@ -45,7 +38,6 @@ function cellAt(row, index) {
     plot.setAttribute("role", "figure");
     cell.append(words, plot, below);
     row.append(cell);
-    sight.observe(plot);
     row.watched.observe(plot); // its width also changes when a cell comes or goes beside it
   }
   return row.children[index];
@@ -99,18 +91,12 @@ function decoded(base64) {
 function discard(row, cell) {
   const plot = cell.children[1];
   row.watched.unobserve(plot);
-  sight.unobserve(plot);
   window.Plotly?.purge(plot);
   cell.remove();
 }
 
-async function draw(plot, text, anyway = false) {
-  plot.later = null;
+async function draw(plot, text) {
   if (plot.figure === text) return;
-  if (plot.outOfSight && plot._fullLayout && !plot.hidden && !anyway && text && JSON.parse(text).layout.meta.live) {
-    plot.later = text;
-    return;
-  }
   plot.figure = text;
   plot.hidden = !text;
   plot.parentElement.classList.toggle("without-figure", !text);
@@ -126,6 +112,7 @@ async function draw(plot, text, anyway = false) {
   if (!plot._fullLayout) await turn(plot);
   if (plot.figure !== text) return; // a newer one came meanwhile
   await (meta.tokens ? lines(plot, data, layout) : chart(plot, data, layout));
+  plot.batch = meta.batch; // the moment of a training: see learning.js
   plot.dispatchEvent(new Event("drawn", { bubbles: true }));
 }
 

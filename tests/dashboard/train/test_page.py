@@ -11,6 +11,8 @@ from client import chart_cells
 from page_script import script_of
 from PIL import Image
 from serving import ROOT
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from attnviz import loading
@@ -19,7 +21,8 @@ from attnviz.training.apart import ENDED, UNSEEN
 from attnviz.training.seen import MOST_PAIRS, PRESETS, Ring
 from dashboard.choices import pairs, settings
 from dashboard.choices.options import LIMIT
-from dashboard.session import address, catalogue, memory
+from dashboard.server import index_page
+from dashboard.session import catalogue, memory
 from dashboard.shell.problems import SceneError
 from dashboard.train import sidebar, view
 
@@ -96,21 +99,23 @@ def test_a_server_takes_so_many_and_may_take_none(page, monkeypatch):
     assert off.button(key="start").disabled and "ATTNVIZ_TRAIN=0" in off.info[0].value
 
 
-def test_what_was_seen_is_played_again_and_taken_along(page, monkeypatch):
-    monkeypatch.setattr(view, "_PLAYED", 3)  # moments, at most
+def test_what_was_seen_is_gone_back_to_and_taken_along(page):
+    """The browser draws the moments, and asks the page for one that stands still."""
     app = page(**ONE)
     app.button(key="start").click().run()
-    moments = seen(app, 3).moments[:3]
+    training = seen(app, 3)
+    served = TestClient(Starlette(routes=index_page.routes))
+    assert served.get("/training/none").status_code == 404
+    answer = served.get(f"/training/{training.name}", params={"after": "<b>"})
+    assert b'"state": "running"' in answer.content and b'"moments": [{"batch": 0,' in answer.content
     view.stop_training(app.session_state)
-    count = len(app.session_state["training"].moments)
-    sound(app.run())
-    monkeypatch.setattr(address, "runs_alone", lambda: True)  # as where the page draws itself anew
-    app.toggle(key="playing_back").set_value(True).run()
-    places = [app.slider(key="moment").value]
-    while app.toggle(key="playing_back").value:
-        places.append(sound(app.run()).slider(key="moment").value)
-    step = max(1, count // 3)
-    assert places == [*range(step, count - 1, step), count - 1]
+    moments = app.session_state["training"].moments[:3]
+    for batch in (moments[1].batch, view.NEWEST):
+        app.session_state[view._AT] = batch
+        shown = training.moments[-1].batch if batch == view.NEWEST else batch
+        assert f"<caption>After {shown} batches, " in words(sound(app.run()))
+        charts = [cell["figure"] for cell in cells(app, "learning-maps") + cells(app, "learning-curves")]
+        assert [chart["layout"]["meta"]["batch"] for chart in charts] == [shown] * 4
     made = {file: make(moments) for file, _, make in view._FILES.values()}
     assert made["training.svg"].startswith(b"<?xml") and made["training.pdf"].startswith(b"%PDF")
     assert Image.open(io.BytesIO(made["training.gif"])).n_frames == len(moments)
@@ -131,25 +136,12 @@ def listed(**session):
     return sound(app.run()).session_state["listed"]
 
 
-def rests_until_something_is_told(training, monkeypatch):
-    """While it draws itself, each picture replaces the files of the buttons, which a browser may still fetch."""
-    with monkeypatch.context() as patch:
-        patch.setattr(view.st, "session_state", {})
-        for _ in range(view.RESTS + 1):
-            assert view._moves(training)
-            view._count(training)
-        assert not view._moves(training)
-        view._tell(training, apart.ONE)
-        assert view._moves(training)
-
-
 def test_models_are_opened_in_this_visit_alone_and_go_with_it(page, monkeypatch):
     app = page()
     app.button(key="start").click().run()
     training = seen(app, 2)
     training.tell(apart.PAUSE)
     app.run()
-    rests_until_something_is_told(training, monkeypatch)
     monkeypatch.setattr(memory, "visitor_memory", lambda: memory.VisitorMemory(1000, 1000))
     app.button(key="open-inside").click().run()
     del app.session_state[memory._VISITOR]
