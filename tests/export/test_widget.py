@@ -8,13 +8,11 @@ import sys
 from base64 import b64decode
 from pathlib import Path
 
-import nbformat
 import pytest
 import serving
 import synthetic
 import traitlets
 from ipywidgets.embed import dependency_state
-from nbformat.sign import NotebookNotary
 
 import attnviz
 from attnviz import select
@@ -127,7 +125,11 @@ def page(chrome):
 
 
 def written(cells: list, path: Path, **metadata) -> None:
-    """A notebook at a path, which trusts its output as its author would."""
+    """A notebook at a path, which trusts its output as its author would. cells : the code of each and its outputs."""
+    import nbformat  # takes two seconds, which a process that collects tests need not spend
+    from nbformat.sign import NotebookNotary
+
+    cells = [nbformat.v4.new_code_cell(code, outputs=[*map(nbformat.from_dict, told)]) for code, told in cells]
     kernel = {"name": "python3", "display_name": "Python 3"}  # else JupyterLab asks which
     book = nbformat.v4.new_notebook(metadata={"kernelspec": kernel} | metadata, cells=cells)
     NotebookNotary(data_dir=str(path.parent / "JUPYTER_DATA_DIR")).sign(book)
@@ -163,7 +165,7 @@ def test_in_jupyterlab_python_and_the_browser_read_and_set_the_same_values(page,
     cells = ["import attnviz, synthetic\nview = attnviz.view(synthetic.trace(heads=2), synthetic.trace(seed=1))\nview"]
     cells += ["print('Python has', view.step, view.head)\nview.step = 0"]
     address, folder = lab
-    written([nbformat.v4.new_code_cell(text) for text in cells], folder / "alive.ipynb")
+    written([(code, []) for code in cells], folder / "alive.ipynb")
     page.goto(f"{address}/workspaces/alive/tree/alive.ipynb")
     run(page, 0)
     choose_the_second_head_and_step(page)
@@ -184,10 +186,10 @@ def test_in_jupyterlab_python_and_the_browser_read_and_set_the_same_values(page,
 def test_a_saved_notebook_is_alive_before_a_cell_is_run(page, lab):
     view = attnviz.view(synthetic.trace(heads=2), synthetic.trace(seed=1))
     shown = {"application/vnd.jupyter.widget-view+json": {"model_id": view.model_id} | FORMAT}
-    cell = nbformat.v4.new_code_cell("view", outputs=[nbformat.v4.new_output("display_data", shown)])
+    output = {"output_type": "display_data", "metadata": {}, "data": shown}
     state = {"state": dependency_state([view], drop_defaults=False)} | FORMAT
     address, folder = lab
-    written([cell], folder / "saved.ipynb", widgets={"application/vnd.jupyter.widget-state+json": state})
+    written([("view", [output])], folder / "saved.ipynb", widgets={"application/vnd.jupyter.widget-state+json": state})
     page.goto(f"{address}/workspaces/saved/tree/saved.ipynb")
     choose_the_second_head_and_step(page)
     assert (view.step, view.head) == (0, None)  # this Python has no part in it

@@ -8,7 +8,7 @@ from tests.hostile import strategies
 from tests.hostile.kinds import arguments
 from tests.hostile.workplace import Workplace, sentence
 
-WARM = ("module", "")
+WARM = ("module", "", False)
 SNIPPETS = (
     "raise ValueError('a\\nb' * 999)",
     "raise SystemExit",
@@ -65,7 +65,9 @@ def strategy():
     sources = {"module": MODULE, "mechanism": mechanism}
     return st.sampled_from(list(sources)).flatmap(
         lambda kind: st.tuples(
-            st.just(kind), st.one_of(_changed(sources[kind]), _changed(sources[kind]), _cut(sources[kind]))
+            st.just(kind),
+            st.one_of(_changed(sources[kind]), _changed(sources[kind]), _cut(sources[kind])),
+            st.booleans(),
         )
     )
 
@@ -94,15 +96,14 @@ def _cut(source: str):
 
 
 def check(place: Workplace, case) -> None:
-    """`check` of the module; the mechanism is read."""
+    """`check` of the module, as text or as JSON; the mechanism is read."""
     from attnviz import mechanisms
 
-    kind, source = case
+    kind, source, as_json = case
     path = place.folder / "mine.py"
     path.write_text(source, encoding="utf-8", errors="replace")
     if kind == "module":
-        arguments.check(place, ["check", f"{path}:Attention"])
-        arguments.check(place, ["check", f"{path}:Attention", "--json"])
+        arguments.check(place, ["check", f"{path}:Attention", *["--json"] * as_json])
     else:
         with sentence():
             mechanisms.remove(mechanisms.read(f"{path}:COSINE").name)

@@ -170,7 +170,7 @@ def test_of_the_cookies_only_streamlits_own_is_passed_on(sent, kept):
 
 @pytest.fixture(params=PARSERS)
 def small(request, monkeypatch):
-    """A server of one answer, of either parser, with deadlines of half a second -> its port, and its connections."""
+    """A server of one answer, of either parser, with short deadlines -> its port, and its connections."""
     monkeypatch.setattr(connections, "HEADERS_SECONDS", 0.5)
     monkeypatch.setattr(connections, "BODY_SECONDS", 0.5)
     monkeypatch.setattr(uvicorn.Server, "startup", uvicorn.Server.startup)  # put back at the end
@@ -185,7 +185,8 @@ def small(request, monkeypatch):
 
     app = Starlette(routes=[Route("/", read, methods=["GET", "POST"]), WebSocketRoute("/socket", listen)])
     listening = socket.create_server(("localhost", 0))
-    server = uvicorn.Server(uvicorn.Config(app, http=PARSERS[request.param], ws="websockets-sansio", log_config=None))
+    settings = dict(ws="websockets-sansio", log_config=None, timeout_keep_alive=2)
+    server = uvicorn.Server(uvicorn.Config(app, http=PARSERS[request.param], **settings))
     thread = threading.Thread(target=asyncio.run, args=(server.serve([listening]),), daemon=True)
     thread.start()
     while not server.started:
