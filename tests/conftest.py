@@ -161,8 +161,12 @@ def tab(visitor):
 def _empty(page, address: str) -> None:
     """Leave nothing of what was done on a page."""
     import serving
+    from playwright.sync_api import Error
 
-    page.goto(address)  # of the same server: the storage of its pages is in reach
+    try:
+        page.goto(address)  # of the same server: the storage of its pages is in reach
+    except Error:  # the page has gone back in its history meanwhile, which ends a visit that has begun
+        page.goto(address)
     page.evaluate("sessionStorage.clear(); localStorage.clear()")
     page.mouse.move(0, 0)
     page.emulate_media(

@@ -2,6 +2,7 @@
 
 import functools
 import re
+import time
 
 import pytest
 from playwright.sync_api import expect
@@ -178,3 +179,13 @@ def test_a_token_that_was_chosen_has_its_name_in_the_next_sentence(dashboard):
     write(dashboard, "A man sleeps.")
     for key in ("cell", "word"):
         expect(dashboard.page.locator(f".st-key-{key} input")).to_have_value("2 man", timeout=WAIT)
+
+
+def test_a_page_that_goes_back_while_its_test_ends_is_empty_for_the_next(tab, address):
+    """It ended the visit to the empty page, and the test failed."""
+    with tab(address) as page:
+        page.goto(f"{address}/_stcore/health")
+        page.route("**/_stcore/health", lambda route: (time.sleep(0.3), route.continue_()))
+        page.evaluate("history.pushState({}, '', '?a'); setTimeout(() => history.back(), 100)")
+    page.unroute("**/_stcore/health")
+    assert page.url == f"{address}/_stcore/health"
