@@ -4,6 +4,8 @@ does not need it.
 Letters: S source tokens, D width of query and keys, V width of values, N terms of a score.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
