@@ -286,3 +286,20 @@ def _bits(rows: np.ndarray) -> np.ndarray:
 
 def _mean_of_steps(values: np.ndarray) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+
+
+@checked
+def strongest(weights: np.ndarray, visible: np.ndarray, count: int = 20) -> pd.DataFrame:
+    """The largest weights of one map, the largest first: columns query, key, weight. Rows that see a single key are
+    left out, because their weight is always 1.
+
+    weights, visible (Q, K).
+    """
+    if weights.shape != visible.shape or weights.ndim != 2:
+        raise ValueError(f"weights and visible must have one shape (Q, K); got {weights.shape} and {visible.shape}")
+    open_cells = np.where(visible & (visible.sum(-1) > 1)[:, None], weights, -1).ravel()
+    most = min(count, int((open_cells >= 0).sum()))
+    places = np.argpartition(-open_cells, most - 1)[:most] if most else np.empty(0, dtype=int)
+    places = places[np.argsort(-open_cells[places], kind="stable")]
+    queries, keys = np.divmod(places, weights.shape[1])
+    return pd.DataFrame({"query": queries, "key": keys, "weight": open_cells[places]})

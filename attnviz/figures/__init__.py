@@ -13,7 +13,7 @@ from attnviz.figures.distance import by_distance
 from attnviz.figures.lines import line_threshold, token_lines
 from attnviz.figures.many import reliability
 from attnviz.figures.maps import difference, heatmap
-from attnviz.figures.small_maps import overview
+from attnviz.figures.small_maps import overview, overview_of_pooled
 from attnviz.figures.steps import by_step, comparison
 from attnviz.figures.wording import cell_texts, describe
 
@@ -32,6 +32,7 @@ __all__ = [
     "line_threshold",
     "next_tokens",
     "overview",
+    "overview_of_pooled",
     "reliability",
     "step_bars",
     "token_lines",

@@ -42,6 +42,7 @@ def heatmap(
     texts: CellTexts | None = None,
     written: bool = True,
     room: int = COLUMN,
+    first: tuple[int, int] | None = None,
 ) -> Chart:
     """Weights [queries, keys] of a Grid on a fixed scale from 0 to 1; the row of `step` is outlined.
 
@@ -49,11 +50,13 @@ def heatmap(
     windows : of local attention, (centre, reach) in keys from 0 for each row: a diamond, brackets at the ends.
     texts : the hover texts, from `cell_texts(grid, links)`; made here unless given.
     written : False puts the short form of `texts` into `layout.meta["cells"]`, for a page that expands it. room : px of
-    the narrowest page column for the map; column names that would overlap there are left out. ValueError if `step` is
+    the narrowest page column for the map; column names that would overlap there are left out. first : of
+    a part of a larger map, the numbers of its first row and column, from 0: the hover texts then have the numbers in
+    the whole map, and exact weights. ValueError if `step` is
     not a row of the grid, a link is not a cell, or the number of windows is not that of the rows.
     """
     check_step(grid, step)
-    texts = texts or wording.cell_texts(grid, links)
+    texts = None if first else texts or wording.cell_texts(grid, links)
     bar = scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]) if scale else {}
     frame = _frame(grid, step, title, dark, scale, describe(grid, step), room)
     _lay_over(frame, grid, links, windows, dark)
@@ -63,7 +66,8 @@ def heatmap(
         frame["meta"]["axes"] = {"colour": "attention weight"}
     weights = grid.masked
     cells = _cells(weights, palette(dark).sequential, (0, 1), bar)
-    return build([cells | _hover(texts, written)], frame)
+    hover = dict(hovertext=wording.exact_texts(grid, first), hoverinfo="text") if first else _hover(texts, written)
+    return build([cells | hover], frame)
 
 
 @checked

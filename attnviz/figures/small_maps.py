@@ -12,7 +12,7 @@ import base64
 import math
 import struct
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -41,11 +41,12 @@ def arranged(trace: Trace, kind: str, table: pd.DataFrame | None = None, order: 
     last.
     """
     trace.map(kind)  # says which kinds there are
-    layers = [
-        [Head(kind, m.layer, head) for head in range(len(m.weights))]
-        for m in sorted(trace.maps, key=lambda m: m.layer)
-        if m.kind == kind
-    ]
+    return _arranged({m.layer: len(m.weights) for m in trace.maps if m.kind == kind}, kind, table, order)
+
+
+def _arranged(counts: Mapping[int, int], kind: str, table: pd.DataFrame | None, order: str | None) -> Rows:
+    """counts : layer -> heads."""
+    layers = [[Head(kind, layer, head) for head in range(counts[layer])] for layer in sorted(counts)]
     across = max(map(len, layers))
     if order is not None:
         values = by_head.values_by_head(table, kind, order)
@@ -87,13 +88,41 @@ def overview(
     description = f"{_shown(trace, kind, rows, root)}{_arrangement(rows, order, columns)}"
     description += f"; frames: {statistic_title(color)}." if color else "."
     averaged = all(m.averaged for m in trace.maps if m.kind == kind)
+    means = {m.layer for m in trace.maps if m.kind == kind and m.averaged}
     frame = by_head.head_frame(rows, bool(order), bool(color), title, dark, description, averaged=averaged)
     frame["images"] = [_picture(trace, kind, rows, margins(bool(order), bool(color)), root, dark)]
     if places := [(y, x) for y, x, head in placed(rows) if head in off]:
         _cross_out(places, rows, frame, dark)
     if row is not None:
         _light(trace, kind, row, rows, margins(bool(order), bool(color)), frame, dark)
-    return build([cells, *([_names(trace, kind, rows, dark)] if order else [])], frame)
+    return build([cells, *([_names(means, rows, dark)] if order else [])], frame)
+
+
+@checked
+def overview_of_pooled(
+    pooled: Mapping[int, np.ndarray],
+    kind: str,
+    tokens: int,
+    table: pd.DataFrame | None = None,
+    order: str | None = None,
+    color: str | None = None,
+    *,
+    root: bool = False,
+    dark: bool = False,
+) -> Chart:
+    """`overview` of self-attention of which only pooled maps were kept. pooled : layer -> (H, q, k), NaN where hidden;
+    tokens : of the text."""
+    rows = _arranged({layer: len(maps) for layer, maps in pooled.items()}, kind, table, order)
+    columns = {name: by_head.values_by_head(table, kind, name) for name in dict.fromkeys((order, color)) if name}
+    cells, edges = by_head.head_cells(rows, columns, dark, color), margins(bool(order), bool(color))
+    every = block(tokens, tokens)[0]
+    words = (
+        f"{len(list(placed(rows)))} {kind} heads, each a map of {tokens} by {tokens} tokens, a cell the largest weight "
+    )
+    words += f"of {every} by {every} tokens{_arrangement(rows, order, columns)}."
+    frame = by_head.head_frame(rows, bool(order), bool(color), None, dark, words)
+    frame["images"] = [_image([[h and pooled[h.layer][h.head] for h in row] for row in rows], rows, edges, root, dark)]
+    return build([cells, *([_names({}, rows, dark)] if order else [])], frame)
 
 
 def margins(named: bool, framed: bool) -> tuple[float, float]:
@@ -116,7 +145,11 @@ def pooled_maps(trace: Trace, kind: str, rows: Rows) -> list[list[np.ndarray | N
 
 def _picture(trace: Trace, kind: str, rows: Rows, margins: tuple[float, float], root: bool, dark: bool) -> dict:
     """The maps as one image over all cells."""
-    picture = png(pooled_maps(trace, kind, rows), palette(dark), margins, root)
+    return _image(pooled_maps(trace, kind, rows), rows, margins, root, dark)
+
+
+def _image(pooled: list, rows: Rows, margins: tuple[float, float], root: bool, dark: bool) -> dict:
+    picture = png(pooled, palette(dark), margins, root)
     place = dict(xref="x", yref="y", x=-0.5, y=-0.5, xanchor="left", yanchor="top", layer="above")
     size = dict(sizex=len(rows[0]), sizey=len(rows), sizing="stretch")
     return dict(source=data_url(picture)) | place | size
@@ -160,10 +193,9 @@ def _light(
     frame["meta"]["description"] += f" Marked in every map: row {row + 1}, {token}."
 
 
-def _names(trace: Trace, kind: str, rows: Rows, dark: bool) -> dict:
-    """The names above the maps."""
+def _names(means: Collection[int], rows: Rows, dark: bool) -> dict:
+    """The names above the maps. means : layers with the mean of their heads alone."""
     places = list(placed(rows))
-    means = {attention.layer for attention in trace.maps if attention.kind == kind and attention.averaged}
     return dict(
         type="scatter",
         mode="text",

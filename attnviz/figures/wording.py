@@ -108,6 +108,23 @@ def strongest(grid, step: int | None = None) -> int | None:
     return int(np.nanargmax(weights)) if np.isfinite(weights).any() else None
 
 
+def exact_texts(grid, first: tuple[int, int]) -> list[list[str]]:
+    """The hover text of each cell of a part of a map: both tokens with their numbers, and the weight to six digits.
+    first : the numbers of its first row and column in the whole map, from 0."""
+    names = (labels.shown(grid.queries), labels.shown(grid.keys))
+    rows, columns = (
+        [f"{start + place} {labels.escape(text)}" for place, text in enumerate(side, 1)]
+        for start, side in zip(first, names)
+    )
+    return [
+        [
+            f"{row}: {f'looks at {column} {weight:.6f}' if weight == weight else f'cannot see {column}'}"
+            for column, weight in zip(columns, weights)
+        ]
+        for row, weights in zip(rows, grid.masked.tolist())
+    ]
+
+
 def weight_words(weight: float) -> str:
     """A weight to two digits; never `0.00` for a positive weight."""
     return "under 0.01" if 0 < weight < 0.005 else f"{weight:.2f}"

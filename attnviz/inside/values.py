@@ -183,7 +183,7 @@ class Step:
             float(logs[key] - logs[places].mean()),
         )
 
-    def at_temperature(self, temperature: float) -> "Step":
+    def at_temperature(self, temperature: float) -> Step:
         """The same step with the weights at that temperature (`weights_at`), and the resulting context."""
         weights = self.weights_at(temperature).astype(self.weights.dtype)
         return self if temperature == 1 else replace(self, weights=weights, context=weights @ self.values)

@@ -5,13 +5,14 @@ Letters: B batch, H heads, Q queries, K keys, R rows: all maps, their heads, the
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnviz import lazy_pandas
+from attnviz import arguments, lazy_pandas, storage
 from attnviz.stats import STATISTICS, measure
-from attnviz.trace import BOS, AttentionMap, Token, Trace
+from attnviz.trace import BOS, AttentionMap, Token, Trace, files
 from attnviz.trace.token import queries_and_keys
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ NAMES = (*STATISTICS, "special_mass")  # as stats.steps has them
 THRESHOLD = 0.1  # as there
 
 
+MOST_CELLS = 64  # a side of a pooled map, as in figures.small_maps
+LACKS = (
+    "This text was reduced while it was read: the file holds the overview and the statistics of every head, and lacks "
+    "the full maps (read it with attnviz.models.measured.load_reduced)."
+)
 COMMON = "model mechanism text translation forced complete source target start read_as longest".split()
 
 
@@ -116,6 +122,84 @@ class Reduced:
     def __repr__(self) -> str:
         """One line: the model, and how much was read."""
         return f"Reduced({self.trace.model}: {len(self.trace.source)} tokens, {len(self.table)} heads)"
+
+    @property
+    def nbytes(self) -> int:
+        """About the bytes that it takes."""
+        return sum(array.nbytes for part in (self.pooled, self.row_sums) for array in part.values())
+
+    def pack(self) -> bytes:
+        """As the content of a safetensors file, which `load_trace` reads as a trace without maps, with a note that says
+        so, and `load_reduced` whole."""
+        trace = replace(self.trace, notes=tuple(dict.fromkeys((*self.trace.notes, LACKS))))
+        columns = self.table.drop(columns=["model", "kind"])
+        arrays = {f"pooled.{layer}": maps.astype(np.float32) for layer, maps in self.pooled.items()}
+        arrays |= {f"row_sums.{layer}": np.asarray(sums, np.float64) for layer, sums in self.row_sums.items()}
+        arrays |= {f"table.{name}": columns[name].to_numpy() for name in columns}
+        return files.pack(trace, arrays, {"reduced": self.kind})
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file that ends in .safetensors; ValueError for another ending."""
+        path = arguments.path("path", path)
+        if path.suffix.lower() != ".safetensors":
+            raise ValueError(f"path must end in .safetensors; got {path.name!r:.80}")
+        storage.replace(path, lambda temporary: temporary.write_bytes(self.pack()))
+
+
+def load_reduced(path: str | Path) -> Reduced:
+    """Read what `Reduced.save` wrote. ValueError if the file cannot be read or holds something else."""
+    path = arguments.path("path", path)
+    try:
+        content = storage.read(path, files.LARGEST)
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
+    return unpack_reduced(content, path.name)
+
+
+def is_reduced(content: bytes) -> bool:
+    """Does a file, whose content is that of a trace, hold what was reduced of a long text?"""
+    return content[4:9] == b"\0\0\0\0{" and b'"reduced"' in content[8 : 8 + int.from_bytes(content[:8], "little")]
+
+
+def unpack_reduced(content: bytes, name: str) -> Reduced:
+    """What `Reduced.pack` made. name : of the file, for errors. ValueError for anything else; nothing in it is
+    trusted."""
+    trace = files.unpack(content, name, files.check_limits)
+    try:
+        files.check_texts(trace.to_dict(weights=False))
+        return _reduced(trace, files.arrays(content), files.header(content)["reduced"])
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"the file {name} holds no reduced trace: {error!s:.300}") from None
+
+
+def _reduced(trace: Trace, tensors: Mapping[str, np.ndarray], kind: str) -> Reduced:
+    """ValueError unless the tensors are of one text and of the same heads; KeyError where one is missing."""
+    from attnviz import heads
+
+    names = ["layer", "head", *heads.COLUMNS, *heads.PATTERNS]
+    columns = {column: tensors[f"table.{column}"] for column in names if f"table.{column}" in tensors}
+    layers, tokens = columns["layer"], len(trace.source)
+    if kind not in ("encoder", "decoder") or layers.ndim != 1 or not 0 < len(layers) <= files.HEADS:
+        raise ValueError(f"it must be of self-attention, and of 1 to {files.HEADS} heads")
+    if any(values.shape != layers.shape or values.dtype.kind not in "fi" for values in columns.values()):
+        raise ValueError("the columns of its table must be as long as its heads are many")
+    pooled, sums = {}, {}
+    for layer in sorted(set(layers.tolist())):
+        if layer not in range(files.LAYERS):
+            raise ValueError(f"layers must be counted from 0 to {files.LAYERS - 1}; got {layer}")
+        maps, rows = tensors[f"pooled.{layer:.0f}"], tensors[f"row_sums.{layer:.0f}"]
+        count, cells = int((layers == layer).sum()), -(-tokens // -(-tokens // MOST_CELLS))
+        if maps.shape != (count, cells, cells) or rows.shape != (count, tokens) or maps.dtype != np.float32:
+            raise ValueError(
+                f"layer {layer:.0f} must have {count} maps of {cells} cells a side, and sums of {tokens} rows"
+            )
+        if sorted(columns["head"][layers == layer]) != list(range(count)) or (maps < 0).any() or (maps > 1.001).any():
+            raise ValueError(f"layer {layer:.0f} must have heads from 0 on, and weights from 0 to 1")
+        pooled[int(layer)], sums[int(layer)] = maps, rows
+    table = lazy_pandas.DataFrame(columns).astype({"layer": int, "head": int})
+    table.insert(0, "kind", kind)
+    table.insert(0, "model", trace.model)
+    return Reduced(trace, kind, table, pooled, sums)
 
 
 class Reducer:

@@ -98,16 +98,15 @@ class Model(Protocol):
         """Why `log_prob` cannot be measured, in a sentence; "" when it can."""
 
 
-def check_text(text: str, what: str) -> None:
-    """TextError for a text that no tokenizer can read; `what` names the text in the message."""
+def check_text(text: str, what: str, most: int = CHARACTERS) -> None:
+    """TextError for a text that no tokenizer can read, or of more than `most` characters; `what` names the text in the
+    message."""
     if not isinstance(text, str):
         raise TextError(f"the {what} must be a string; got {shown(text)}")
     if not text.strip():
         raise TextError(f"the {what} is empty; type a sentence")
-    if len(text) > CHARACTERS:
-        raise TextError(
-            f"the {what} is too long: {len(text):,} characters, and at most {CHARACTERS:,} are read; shorten it"
-        )
+    if len(text) > most:
+        raise TextError(f"the {what} is too long: {len(text):,} characters, and at most {most:,} are read; shorten it")
     if _SURROGATE.search(text):  # bytes of the command line that are not UTF-8
         raise TextError(f"the {what} has bytes that are not valid characters; type it again, in UTF-8")
 

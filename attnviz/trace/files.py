@@ -69,11 +69,17 @@ def load_trace(path: str | Path) -> Trace:
     return unpack(content, path.name)
 
 
-def pack(trace: Trace) -> bytes:
-    """A trace as the content of a safetensors file."""
+def pack(trace: Trace, others: Mapping[str, np.ndarray] = {}, about: Mapping[str, str] = {}) -> bytes:
+    """A trace as the content of a safetensors file. others : more arrays, about : more texts of its header."""
     tensors = {f"{m.kind}.{m.layer}": m.weights for m in trace.maps}
     tensors |= {f"{m.kind}.{m.layer}.mask": m.mask for m in trace.maps if m.mask is not None}
-    return save(tensors, {"trace": json.dumps(trace.to_dict(weights=False), allow_nan=False)})
+    tensors |= {name: np.ascontiguousarray(values) for name, values in others.items()}  # else written transposed
+    return save(tensors, {"trace": json.dumps(trace.to_dict(weights=False), allow_nan=False), **about})
+
+
+def arrays(content: bytes) -> dict[str, np.ndarray]:
+    """All arrays in the content of a safetensors file that `unpack` has read."""
+    return load(content)
 
 
 def unpack(content: bytes, name: str, check: Callable[[object], None] = lambda values: None) -> Trace:
@@ -123,7 +129,7 @@ def _from_safetensors(content: bytes, check: Callable[[object], None]) -> Trace:
         raise ValueError("its safetensors data are damaged or incomplete") from None
     except (KeyError, TypeError, AttributeError):  # a number type that NumPy does not have
         raise ValueError("its weights have a number type that traces do not use") from None
-    written = _header(content).get("trace")
+    written = header(content).get("trace")
     if not isinstance(written, str):
         raise ValueError("its weights are not those of a trace; attnviz.save_trace() writes traces")
     values = _object(written)
@@ -133,7 +139,7 @@ def _from_safetensors(content: bytes, check: Callable[[object], None]) -> Trace:
     return Trace.from_dict(values)
 
 
-def _header(content: bytes) -> Mapping[str, str]:
+def header(content: bytes) -> Mapping[str, str]:
     """The metadata, which `load` does not return. The first 8 bytes are the length of the JSON after them."""
     return json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")]).get("__metadata__") or {}
 

@@ -1,16 +1,24 @@
-"""All heads of a kind as small maps, and the clicked head as a heatmap and as lines from token to token."""
+"""All heads of a kind as small maps, and the clicked head as a heatmap and as lines from token to token.
 
+Of a text too long to keep all its weights, the clicked head is computed again, and read through a window that scrolls
+and zooms."""
+
+import functools
+
+import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from attnviz import figures, select
+from attnviz import figures, heads, select
 from attnviz.export import heading
+from attnviz.figures.labels import shown
 from attnviz.figures.wording import lines_words, row_name, row_sentence
 from attnviz.select import Grid
+from attnviz.trace import AttentionMap
 from dashboard.browser.plot import HALF, bridge, named, plots
 from dashboard.choices.options import kind_title
 from dashboard.heads import syntax, writing
-from dashboard.heads.scene import COLUMNS, HeadsScene
+from dashboard.heads.scene import COLUMNS, HeadsScene, LongScene
 from dashboard.markup import tables
 from dashboard.markup.text import escape, hatched, hatched_heads, reading, removed
 from dashboard.session import address
@@ -19,6 +27,9 @@ from dashboard.shell.frame import slider_value
 
 _WHOLE = "whole_page"  # in the session while the whole page is run, not the fragment alone
 _LIT = "row of the token just written"  # in the session
+_SIDES = (32, 64, 128)  # tokens of the window on a long text
+_LISTED = 20  # its strongest links
+LACKING = "This file holds what was reduced of a long text, and lacks the full maps: a head cannot be opened."
 _NAMED = ("entropy_nats", "max_weight", "distance", "special_mass")
 
 
@@ -28,7 +39,7 @@ def show_all(current: HeadsScene, dark: bool) -> None:
     st.subheader(f"Every head: {kind[0].lower()}{kind[1:]}", divider="gray")
     plots([(_all_words(current), _all_figure(current, dark))], "overview")
     if current.choices.tables:
-        st.html(_all_table(current))
+        st.html(all_table(current))
 
 
 def _all_figure(current: HeadsScene, dark: bool) -> go.Figure:
@@ -63,7 +74,7 @@ def _all_words(current: HeadsScene) -> str:
     )
 
 
-def _all_table(current: HeadsScene) -> str:
+def all_table(current: HeadsScene) -> str:
     """The text equivalent: the numbers that sort and colour the heads; else three statistics."""
     chosen = [name for name in dict.fromkeys((current.choices.order, current.choices.color)) if name]
     chosen = chosen or ["entropy_nats", "max_weight", "distance"]
@@ -221,3 +232,92 @@ def _looks(grid: Grid, row: int | None, least: float) -> str:
     if row is None:
         return f'<p class="what">{lines_words([grid], least)}. Click a token on the left to keep its row.</p>'
     return f'<p class="what">{escape(row_sentence(grid, row))}</p>'
+
+
+def show_long(current: LongScene, dark: bool) -> None:
+    count = len(current.tokens)
+    st.html(
+        f'<p class="what" role="status">A long text: {count:,} tokens. Not all weights are kept: each layer was '
+        "reduced to what this page shows while it was computed. The statistics are exact. A long text is only read, "
+        "not written on.</p>"
+    )
+    st.subheader(f"Every head of {count:,} tokens", divider="gray")
+    choices = current.choices
+    figure = figures.overview_of_pooled(
+        current.reduced.pooled,
+        current.reduced.kind,
+        count,
+        current.table,
+        choices.order or None,
+        choices.color or None,
+        root=choices.root,
+        dark=dark,
+    )
+    lines = heading.of_heads(current.trace, current.reduced.kind)
+    words = '<p class="small">Each cell is the largest weight of its block of tokens. Click a map to open the head.</p>'
+    plots([(words, named(figure, "overview of a long text", dark, heads=True, lines=lines))], "overview")
+    if choices.tables:
+        st.html(all_table(current))
+    _opened_long(current, dark)
+
+
+@address.fragment
+def _opened_long(current: LongScene, dark: bool) -> None:
+    st.subheader("Close-up", divider="gray")
+    with st.container(horizontal=True, gap="large"):
+        layer = widgets.layer(current.layers, current.layers[-1], wrap=True)
+        head = widgets.head(current.head_count(layer), 0, wrap=True)
+    if head is None:
+        bridge(-1, 1, None, None, _to_head)
+        st.html('<p class="what" role="status">The mean of heads is not kept of a long text. Choose a head.</p>')
+        return
+    opened = current.choices.source.opened(current.text, layer, head)
+    if opened is None:
+        bridge(-1, 1, None, (layer, head), _to_head)
+        st.html(f'<p class="what" role="status">{LACKING}</p>')
+        return
+    whole, name = current.whole(opened), f"layer {layer + 1} head {head + 1}"
+    every = -(-len(current.tokens) // len(whole.queries))
+    bridge(-1, 1, functools.partial(_to_block, whole.weights, every), (layer, head), _to_head)
+    row, column, side = _window(len(current.tokens))
+    window = current.window(opened, row, column, side)
+    words = (
+        f"The whole head, {every} by {every} tokens a cell. Click a row to go to its largest weight.",
+        f"Rows from token {row + 1}, columns from token {column + 1}. Point at a cell for its exact weight.",
+    )
+    overview = figures.heatmap(whole, dark=dark, written=False, room=HALF)
+    exact = figures.heatmap(window, dark=dark, room=HALF, first=(row, column))
+    figures_of = (named(overview, f"whole {name}", dark, rows=True), named(exact, f"part of {name}", dark))
+    plots([(f'<p class="what">{text}</p>', figure) for text, figure in zip(words, figures_of)], "closeup")
+    st.html(_strongest(current, opened, name))
+    if current.choices.tables:
+        st.html(tables.grid_table(f"Weights of {name}", window, current.choices.languages, window.weights, ".4f"))
+
+
+def _window(count: int) -> tuple[int, int, int]:
+    """The controls of the window -> its first row and column, from 0, and the number of tokens a side."""
+    with st.container(horizontal=True, gap="large"):
+        side = st.segmented_control(
+            "Tokens a side", _SIDES, default=_SIDES[1], required=True, key="zoom", bind="query-params"
+        )
+        last = max(1, count - side + 1)
+        for key in ("rows_from", "columns_from"):
+            slider_value(key, 1, last)
+        row = st.slider("Rows from token", 1, last, key="rows_from", bind="query-params")
+        column = st.slider("Columns from token", 1, last, key="columns_from", bind="query-params")
+    return row - 1, column - 1, side
+
+
+def _to_block(weights: np.ndarray, every: int, row: int) -> None:
+    """A row of the whole head was clicked: the window goes to its largest weight."""
+    column = int(np.nan_to_num(weights[row]).argmax())
+    st.session_state.update(rows_from=row * every + 1, columns_from=column * every + 1)
+
+
+def _strongest(current: LongScene, opened: AttentionMap, name: str) -> str:
+    """The largest weights of the whole head, HTML."""
+    links = heads.strongest(opened.weights[0], current.trace.visible(opened), _LISTED)
+    names = [f"{place} {token}" for place, token in enumerate(shown(current.tokens), start=1)]
+    rows = [(names[link.query], [names[link.key], f"{link.weight:.4f}"]) for link in links.itertuples()]
+    caption = f"The strongest links of {escape(name)}: from the token that looks, to the token that it looks at"
+    return tables.table(caption, ["looks at", "weight"], rows, ("", "en"))

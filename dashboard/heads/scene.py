@@ -4,16 +4,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pandas as pd
 
 from attnviz import heads, select
 from attnviz.data.tasks import Task
 from attnviz.export import heading
+from attnviz.figures.small_maps import block, pool
 from attnviz.figures.wording import statistic_title
 from attnviz.heads import Head
+from attnviz.models.measured import Reduced
 from attnviz.patterns import PATTERNS
 from attnviz.select import Grid
-from attnviz.trace import Trace
+from attnviz.trace import AttentionMap, Token, Trace
 from dashboard.choices.options import Writing
 from dashboard.session.memory import Held, sizes
 from dashboard.shell.problems import SceneError, sentence
@@ -50,6 +53,12 @@ class Source(Protocol):
 
     def trace(self, text: str, target: str | None = None) -> Trace:
         """The trace of its output, or of the forced `target`. Raises ValueError for a text that cannot be shown."""
+
+    def reduced(self, text: str) -> Reduced | None:
+        """Of a text too long to keep all its weights; None for any other. Raises ValueError."""
+
+    def opened(self, text: str, layer: int, head: int) -> AttentionMap | None:
+        """One head of such a text in full; None without the model."""
 
 
 @dataclass(frozen=True)
@@ -175,9 +184,56 @@ class HeadsScene:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class LongScene(HeadsScene):
+    """All heads of a text of which not all weights are kept. trace, shown : without maps."""
+
+    reduced: Reduced
+
+    @property
+    def held(self) -> list[Held]:
+        return [(self.reduced, self.reduced.nbytes)]
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        return self.trace.source
+
+    def is_mean(self, layer: int) -> bool:
+        return False
+
+    def group(self, layer: int, head: int) -> str:
+        return ""
+
+    def whole(self, opened: AttentionMap) -> Grid:
+        """A whole head, pooled; its rows and columns are blocks of tokens, named by their numbers from 1."""
+        (rows, columns), visible = opened.weights.shape[1:], self.trace.visible(opened)
+        sides = (_blocks(count, every) for count, every in zip((rows, columns), block(rows, columns)))
+        return self._grid(opened, *sides, pool(opened.weights)[0], pool(visible[None])[0])
+
+    def window(self, opened: AttentionMap, row: int, column: int, side: int) -> Grid:
+        """The weights of `side` rows and columns from these on, from 0."""
+        rows, columns = slice(row, row + side), slice(column, column + side)
+        seen = self.trace.visible(opened)[rows, columns]
+        return self._grid(
+            opened, self.tokens[rows], self.trace.keys(opened)[columns], opened.weights[0, rows, columns], seen
+        )
+
+    def _grid(self, opened: AttentionMap, queries, keys, weights: np.ndarray, seen: np.ndarray) -> Grid:
+        about = (self.trace.model, self.trace.mechanism, opened.kind, opened.layer, None)
+        return Grid(*about, queries, keys, weights, np.zeros(len(weights)), seen, self.trace.sides(opened))
+
+
+def _blocks(count: int, every: int) -> tuple[Token, ...]:
+    """Blocks of tokens, by their numbers from 1: `1–32`."""
+    ends = ((first + 1, min(first + every, count)) for first in range(0, count, every))
+    return tuple(Token(f"{first}–{last}" if first < last else str(first), 0, 0) for first, last in ends)
+
+
 def compose(choices: HeadsChoices, measurer: Measurer) -> HeadsScene:
     """Trace the text and measure its heads. Raises SceneError, with a sentence, if nothing can be shown."""
     try:
+        if (reduced := choices.source.reduced(choices.text)) is not None:
+            return LongScene(choices, reduced.trace, reduced.trace, reduced.table, reduced)
         trace = (
             choices.source.write(choices.text, choices.writing)
             if choices.writing

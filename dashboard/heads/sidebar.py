@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from attnviz.models import measured
 from attnviz.models.names import HuggingFaceName, is_hugging_face, without_prefix
 from attnviz.trace import uploads
 from dashboard.choices import pairs, settings
@@ -104,6 +105,11 @@ def _saved() -> Source:
             "Choose a file on the left: a trace that attnviz.save_trace() has written, or arrays of weights. (A link "
             "to this page does not hold the file.)"
         )
+    if measured.is_reduced(file.getvalue()):
+        content = file.getvalue()
+        value_key = ("file", file.file_id, "reduced")
+        kept = caches.keep(value_key, lambda: measured.unpack_reduced(content, file.name), lambda made: made.nbytes)
+        return sources.TraceSource(("trace", file.file_id), file.name, kept.trace, kept)
     reading = uploads.Reading() if uploads.is_trace(file.getvalue()) else _reading()
     try:
         return sources.TraceSource(("trace", file.file_id, reading), file.name, caches.uploaded(file, reading))

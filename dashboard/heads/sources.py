@@ -3,20 +3,28 @@
 
 from dataclasses import dataclass, field
 
+import streamlit as st
+
 from attnviz import mechanisms
 from attnviz.data.tasks import Task
+from attnviz.models.measured import Reduced
 from attnviz.models.names import ModelName, without_prefix
-from attnviz.trace import Trace
+from attnviz.trace import AttentionMap, Trace
 from dashboard.choices import pairs
 from dashboard.choices.options import Writing, model_title
 from dashboard.heads.scene import ordered
 from dashboard.session import caches
+from dashboard.shell import turns
 from dashboard.shell.problems import Waiting, check_text, sentence
 
 _NO_MODEL = (
     "A saved trace does not contain its model, so heads cannot be switched off here. "
     "In Python, use attnviz.ablation with the model."
 )
+
+
+_AROUND = 8  # tokens that a tokenizer adds around a text, at most
+_SECONDS = 1e-7  # to compute and reduce a weight (tests/bench/long.py: 11 s for 32 heads of 2,047 tokens)
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,9 @@ class TrainedSource:
     def trace(self, text: str, target: str | None = None) -> Trace:
         check_text(text)
         return caches.read(self.name, text, target)
+
+    def reduced(self, text: str) -> None:
+        """The text is read whole."""
 
     @property
     def writes_on(self) -> bool:
@@ -102,7 +113,43 @@ class HuggingFaceSource:
     @property
     def limit(self) -> int:
         """The number of tokens of the longest text."""
-        return caches.model(self.name).limit
+        model = caches.model(self.name)
+        return model.context if hasattr(model, "reduced") else model.limit
+
+    def _is_long(self, text: str) -> bool:
+        """Has it more tokens than a trace keeps? A token has at least a character, but for a few around the text."""
+        model = caches.model(self.name)
+        if not hasattr(model, "reduced") or len(text) + _AROUND <= model.limit:
+            return False
+        return len(model.read(text, most=model.context).ids) > model.limit
+
+    def seconds(self, text: str) -> float:
+        """About how long it takes to read a long text; 0 for any other."""
+        if not text.strip() or not self._is_long(text):
+            return 0
+        model = caches.model(self.name)
+        (kind,) = model.fields
+        return sum(model.head_counts[kind]) * len(model.read(text, most=model.context).ids) ** 2 * _SECONDS
+
+    def reduced(self, text: str) -> Reduced | None:
+        """Read head by head, where a trace would be too large."""
+        if not text.strip() or not self._is_long(text):
+            return None
+
+        def read() -> Reduced:
+            with turns.long_turn(), st.spinner("Reading the long text …"):
+                return caches.model(self.name).reduced(text, turns.let_go_if_asked)
+
+        return caches.keep(("reduced", self.key, text), read, lambda made: made.nbytes)
+
+    def opened(self, text: str, layer: int, head: int) -> AttentionMap:
+        """One head of a long text, computed again."""
+
+        def read() -> AttentionMap:
+            with turns.long_turn(), st.spinner("Reading the text again for this head …"):
+                return caches.model(self.name).opened(text, layer, head)
+
+        return caches.keep(("opened", self.key, text, layer, head), read, lambda made: made.weights.nbytes)
 
     @property
     def why_no_ablation(self) -> str:
@@ -143,6 +190,7 @@ class TraceSource:
     key: tuple
     file: str
     saved_trace: Trace = field(compare=False, repr=False)
+    saved_reduced: Reduced | None = field(default=None, compare=False, repr=False)
     mechanism = ""
     languages = pairs.ANY
     why_no_ablation = why_no_importance = _NO_MODEL
@@ -150,7 +198,7 @@ class TraceSource:
     begins_with = 0
 
     def __post_init__(self):
-        if not self.saved_trace.maps:
+        if not self.saved_trace.maps and not self.saved_reduced:
             raise ValueError(f"the file {self.file} holds a trace without attention, so there are no heads to show")
 
     @property
@@ -163,7 +211,13 @@ class TraceSource:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return ordered({m.kind for m in self.saved_trace.maps})
+        return (self.saved_reduced.kind,) if self.saved_reduced else ordered({m.kind for m in self.saved_trace.maps})
+
+    def reduced(self, text: str) -> Reduced | None:
+        return self.saved_reduced
+
+    def opened(self, text: str, layer: int, head: int) -> None:
+        """The file lacks the full maps."""
 
     def trace(self, text: str, target: str | None = None) -> Trace:
         return self.saved_trace

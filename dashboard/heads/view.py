@@ -29,7 +29,10 @@ from dashboard.markup.text import escape, named_card, output, unread
 from dashboard.markup.text import source as source_words
 from dashboard.session import address, caches, memory
 from dashboard.shell import frame, widgets
-from dashboard.shell.problems import SceneError, Wanted, check_text
+from dashboard.shell.problems import SceneError, Waiting, Wanted, check_text
+
+_SOON = 10  # s that reading a text may take without a question
+_READS = "reads this long text"  # in the session
 
 
 @address.fragment
@@ -44,6 +47,8 @@ def show(fields: dict) -> None:
             fields = fields | {"writing": writing.controls(source.languages.piece, source.begins_with)}
         except SceneError as error:
             fields = fields | {"problem": error}
+    if isinstance(source, sources.HuggingFaceSource) and not fields["problem"]:
+        fields = fields | {"problem": _may_take_long(source, text)}
     with frame.composed("heads", lambda: _compose(fields, text), _wanted(fields, text)) as current:
         if current is not None:
             _draw(current, frame.is_dark())
@@ -59,7 +64,31 @@ def _wanted(fields: dict, text: str) -> Iterator[Wanted]:
             yield caches.ask([source.name], text, fields["output"].strip() or None)
 
 
+def _may_take_long(source: sources.HuggingFaceSource, text: str) -> SceneError | None:
+    """The warning before a long text is read that takes more than a few seconds; a button beside it goes on."""
+    try:
+        seconds = source.seconds(text)
+    except ValueError:  # composing the scene says what is wrong
+        return None
+    if seconds <= _SOON or st.session_state.get(_READS) == (source.key, text):
+        return None
+    took = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+    st.button("Read it", key="read_long", on_click=_read_long, args=((source.key, text),))
+    return Waiting(f"This text is long: reading it takes about {took}. Click “Read it” to go on, or shorten it.")
+
+
+def _read_long(which: tuple) -> None:
+    st.session_state[_READS] = which
+
+
 def _draw(current: HeadsScene, dark: bool) -> None:
+    if isinstance(current, scene.LongScene):
+        maps.show_long(current, dark)
+        comparison.show_table(current)
+        words = "The overview and the statistics, without the full maps. Open it here as “A saved trace”."
+        button = {"on_click": "ignore", "key": "keep_reduced", "help": words}
+        st.download_button("Reduced trace (safetensors)", current.reduced.pack, "reduced.safetensors", **button)
+        return
     if isinstance(source := current.choices.source, sources.TrainedSource):
         st.html(named_card(source.title, card.show(caches.card(source.name))))
     languages = current.choices.languages

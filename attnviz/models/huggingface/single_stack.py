@@ -1,7 +1,8 @@
 """A model of the transformers library with one stack: an encoder such as BERT, or a decoder such as GPT. It reads a
 text."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,6 +20,10 @@ from attnviz.trace import Alternative, AttentionMap, Trace
 MASKED = 64  # tokens of a text that are masked in turn, at most: the model reads the whole text for each
 PERMUTES = ("xlnet",)  # families that predict a token from those before it in a random order (Yang et al. 2019)
 BATCH = 8  # of these texts read at once
+
+
+class _Found(Exception):
+    """Ends a pass that has made what it was for."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +67,23 @@ class SingleStackModel(HuggingFaceModel):
         )
 
     @torch.inference_mode()
-    def reduced(self, text: str) -> Reduced:
+    def reduced(self, text: str, on_heads: Callable[[], None] = lambda: None) -> Reduced:
         """Read a text of up to `context` tokens, and keep only the data of the overview. Weights are reduced while they
         are computed, a few heads at a time, so memory grows with the square of the tokens but not with layers and
         heads.
 
-        The numbers are those of `heads.table` of the whole trace. `opened` gives one head in full. Raises TextError;
-        ValueError for a family with its own way of computing attention.
+        The numbers are those of `heads.table` of the whole trace. `opened` gives one head in full. on_heads : called
+        after a few heads; an exception that it raises stops the reading. Raises TextError; ValueError for a family with
+        its own way of computing attention.
         """
         source = self.read(text, most=self.context)
         reducer = Reducer(self._read_trace(text, source, ()))
-        self._by_heads(source, lambda layer, first, weights: reducer.take(self._map(layer, weights), first))
+
+        def take(layer: int, first: int, weights: Tensor) -> None:
+            reducer.take(self._map(layer, weights), first)
+            on_heads()
+
+        self._by_heads(source, take)
         return reducer.done()
 
     @torch.inference_mode()
@@ -88,8 +99,10 @@ class SingleStackModel(HuggingFaceModel):
         def take(number: int, first: int, weights: Tensor) -> None:
             if number == layer and first <= head < first + len(weights):
                 result.append(self._map(layer, weights[head - first : head - first + 1].clone()))
+                raise _Found  # the layers after it are not needed
 
-        self._by_heads(self.read(text, most=self.context), take)
+        with suppress(_Found):
+            self._by_heads(self.read(text, most=self.context), take)
         return result[0]
 
     def _by_heads(self, source: Tokens, take: TakeHeads) -> None:

@@ -1,10 +1,12 @@
 """The page of heads on models of one's own, by Streamlit's own test driver."""
 
+import base64
 import sys
 
 import any_family
 import families
 import heads_app
+import numpy as np
 import pytest
 from heads_app import cells, heads_scene, page, sound
 from streamlit.testing.v1 import AppTest
@@ -234,3 +236,61 @@ def test_a_hybrid_names_its_other_layers_and_two_texts_are_read(folder, tmp_path
     assert "Layers 1–3: linear attention, no weights." in page(app) and heads_scene(app).layers == [3]
     app = sound(own(folder, "bert", text="The dog ||| a ball"))
     assert "Read as two texts, divided at |||" in page(app) and "type ||| between" in app.sidebar.caption[0].value
+
+
+@pytest.fixture(scope="module")
+def reading_far(tmp_path_factory):
+    """The folder of a model that reads 600 tokens."""
+    settings = {"max_position_embeddings": 600, "hidden_size": 32, "num_hidden_layers": 2}
+    return families.write(tmp_path_factory.mktemp("far") / "llama", "llama", **settings)
+
+
+LONG = ("the black dog is run " * 110).strip()
+
+
+def test_a_text_longer_than_a_trace_is_reduced_and_a_head_opened_through_a_window(reading_far):
+    app = sound(
+        run(model=HF, own=str(reading_far), text=LONG, layer="1", head="2", rows_from="300", columns_from="290")
+    )
+    scene, model = heads_scene(app), attnviz.load(f"hf:{reading_far}")
+    count, opened = len(scene.tokens), model.opened(LONG, 0, 1)
+    assert 512 < count <= 600 and scene.trace.maps == () and f"A long text: {count} tokens" in page(app)
+    whole, window = (cell["figure"]["data"][0] for cell in cells(app, "closeup"))
+    whole, hover = weights_of(whole["z"]), window["hovertext"]
+    shown = np.nan_to_num(weights_of(window["z"])[10])
+    assert shown == pytest.approx(opened.weights[0, 309, 289:353], abs=1e-4)
+    assert (
+        hover[10][3]
+        == f"310 {scene.tokens[309].text}: looks at 293 {scene.tokens[292].text} {opened.weights[0, 309, 292]:.6f}"
+    )
+    assert hover[0][20] == f"300 {scene.tokens[299].text}: cannot see 310 {scene.tokens[309].text}"
+    assert np.nanmax(whole) == pytest.approx(1)  # the first token sees itself alone
+    rows = page(app).split("The strongest links of layer 1 head 2")[1].split("</table>")[0]
+    largest = heads.strongest(opened.weights[0], np.tri(count, dtype=bool)).iloc[0]
+    assert f"<td>{largest.weight:.4f}</td>" in rows and rows.count("<tr>") == 21
+    assert len(app.dataframe[0].value) == len(scene.reduced.table) == 8
+    app.segmented_control(key="zoom").set_value(32).run()
+    _, window = (cell["figure"]["data"][0]["z"] for cell in cells(sound(app), "closeup"))
+    assert weights_of(window).shape == (32, 32)
+
+
+def test_a_reduced_trace_opens_again_and_says_what_it_lacks(reading_far):
+    reduced = attnviz.load(f"hf:{reading_far}").reduced(LONG)
+    app = run(model=SAVED)
+    app.file_uploader[0].set_value(("long.safetensors", reduced.pack(), "application/octet-stream")).run()
+    assert cells(sound(app), "overview") and "lacks the full maps" in page(app) and not cells(app, "closeup")
+    app.file_uploader[0].set_value(("long.safetensors", reduced.pack()[:-9], "application/octet-stream")).run()
+    assert not app.exception and "damaged or incomplete" in app.error[0].value
+
+
+def test_a_text_that_takes_long_is_read_after_a_click(reading_far, monkeypatch):
+    monkeypatch.setattr("dashboard.heads.view._SOON", 0)
+    app = run(model=HF, own=str(reading_far), text=LONG)
+    assert "reading it takes about" in app.info[0].value and not cells(app, "overview")
+    next(button for button in app.button if button.key == "read_long").click().run()
+    assert cells(sound(app), "overview")
+
+
+def weights_of(values: dict) -> np.ndarray:
+    shape = [int(side) for side in values["shape"].split(",")]
+    return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).reshape(shape)

@@ -48,6 +48,9 @@ def _of_maps() -> dict[Callable, Chart]:
         figures.heatmap: figures.heatmap(select.select(TRACE, "decoder"), 1, windows=[(1, 1)] * _COUNT),
         figures.difference: figures.difference(VALUES, GRID, ("A", "B")),
         figures.overview: figures.overview(TRACE, "decoder", table, "distance", "distance", root=True),
+        figures.overview_of_pooled: figures.overview_of_pooled(
+            {0: np.eye(5, dtype=np.float32)[None]}, "decoder", 5, dark=True
+        ),
         figures.head_map: figures.head_map(table[table["kind"] == "decoder"], "distance"),
         figures.token_lines: figures.token_lines(grids, 1),
         dependency_arcs: dependency_arcs(PARSE, np.array([2, 0, 1, -1])),

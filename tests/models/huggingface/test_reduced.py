@@ -6,12 +6,15 @@ import sys
 import families
 import numpy as np
 import pytest
+import safetensors.numpy as safetensors
 import serving
 
 import attnviz
 from attnviz import heads
 from attnviz.figures import small_maps
+from attnviz.models import measured
 from attnviz.models.model import TextError
+from attnviz.trace import files
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 TEXT = "The black dog is run the green ball"
@@ -78,3 +81,38 @@ def test_what_cannot_be_reduced_is_said(load, tmp_path):
         model.opened(TEXT, 0, 9)
     with pytest.raises(TextError, match="its limit here is 40"):
         model.reduced("the " * 60)
+
+
+def test_what_was_reduced_is_kept_in_a_file_that_says_what_it_lacks(tmp_path):
+    folder = families.write(tmp_path / "llama", "llama", num_hidden_layers=2, max_position_embeddings=90)
+    reduced, path = attnviz.load(f"hf:{folder}").reduced("the " * 80), tmp_path / "long.safetensors"
+    assert reduced.pooled[0].shape[1] < len(reduced.trace.source)
+    reduced.save(path)
+    read = measured.load_reduced(path)
+    assert read.table.equals(reduced.table) and read.kind == reduced.kind
+    for layer, maps in reduced.pooled.items():
+        np.testing.assert_array_equal(read.pooled[layer], maps)
+        np.testing.assert_allclose(read.row_sums[layer], reduced.row_sums[layer])
+    bare = attnviz.load_trace(path)
+    assert bare.source == reduced.trace.source and bare.maps == () and bare.notes[-1] == measured.LACKS
+    with pytest.raises(ValueError, match="path must end in .safetensors; got 'long.json'"):
+        reduced.save(tmp_path / "long.json")
+    with pytest.raises(ValueError, match="cannot read .*nothing.safetensors"):
+        measured.load_reduced(tmp_path / "nothing.safetensors")
+
+
+@pytest.mark.parametrize(
+    "changes, why",
+    [
+        ({"pooled.0": np.zeros((2, 3, 3), np.float32)}, "layer 0 must have 4 maps of"),
+        ({"table.layer": np.full(8, 1e9)}, "layers must be counted from 0 to 999"),
+        ({"table.entropy_nats": np.zeros(3)}, "the columns of its table must be as long as its heads are many"),
+        ({"table.head": np.zeros(8)}, "layer 0 must have heads from 0 on"),
+        ({"row_sums.1": None}, "row_sums.1"),
+    ],
+)
+def test_a_file_of_a_reduced_text_that_was_changed_is_refused(load, changes, why):
+    content = load("llama").reduced(TEXT).pack()
+    tensors = {name: value for name, value in (safetensors.load(content) | changes).items() if value is not None}
+    with pytest.raises(ValueError, match=f"the file x.safetensors holds no reduced trace: .*{why}"):
+        measured.unpack_reduced(safetensors.save(tensors, files.header(content)), "x.safetensors")
