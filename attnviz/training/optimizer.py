@@ -193,6 +193,8 @@ def computes_bfloat16(device: str) -> bool:
     """Does the device multiply in bfloat16? If it only emulates bfloat16, fp32 is faster."""
     if device == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
+    if not hasattr(torch.cpu, "get_capabilities"):  # an older PyTorch does not say
+        return False
     return any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # x86, x86, ARM
 
 
