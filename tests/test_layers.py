@@ -34,7 +34,7 @@ LAYERS = {
     "figures": "IPython numpy pandas plotly",
     "reading": "numpy",
     "guess": "numpy",
-    "export": "PIL anywidget fontTools matplotlib numpy pandas plotly traitlets",
+    "export": "IPython PIL anywidget fontTools matplotlib numpy pandas plotly traitlets",
     "data": "babel pooch pyarrow tokenizers torch sentencex",
     "networks": "numpy torch",
     "models": "huggingface_hub numpy pandas platformdirs pooch requests safetensors tokenizers torch transformers",

@@ -34,6 +34,7 @@ _SCRIPT = "\n".join(
         Path(__file__).with_name("view.js").read_text(encoding="utf-8"),
     )
 )
+_ALONE = Path(__file__).with_name("alone.js").read_text(encoding="utf-8")
 
 
 class View(anywidget.AnyWidget):
@@ -69,6 +70,14 @@ class View(anywidget.AnyWidget):
             heads = [None, *range(counts["heads"])] if counts["heads"] > 1 else [None]
             choices = itertools.product(range(layers), heads, (False, True), (False, True))
             self._pictures = {_key(choice): self._picture(*choice) for choice in choices}
+
+    def _ipython_display_(self) -> None:
+        """Below a cell: the widget, and the script that draws it in a page of nbconvert."""
+        from IPython.display import display
+
+        bundle = self._repr_mimebundle_()
+        display(bundle[0] if isinstance(bundle, tuple) else bundle, raw=True)
+        display({"text/html": f"<script>{_ALONE}</script>"}, raw=True)
 
     @traitlets.validate("step", "layer", "head")
     def _is_there(self, proposal: dict) -> int | None:

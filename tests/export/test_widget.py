@@ -21,6 +21,30 @@ from attnviz.export import widget
 TRACE = synthetic.trace("The dog <eos>", "Le chien noir", kinds=("cross", "decoder"), heads=2, layers=2)
 SECOND = synthetic.trace("The dog <eos>", "Le chien", model="second", heads=1, layers=1)
 DRAWN = "document.querySelector('.attnviz-view').dataset.drawn"
+MARIMO = """
+import marimo
+
+app = marimo.App()
+
+
+@app.cell
+def _():
+    import attnviz, synthetic
+    import marimo as mo
+    view = mo.ui.anywidget(attnviz.view(synthetic.trace(heads=2), synthetic.trace(seed=1)))
+    view
+    return mo, view
+
+
+@app.cell
+def _(mo, view):
+    mo.md(f"Python has {view.step} {view.head}")
+
+
+@app.cell
+def _(mo, view):
+    mo.ui.button(label="First step", on_click=lambda _: setattr(view.widget, "step", 0))
+"""
 FORMAT = {"version_major": 2, "version_minor": 0}  # of widgets in a notebook
 
 
@@ -148,15 +172,18 @@ def run(page, number: int) -> None:
     raise TimeoutError(f"JupyterLab did not run cell {number}")
 
 
-def choose_the_second_head_and_step(page) -> None:
-    """With the controls of the view that a page has, once it has drawn two traces."""
+def choose_the_second_head_and_step(page, drawn: bool = True) -> None:
+    """With the controls of the view that a page has, once it has drawn two traces. drawn : wait for it in the document,
+    where a shadow does not hide it."""
     view = page.locator(".attnviz-view")
     view.locator("section:nth-child(2) .js-plotly-plot .barlayer path").first.wait_for()
     assert view.locator(".js-plotly-plot").count() == 4 and view.locator("section .heatmaplayer image").count() == 2
     view.get_by_role("combobox", name="Head").select_option(label="2")
     view.get_by_role("slider", name="Step").press("x")  # elsewhere in a notebook it cuts the cell
     view.get_by_role("slider", name="Step").press("ArrowRight")
-    page.wait_for_function(f"{DRAWN}.endsWith(',1,false,true] 1 light')")
+    if drawn:
+        page.wait_for_function(f"{DRAWN}.endsWith(',1,false,true] 1 light')")
+    view.locator("output").get_by_text("2 of 4").wait_for()
     assert "head 2 of 2" in view.locator("h4").first.inner_text() and view.locator("output").inner_text() == "2 of 4"
 
 
@@ -182,14 +209,57 @@ def test_in_jupyterlab_python_and_the_browser_read_and_set_the_same_values(page,
     page.get_by_text("The maps cannot be drawn").wait_for()
 
 
+def saved_view() -> tuple:
+    """A view, the outputs of a cell that shows it, and its state as a notebook saves it."""
+    view, shown = attnviz.view(synthetic.trace(heads=2), synthetic.trace(seed=1)), []
+    with pytest.MonkeyPatch.context() as patch:  # this process has no cell to show it below
+        patch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
+        view._ipython_display_()
+    outputs = [{"output_type": "display_data", "metadata": {}, "data": data} for data in shown]
+    state = {"state": dependency_state([view], drop_defaults=False)} | FORMAT
+    return view, outputs, {"application/vnd.jupyter.widget-state+json": state}
+
+
+@pytest.mark.xdist_group("browser-others")
+def test_a_page_of_nbconvert_draws_the_view_without_a_network(chrome, tmp_path):
+    from nbconvert import HTMLExporter  # takes a second, which a process that collects tests need not spend
+
+    _, outputs, widgets = saved_view()
+    (tmp_path / "JUPYTER_DATA_DIR").mkdir()
+    written([("view", outputs)], tmp_path / "saved.ipynb", widgets=widgets)
+    (tmp_path / "saved.html").write_text(HTMLExporter().from_filename(tmp_path / "saved.ipynb")[0], encoding="utf-8")
+    context = chrome.new_context(offline=True)
+    page = context.new_page()
+    page.goto((tmp_path / "saved.html").as_uri())
+    choose_the_second_head_and_step(page)
+    context.close()
+
+
+@pytest.mark.xdist_group("browser-others")
+def test_in_marimo_python_and_the_browser_read_and_set_the_same_values(page, tmp_path):
+    (tmp_path / "notebook.py").write_text(MARIMO, encoding="utf-8")
+    port, paths = serving.free_port(), os.pathsep.join([str(serving.ROOT), str(serving.ROOT / "tests/helpers/traces")])
+    command = [sys.executable, "-m", "marimo", "run", "notebook.py", "--headless", "--no-token", f"--port={port}"]
+    places = {"PYTHONPATH": paths, "HOME": str(tmp_path), "MARIMO_SKIP_UPDATE_CHECK": "1"}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen([*command, "--host=127.0.0.1"], env=os.environ | places, cwd=tmp_path, **quiet)
+    try:
+        serving.wait(f"http://127.0.0.1:{port}", server, path="/health")
+        page.goto(f"http://127.0.0.1:{port}")
+        choose_the_second_head_and_step(page, drawn=False)
+        page.get_by_text("Python has 1 1").wait_for()
+        page.get_by_role("button", name="First step").click()
+        page.locator(".attnviz-view output").get_by_text("1 of 4").wait_for()  # Python has moved the step back
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
 @pytest.mark.xdist_group("browser-others")
 def test_a_saved_notebook_is_alive_before_a_cell_is_run(page, lab):
-    view = attnviz.view(synthetic.trace(heads=2), synthetic.trace(seed=1))
-    shown = {"application/vnd.jupyter.widget-view+json": {"model_id": view.model_id} | FORMAT}
-    output = {"output_type": "display_data", "metadata": {}, "data": shown}
-    state = {"state": dependency_state([view], drop_defaults=False)} | FORMAT
+    view, outputs, widgets = saved_view()
     address, folder = lab
-    written([("view", [output])], folder / "saved.ipynb", widgets={"application/vnd.jupyter.widget-state+json": state})
+    written([("view", outputs)], folder / "saved.ipynb", widgets=widgets)
     page.goto(f"{address}/workspaces/saved/tree/saved.ipynb")
     choose_the_second_head_and_step(page)
     assert (view.step, view.head) == (0, None)  # this Python has no part in it
