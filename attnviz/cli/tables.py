@@ -45,8 +45,9 @@ def _translation(trace: Trace, notes: Sequence[str] = ()) -> str:
     how = "target" if trace.forced else "translation"
     cut = "" if trace.complete else "\nthe length limit cut the translation short"
     note_lines = "".join(f"\n{note}" for note in notes)
+    text = plain(trace.translation) if trace.translation else "(empty: the model ended at once)"
     return (
-        f"{how}: {plain(trace.translation)}\nlog-probability: {trace.log_prob:.3f}{cut}{note_lines}\n"
+        f"{how}: {text}\nlog-probability: {trace.log_prob:.3f}{cut}{note_lines}\n"
         f"attention: {attention}\n\n{table(rows, '><><>')}"
     )
 

@@ -3,13 +3,16 @@
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import judged
 import pytest
+import synthetic
 import tiny
 
 import attnviz
 from attnviz.__main__ import main
+from attnviz.cli import tables
 from attnviz.confidence import Judge
 from attnviz.trace import Trace
 
@@ -35,6 +38,11 @@ def test_trace_prints_a_table(cli, root, mechanism):
     assert [line.split()[0] for line in table[1:]] == [str(i + 1) for i in range(len(trace.target))]
     assert [line.split()[-1] for line in table[1:]] == [f"{row.max():.2f}" for row in weights]
     assert [line.split()[-2] for line in table[1:]] == [trace.source[row.argmax()].text for row in weights]
+
+
+def test_an_empty_translation_is_said_to_be_empty():
+    empty = replace(synthetic.trace("a", ""), translation="")
+    assert tables.summary(empty).startswith("translation: (empty: the model ended at once)\n")
 
 
 def test_layers_are_the_same_numbers_in_text_and_json(cli, root):
