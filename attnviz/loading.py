@@ -2,6 +2,7 @@
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from attnviz import arguments, mechanisms, moments
@@ -33,6 +34,18 @@ def load(name: str, root: str | Path | None = None, threads: int | None = None) 
         return huggingface.load(without_prefix(name))
     chosen = THREADS if threads is None else threads
     return load_checkpoint(name, None if root is None else arguments.path("root", root), chosen)
+
+
+def load_from(place: str, name: str) -> Model:
+    """The model of the transformers library in a folder, or of this name on the hub, with another name, which alone its
+    errors and traces have. Raises huggingface.ModelError."""
+    from attnviz.models.huggingface import ModelError
+
+    try:
+        return replace(load(f"{HUGGING_FACE}{place}"), name=name)
+    except ModelError as error:
+        said = str(error).replace(f"{HUGGING_FACE}{place}", name).replace(f"{HUGGING_FACE}{place:.80}", name)
+        raise ModelError(said.replace(os.path.expanduser(place), without_prefix(name))) from None
 
 
 def load_checkpoint(name: str, root: Path | None = None, threads: int | None = None) -> Trained:

@@ -99,6 +99,11 @@ class HuggingFaceName:
         return source, target
 
     @property
+    def suffix(self) -> str:
+        """What follows the place: `#` and the languages, or nothing."""
+        return self.path.removeprefix(self.place)
+
+    @property
     def _parts(self) -> tuple[str, str]:
         place, mark, languages = self.path.rpartition("#")
         return (place, languages) if mark and not os.path.isdir(os.path.expanduser(self.path)) else (self.path, "")

@@ -1,5 +1,6 @@
 """A batch of requests through the models; both services run this code in the processes with the models."""
 
+import importlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
@@ -9,16 +10,17 @@ from typing import Any
 
 from attnviz import loading
 from attnviz.models.measured import TraceStatistics
+from attnviz.models.names import is_hugging_face
 from attnviz.models.translator import Translator
 from attnviz.networks.cpu import quick_products
-from attnviz.service.request import Request
+from attnviz.service.request import Guest, Request
 from attnviz.trace import Hypothesis, Trace
 
-KEPT = 32  # models in memory
+KEPT, GUESTS = 32, 2  # models in memory; of the transformers library, which are large
 FEW = 3  # texts that are sooner checked one by one than decoded together
 
 # a trace, its statistics, samples or hypotheses; or why there are none
-Answer = Trace | TraceStatistics | tuple[str, ...] | tuple[Hypothesis, ...] | str
+Answer = Trace | TraceStatistics | Guest | tuple[str, ...] | tuple[Hypothesis, ...] | str
 
 # pair and text -> a model, and what it wrote: a guess at what another model will write, which costs it less then
 Translations = dict[tuple[str, str], tuple[str, str]]
@@ -43,12 +45,12 @@ class Models:
                 del self._models[old]
             self._report(key)
             try:
-                model = loading.load_checkpoint(name, Path(root) if root else None)
+                model = _read(name, root)
             finally:
                 self._report(None)
             self._models[key] = model, _step_weights(model)
         self._models.move_to_end(key)
-        while len(self._models) > KEPT:
+        while len(self._models) > (GUESTS if is_hugging_face(name) else KEPT):
             self._models.popitem(last=False)
         return self._models[key][0]
 
@@ -56,6 +58,13 @@ class Models:
         """Approximate number of weights that a step of a model reads: all but those of its encoder. 0 if it is not in
         memory."""
         return self._models.get(request.model_key, (None, 0))[1]
+
+
+def _read(name: str, root: str | None) -> Any:
+    if is_hugging_face(name):
+        importlib.import_module("torch._meta_registrations")  # left out by process.py, and the library needs it first
+        return loading.load_from(root or "", name)
+    return loading.load_checkpoint(name, Path(root) if root else None)
 
 
 def _step_weights(model: Any) -> int:
@@ -90,7 +99,7 @@ def _group(models: Models, group: Sequence[Request], translations: Translations,
     targets = None if first.target is None else [request.target for request in group]
     options: dict[str, Any] = {} if first.beam == 1 else {"beam": first.beam}
     options |= {"keep": ("statistics",)} if first.statistics else {}
-    if first.sample_count or first.hypotheses:
+    if first.sample_count or first.hypotheses or first.described:
         return (_several(models, request) for request in group)
     try:
         model = models.model_for(first)
@@ -105,7 +114,7 @@ def _group(models: Models, group: Sequence[Request], translations: Translations,
         translations |= {
             (model.pair, trace.text): (model.name, trace.translation)
             for trace in traces
-            if not isinstance(trace, Exception)
+            if isinstance(model, Translator) and not isinstance(trace, Exception)
         }
         return [str(trace) if isinstance(trace, Exception) else trace for trace in traces]
     except ValueError as error:  # a checkpoint that cannot be read, a target or a beam that does not apply
@@ -119,9 +128,11 @@ def _guess(model: Any, text: str, translations: Translations) -> str:
 
 
 def _several(models: Models, request: Request) -> Answer:
-    """Other translations of a text: the final hypotheses of the beam, or samples."""
+    """Other translations of a text: the final hypotheses of the beam, or samples. Or the model itself, described."""
     try:
         model = models.model_for(request)
+        if request.described:
+            return _guest(model)
         if not isinstance(model, Translator):
             return f"{request.model} does not translate, so it has no other translations"
         if request.hypotheses:
@@ -129,3 +140,23 @@ def _several(models: Models, request: Request) -> Answer:
         return model.samples(request.text, request.sample_count)
     except ValueError as error:
         return str(error)
+
+
+def _guest(model: Any) -> Guest:
+    why_no_ablation = ""
+    try:
+        model.projections()
+    except ValueError as error:  # of a family that is not known well enough
+        why_no_ablation = str(error)
+    heads = model.head_counts.get("cross", (1,))
+    return Guest(
+        model.head_kinds,
+        (len(heads), max(heads)),
+        getattr(model, "languages", ()),
+        model.reads_pairs,
+        model.limit,
+        model.context if hasattr(model, "reduced") else model.limit,
+        hasattr(model, "write"),
+        why_no_ablation,
+        model.why_no_log_prob,
+    )

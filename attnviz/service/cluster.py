@@ -13,8 +13,10 @@ from typing import Any
 import torch
 
 from attnviz import corpus
+from attnviz.models.names import is_hugging_face
 from attnviz.service.batch import Answer, Models, answers
 from attnviz.service.connection import frozen
+from attnviz.service.embedded import Guests
 from attnviz.service.request import (
     GATHER,
     MOST,
@@ -77,6 +79,7 @@ class Cluster:
         self._closed = False
         self._handle = _handle(address, replicas)
         self._threads = ThreadPoolExecutor(THREADS, "model service")
+        self._guests = Guests(self.limits)  # their files are on this machine
         self.state = RUNNING
 
     def submit(self, requests: Sequence[Request]) -> list[Future]:
@@ -87,6 +90,9 @@ class Cluster:
             raise Busy(f"{self._open} sentences are waiting for the models already; try again in a minute")
         futures = []
         for request in requests:
+            if is_hugging_face(request.model):
+                futures.append(self._guests.ask(request))
+                continue
             self._open += 1
             futures.append(self._threads.submit(self._ask, request))
             futures[-1].add_done_callback(self._done)
@@ -94,11 +100,12 @@ class Cluster:
 
     def state_of(self, futures: Collection[Future]) -> str:
         """See `Service`. Replicas gather requests themselves, so the state is the same for all."""
-        return self.state
+        return self._guests.state if self._guests.has(futures) else self.state
 
     def close(self) -> None:
         """See `Service`. The deployment stays: other page servers may use it."""
         self._closed = True
+        self._guests.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _done(self, future: Future) -> None:

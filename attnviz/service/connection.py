@@ -5,9 +5,12 @@ process imports torch for a second, so a server may start it before anything els
 here.
 """
 
+import math
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +22,46 @@ class ModelProcess(subprocess.Popen[bytes]):
 
     stdin: IO[bytes]
     stdout: IO[bytes]
+
+
+class Watchdog:
+    """Kills a process that has sent nothing for too long."""
+
+    def __init__(self):
+        self.has_killed = False
+        self._process: ModelProcess | None = None
+        self._end = self._wakes = math.inf  # time.monotonic; when the thread looks next
+        self._change, self._closed = threading.Condition(), False
+        threading.Thread(target=self._wait, name="watchdog", daemon=True).start()
+
+    def watch(self, process: ModelProcess, seconds: float) -> None:
+        """Set how long it may be silent from now on (seconds)."""
+        with self._change:
+            self.has_killed = self.has_killed and process is self._process
+            self._process, self._end = process, time.monotonic() + seconds
+            if self._end < self._wakes:  # else it looks again by itself, and need not be woken for every answer
+                self._change.notify()
+
+    def rest(self) -> None:
+        with self._change:
+            self._end = math.inf
+
+    def close(self) -> None:
+        with self._change:
+            self._closed = True
+            self._change.notify()
+
+    def _wait(self) -> None:
+        with self._change:
+            while not self._closed:
+                left = self._end - time.monotonic()
+                if left <= 0:
+                    self.has_killed, self._end = True, math.inf
+                    if self._process:
+                        self._process.kill()
+                else:
+                    self._wakes = self._end
+                    self._change.wait(None if left == math.inf else left)
 
 
 _MODULE = "attnviz.service.process"

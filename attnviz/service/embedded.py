@@ -4,7 +4,7 @@ A lane is a process and the thread that gives it requests, one batch at a time. 
 its process dies, unanswered requests are sent once more, one at a time, so that a request that kills it affects no
 other. If its process is silent for too long, unanswered requests move to a second lane, one at a time, and the first
 lane continues with a new process, so that a slow request delays no other. The second lane has a process only while it
-is needed.
+is needed. Models of the transformers library, which may be large, have a lane of their own (`Guests`).
 """
 
 import atexit
@@ -15,13 +15,18 @@ import time
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from attnviz.models.names import is_hugging_face
 from attnviz.service import connection
 from attnviz.service.request import (
     APART,
     GATHER,
+    GUEST_IDLE_S,
+    GUEST_READING_S,
+    GUEST_S,
     MOST,
+    OF_GUEST,
     RESTARTING,
     RUNNING,
     SILENT,
@@ -70,6 +75,8 @@ class Embedded:
         self._slow_models: set[tuple] = set()
         self._apart = _Lane(self.limits, 0, 1, self._slow_models)
         self._first = _Lane(self.limits, gather, most, self._slow_models, self._apart)
+        self._guests = Guests(self.limits)
+        self._lanes = self._first, self._apart, self._guests
         self._closed = False
         self._lock = threading.Lock()
         atexit.register(self.close)
@@ -87,18 +94,22 @@ class Embedded:
     def submit(self, requests: Sequence[Request]) -> list[Future]:
         """See `Service`."""
         jobs = [_Job(request, is_slow=request.model_key in self._slow_models) for request in requests]
+        ours = [job for job in jobs if not is_hugging_face(job.request.model)]
         with self._lock:
             if self._closed:
                 raise ServiceError(CLOSED)
-            waiting = self._first.length + self._apart.length
+            waiting = sum(lane.length for lane in self._lanes)
             if waiting + len(jobs) > self.limits.waiting:
                 raise Busy(f"{waiting} sentences are waiting for the models already; try again in a minute")
-            self._first.add(job for job in jobs if not job.is_slow)
-            self._apart.add(job for job in jobs if job.is_slow)
+            self._first.add(job for job in ours if not job.is_slow)
+            self._apart.add(job for job in ours if job.is_slow)
+            self._guests.add(job for job in jobs if job not in ours)
         return [job.future for job in jobs]
 
     def state_of(self, futures: Collection[Future]) -> str:
         """See `Service`."""
+        if self._guests.has(futures):
+            return self._guests.state
         if self._apart.has(futures):
             return APART if self._apart.state == SILENT else self._apart.state
         return self._first.state
@@ -107,7 +118,7 @@ class Embedded:
         """See `Service`."""
         with self._lock:
             self._closed = True
-        for lane in (self._first, self._apart):
+        for lane in self._lanes:
             lane.close()
         atexit.unregister(self.close)
 
@@ -131,7 +142,7 @@ class _Lane:
         self._reading: tuple | None = None  # the model whose files the process reads
         self._heard = self._took = self._computed = 0.0  # when the process was last heard of, after how many s; s of
         # this batch that it has computed
-        self._watchdog = _Watchdog()
+        self._watchdog = connection.Watchdog()
         self._thread = threading.Thread(target=self._serve, name="model service", daemon=True)
         self._thread.start()
 
@@ -340,41 +351,21 @@ class _Lane:
                 pipe.close()
 
 
-class _Watchdog:
-    """Kills a process that has sent nothing for too long."""
+class Guests(_Lane):
+    """The lane of models of the transformers library: each text may take its full time."""
 
-    def __init__(self):
-        self.has_killed = False
-        self._process: connection.ModelProcess | None = None
-        self._end = self._wakes = math.inf  # time.monotonic; when the thread looks next
-        self._change, self._closed = threading.Condition(), False
-        threading.Thread(target=self._wait, name="watchdog", daemon=True).start()
+    def __init__(self, limits: Limits):
+        super().__init__(replace(limits, request=GUEST_S, reading=GUEST_READING_S, idle=GUEST_IDLE_S), 0, 1, set())
 
-    def watch(self, process: connection.ModelProcess, seconds: float) -> None:
-        """Set how long it may be silent from now on (seconds)."""
-        with self._change:
-            self.has_killed = self.has_killed and process is self._process
-            self._process, self._end = process, time.monotonic() + seconds
-            if self._end < self._wakes:  # else it looks again by itself, and need not be woken for every answer
-                self._change.notify()
+    @property
+    def state(self) -> str:
+        state = super().state
+        return OF_GUEST if state == SILENT else state
 
-    def rest(self) -> None:
-        with self._change:
-            self._end = math.inf
+    def add(self, jobs: Iterable[_Job]) -> None:
+        super().add(replace(job, is_slow=True) for job in jobs)
 
-    def close(self) -> None:
-        with self._change:
-            self._closed = True
-            self._change.notify()
-
-    def _wait(self) -> None:
-        with self._change:
-            while not self._closed:
-                left = self._end - time.monotonic()
-                if left <= 0:
-                    self.has_killed, self._end = True, math.inf
-                    if self._process:
-                        self._process.kill()
-                else:
-                    self._wakes = self._end
-                    self._change.wait(None if left == math.inf else left)
+    def ask(self, request: Request) -> Future:
+        job = _Job(request)
+        self.add([job])
+        return job.future

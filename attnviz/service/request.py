@@ -6,9 +6,11 @@ import math
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 STARTING, RUNNING, RESTARTING, SILENT, APART = "starting", "running", "restarting", "silent", "apart"  # see Service
+OF_GUEST = "of a guest"  # a model of the transformers library has not answered for `Limits.quiet`
+GUEST_S, GUEST_READING_S, GUEST_IDLE_S = 180.0, 300.0, 600.0  # `Limits` of such models
 MOST = 64  # requests that go through the models together
 GATHER = 0.003  # seconds that a request waits for others to share its batch
 
@@ -36,7 +38,8 @@ class Request:
     root : the folder of checkpoints. stamp : changes with the files of the model, which is then read again.
     statistics : the answer is a `TraceStatistics` without weights, not a trace. sample_count : the answer is this
     number of random translations, a tuple of strings. hypotheses : the answer is the beam's final hypotheses, a tuple
-    of `attnviz.trace.Hypothesis`.
+    of `attnviz.trace.Hypothesis`. For a model of the transformers library `root` is its folder or its name on the hub,
+    and described : the answer is a `Guest`.
     """
 
     model: str
@@ -48,11 +51,31 @@ class Request:
     statistics: bool = False
     sample_count: int = 0
     hypotheses: bool = False
+    described: bool = False
 
     @property
     def model_key(self) -> tuple:
         """The key of its model; the same files have the same key."""
         return self.model, self.root, self.stamp
+
+
+class Guest(NamedTuple):
+    """What the page asks of a model of the transformers library before it reads a text.
+
+    kinds : of its attention. cross : layers, and most heads of one, of its cross-attention. codes : of its languages.
+    limit : tokens of the longest text of a trace. context : of the longest text that is read. why_no_ablation,
+    why_no_importance : "" if it can be done.
+    """
+
+    kinds: tuple[str, ...]
+    cross: tuple[int, int]
+    codes: tuple[str, ...]
+    reads_pairs: bool
+    limit: int
+    context: int
+    writes_on: bool
+    why_no_ablation: str
+    why_no_importance: str
 
 
 class ServiceError(ValueError):

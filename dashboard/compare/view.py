@@ -77,7 +77,7 @@ def _sentence(fields: dict) -> None:
     others = _whole_wanted(choices, ours), _kept_wanted(choices, ours)
     wanted = itertools.chain(traces, confidence.wanted(choices, models), *others)
     compose = functools.partial(scene.compose, choices, caches.trace, caches.windows)
-    with frame.composed("compare", compose, wanted) as current:
+    with frame.composed("compare", compose, wanted, models) as current:
         if current is not None:
             with answer:
                 tour.answer(current)

@@ -286,7 +286,7 @@ def _add(current: HeadsScene, measured: list[Importance], wanted: int, ends: Cal
     """Measure heads until `ends` returns true, checked after each head -> did it succeed?"""
     left = current.all_heads[len(measured) : wanted]
     try:
-        with turns.long_turn():
+        with turns.long_turn([current.choices.source.name]):
             for head in caches.importance(current.choices.source.name, current.input, current.target, left):
                 measured.append(head)
                 if ends():

@@ -59,9 +59,13 @@ class TrainedSource:
     def writes(self) -> bool:
         return self.languages.translates
 
-    def trace(self, text: str, target: str | None = None) -> Trace:
+    def check(self, text: str) -> None:
+        """Raises SceneError for a text that is not read."""
         check_text(text)
-        return caches.read(self.name, text, target)
+
+    def trace(self, text: str, target: str | None = None) -> Trace:
+        self.check(text)
+        return caches.trace(self.name, text, target)
 
     def reduced(self, text: str) -> None:
         """The text is read whole."""
@@ -78,8 +82,7 @@ class TrainedSource:
 
 @dataclass(frozen=True)
 class HuggingFaceSource:
-    """A model for the transformers library, `hf:` and its folder or its name on the hub. Loaded when it is made; raises
-    ValueError."""
+    """A model for the transformers library, named by `catalogue.guest`. Loaded when it is made; raises ValueError."""
 
     name: str
     mechanism = ""
@@ -87,7 +90,7 @@ class HuggingFaceSource:
     begins_with = 0  # such a model may be large, and a token may take it a while
 
     def __post_init__(self):
-        caches.model(self.name)
+        caches.guest(self.name)
 
     @property
     def key(self) -> tuple:
@@ -99,29 +102,28 @@ class HuggingFaceSource:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return ordered(caches.model(self.name).head_kinds)
+        return ordered(caches.guest(self.name).kinds)
 
     @property
     def codes(self) -> tuple[str, ...]:
         """The language codes of a multilingual model; () for others."""
-        return getattr(caches.model(self.name), "languages", ())
+        return caches.guest(self.name).codes
 
     @property
     def reads_pairs(self) -> bool:
-        return getattr(caches.model(self.name), "reads_pairs", False)
+        return caches.guest(self.name).reads_pairs
 
     @property
     def limit(self) -> int:
         """The number of tokens of the longest text."""
-        model = caches.model(self.name)
-        return model.context if hasattr(model, "reduced") else model.limit
+        return caches.guest(self.name).context
 
     def _is_long(self, text: str) -> bool:
         """Has it more tokens than a trace keeps? A token has at least a character, but for a few around the text."""
-        model = caches.model(self.name)
-        if not hasattr(model, "reduced") or len(text) + _AROUND <= model.limit:
+        told = caches.guest(self.name)
+        if told.context == told.limit or len(text) + _AROUND <= told.limit:
             return False
-        return len(model.read(text, most=model.context).ids) > model.limit
+        return len(caches.model(self.name).read(text, most=told.context).ids) > told.limit
 
     def seconds(self, text: str) -> float:
         """About how long it takes to read a long text; 0 for any other."""
@@ -137,7 +139,7 @@ class HuggingFaceSource:
             return None
 
         def read() -> Reduced:
-            with turns.long_turn(), st.spinner("Reading the long text …"):
+            with turns.long_turn([self.name]), st.spinner("Reading the long text …"):
                 return caches.model(self.name).reduced(text, turns.let_go_if_asked)
 
         return caches.keep(("reduced", self.key, text), read, lambda made: made.nbytes)
@@ -146,22 +148,19 @@ class HuggingFaceSource:
         """One head of a long text, computed again."""
 
         def read() -> AttentionMap:
-            with turns.long_turn(), st.spinner("Reading the text again for this head …"):
+            with turns.long_turn([self.name]), st.spinner("Reading the text again for this head …"):
                 return caches.model(self.name).opened(text, layer, head)
 
         return caches.keep(("opened", self.key, text, layer, head), read, lambda made: made.weights.nbytes)
 
     @property
     def why_no_ablation(self) -> str:
-        try:
-            caches.model(self.name).projections()
-        except ValueError as error:  # of a family that is not known well enough
-            return sentence(str(error))
-        return ""
+        reason = caches.guest(self.name).why_no_ablation
+        return sentence(reason) if reason else ""
 
     @property
     def why_no_importance(self) -> str:
-        return caches.model(self.name).why_no_log_prob
+        return caches.guest(self.name).why_no_importance
 
     @property
     def writes(self) -> bool:
@@ -169,17 +168,20 @@ class HuggingFaceSource:
 
     @property
     def writes_on(self) -> bool:
-        return hasattr(caches.model(self.name), "write")
+        return caches.guest(self.name).writes_on
 
-    def trace(self, text: str, target: str | None = None) -> Trace:
+    def check(self, text: str) -> None:
+        """Raises Waiting if there is no text."""
         if not text.strip():
             raise Waiting("There is no text yet. Type one above.")
-        return caches.read(self.name, text, target)
+
+    def trace(self, text: str, target: str | None = None) -> Trace:
+        self.check(text)
+        return caches.trace(self.name, text, target)
 
     def write(self, text: str, writing: Writing) -> Trace:
         """The text with what the model writes after it."""
-        if not text.strip():
-            raise Waiting("There is no text yet. Type one above.")
+        self.check(text)
         return caches.written(self.name, text, writing)
 
 

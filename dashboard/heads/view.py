@@ -29,7 +29,7 @@ from dashboard.markup.text import escape, named_card, output, unread
 from dashboard.markup.text import source as source_words
 from dashboard.session import address, caches, memory
 from dashboard.shell import frame, widgets
-from dashboard.shell.problems import SceneError, Waiting, Wanted, check_text
+from dashboard.shell.problems import SceneError, Waiting, Wanted
 
 _SOON = 10  # s that reading a text may take without a question
 _READS = "reads this long text"  # in the session
@@ -47,20 +47,21 @@ def show(fields: dict) -> None:
             fields = fields | {"writing": writing.controls(source.languages.piece, source.begins_with)}
         except SceneError as error:
             fields = fields | {"problem": error}
-    if isinstance(source, sources.HuggingFaceSource) and not fields["problem"]:
+    named = [source.name] if isinstance(source, sources.HuggingFaceSource) else []
+    if named and not fields["problem"]:
         fields = fields | {"problem": _may_take_long(source, text)}
-    with frame.composed("heads", lambda: _compose(fields, text), _wanted(fields, text)) as current:
+    with frame.composed("heads", lambda: _compose(fields, text), _wanted(fields, text), named) as current:
         if current is not None:
             _draw(current, frame.is_dark())
     writing.go_on()
 
 
 def _wanted(fields: dict, text: str) -> Iterator[Wanted]:
-    """Request the trace of a trained model, unless the text is refused."""
+    """Request the trace of a model, unless the text is refused."""
     source = fields["source"]
-    if isinstance(source, sources.TrainedSource) and not source.languages.writes:
+    if isinstance(source, sources.TrainedSource | sources.HuggingFaceSource) and not fields.get("writing"):
         with contextlib.suppress(SceneError):
-            check_text(text)
+            source.check(text)
             yield caches.ask([source.name], text, fields["output"].strip() or None)
 
 

@@ -59,11 +59,12 @@ class RunningTests:
     """Running tests: `advance` does the next stage. All sessions with the same text share them.
 
     done : finished stages, of STAGES. tests : None until all are done. problem : why the text cannot be tested, or "".
+    model : its name.
     """
 
     def __init__(self, model, text: str, target: str | Trace | None):
         self.tests: FaithfulnessTests | None = None
-        self.problem = ""
+        self.problem, self.model = "", model.name
         self._asked = model, text, target
         self._results: list = []  # of the stages that are done
         self._lock = threading.Lock()

@@ -102,7 +102,7 @@ def _finish(testings: list[RunningTests]) -> None:
     while waiting := [testing for testing in testings if not testing.finished]:
         done, count = sum(testing.done for testing in testings), STAGES * len(testings)
         bar.progress(done / count, f"Tests: {done} of {count} stages done. Switch the tests off to stop.")
-        with turns.long_turn():
+        with turns.long_turn([waiting[0].model]):
             waiting[0].advance(turns.let_go_if_asked)
         with contextlib.suppress(StreamlitAPIException):  # the whole page is run
             st.rerun(scope="fragment")

@@ -26,7 +26,7 @@ def show(fields: dict) -> None:
     choices = InsideChoices(text=widgets.one_sentence(text, sentences), **fields)
     wanted = () if writes else side_by_side.wanted_traces(choices, models, caches.ask, caches.trace)
     with frame.composed(
-        "inside", lambda: scene.compose(choices, functools.partial(_trace, choices)), wanted
+        "inside", lambda: scene.compose(choices, functools.partial(_trace, choices)), wanted, models
     ) as current:
         if current is not None:
             _draw(current, frame.is_dark())

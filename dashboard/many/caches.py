@@ -8,8 +8,6 @@ from weakref import WeakValueDictionary
 
 import streamlit as st
 
-from attnviz.models import measured
-from attnviz.models.names import is_hugging_face
 from attnviz.service import ServiceError
 from dashboard.choices import pairs
 from dashboard.many.given import Given, of_path
@@ -48,8 +46,7 @@ def token(names: Sequence[str], corpus: Corpus, text: str, choices: ManyChoices)
     some = rows.groupby("model", sort=False).head(SEARCHED)
     texts = [(row.source, row.translation if choices.forced else None) for row in some.itertuples()]
     wanted = [(row.model, *pair) for row, pair in zip(some.itertuples(), texts)]
-    own = [models.request(*parts, 1) for parts in wanted if not is_hugging_face(parts[0])]
-    requested = models.answers().ask(own)
+    requested = models.answers().ask([models.request(*parts, 1) for parts in wanted])
     try:
         traces = [models.trace(*parts) for parts in wanted]
         return heads.search_all(traces, text, choices.kind), texts, len(rows) - len(some)
@@ -74,20 +71,7 @@ def _named_file(typed: str, stamp: tuple, most: int) -> Given:
 def _statistics(links: Container[Text], name: str, texts: Sequence[Text]) -> list[Future]:
     """Have texts, each with a target or None, traced by a model: the statistics of each trace, or the whole trace
     where the text has links, for which weights are needed. Raises ServiceError."""
-    if is_hugging_face(name):
-        return [_measured(name, text, whole=text in links) for text in texts]
     requests = [models.request(name, text, target, 1) for text, target in texts]
     return models.model_service().submit(
         [replace(request, statistics=(request.text, request.target) not in links) for request in requests]
     )
-
-
-def _measured(name: str, text: Text, whole: bool) -> Future:
-    """The same of one text, computed here: this process has the models of the transformers library."""
-    future: Future = Future()
-    try:
-        trace = models.model(name).trace(*text)
-        future.set_result(trace if whole else measured.of_trace(trace, keep=False))
-    except ValueError as error:
-        future.set_exception(error)
-    return future

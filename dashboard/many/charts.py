@@ -286,7 +286,7 @@ def token_panel(current: ManyScene, dark: bool) -> None:
     frame = None
     if text.strip():
         names = [model(current.choices.pair, name) for name in current.choices.mechanisms]
-        with turns.long_turn(), st.spinner("Searching the sentences …"):
+        with turns.long_turn(names), st.spinner("Searching the sentences …"):
             frame, texts, left = caches.token(names, current.corpus, text.strip(), current.choices)
     if frame is None:
         words = f"No head of this kind meets “{text.strip()[:80]}” in these sentences." if text.strip() else ""

@@ -30,7 +30,7 @@ from dashboard.shell import turns
 from dashboard.shell.problems import SceneError, sentence, without_places
 
 SLICE = 32  # sentences of one model that are asked for together
-OWN_SLICE = 4  # where one of the models is computed here, a sentence at a time: Stop waits for a slice
+OWN_SLICE = 4  # where one of the models is of the transformers library, and may be slow: Stop waits for a slice
 QUICK = 4 * SLICE  # sentences that take no longer than a moment
 LOOK = 0.25  # s between two calls of `meanwhile`
 ROW = 1500  # bytes of a sentence and a model, about
@@ -62,7 +62,7 @@ class Run:
         links: Mapping[tuple[str, str], LinkedPair] = MappingProxyType({}),
     ):
         """links : of (source, target); if `submit` answers with a trace, its alignment error is measured."""
-        self.forced, self._submit, self._links = forced, submit, links
+        self.forced, self._submit, self._links, self.models = forced, submit, links, models
         size = OWN_SLICE if any(map(is_hugging_face, models)) else SLICE
         parts = [sentences[start : start + size] for start in range(0, len(sentences), size)]
         self._left = [(model, part) for part in parts for model in models]
@@ -177,7 +177,7 @@ def measure(runs: list[Run]) -> SceneError | None:
 
             show(RUNNING)
             since = time.monotonic()
-            with turns.long_turn():
+            with turns.long_turn(waiting[0].models):
                 waiting[0].advance(since, lambda futures: show(caches.state_of(futures)))
             turns.let_go_if_asked()
             with contextlib.suppress(StreamlitAPIException):  # the whole page is run

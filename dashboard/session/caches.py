@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import streamlit as st
 
@@ -23,7 +23,7 @@ from attnviz import service, storage
 from attnviz.across import reference as references
 from attnviz.data import MOST_PIECES
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models import checkpoint_files, checkpoint_values, names, weights_header
+from attnviz.models import checkpoint_files, checkpoint_values, weights_header
 from attnviz.models.names import CARD, RUN, HuggingFaceName, ModelName, is_hugging_face
 from attnviz.service import Request
 from dashboard.choices import settings
@@ -38,18 +38,24 @@ _ONE_AT_A_TIME = threading.RLock()  # two first visitors would start two service
 
 def model(name: str):
     """Any model (`attnviz.models.names.parse`), ready to trace. Raises ValueError."""
-    return _kept(name).model(*key(name))
+    return (_own if is_hugging_face(name) else _trained)(*key(name))
+
+
+def guest(name: str) -> service.Guest:
+    """What is known of a model of the transformers library before it reads a text. Raises ValueError."""
+    with st.spinner("Reading the model …"):
+        return answers().get(replace(request(name, "", None, 1), described=True))
 
 
 def ask(names: Sequence[str], text: str, target: str | None = None, beam: int = 1) -> Requested:
-    """Request traces of a text from trained models, all at once; `trace` then returns each. Raises ServiceError."""
-    return answers().ask([request(name, text, target, beam) for name in names if not is_hugging_face(name)])
+    """Request traces of a text from models, all at once; `trace` then returns each. Raises ServiceError."""
+    return answers().ask([request(name, text, target, beam) for name in names])
 
 
 def trace(name: str, text: str, target: str | None = None, beam: int = 1):
-    """The trace of a text by a model that translates, computed once. Raises ValueError."""
-    own = is_hugging_face(name)
-    return _own_trace(*key(name), text, target, beam) if own else answers().get(request(name, text, target, beam))
+    """The trace of a text by any model, with its own output (translation, label, or none), or forced to `target`;
+    computed once. Raises ValueError."""
+    return answers().get(request(name, text, target, beam))
 
 
 def start_models() -> None:
@@ -70,19 +76,11 @@ def windows(trace) -> tuple[tuple[float, float], ...]:
     return _windows(*key(trace.model), trace.text, trace.translation, trace.forced, trace) if local else ()
 
 
-def read(name: str, text: str, target: str | None = None):
-    """The trace of a text by any model, with its own output (translation, label, or none), or forced to `target`.
-
-    Raises ValueError.
-    """
-    return _kept(name).trace(*key(name), text, *filter(None, [target]))
-
-
 def written(name: str, text: str, writing):
     """The trace of a text with its continuation (`options.Writing`). Steps are written in blocks, and cut to those
     shown. Raises ValueError."""
     if not writing.steps:
-        return read(name, text)
+        return trace(name, text)
     from attnviz.models.writer import beginning
 
     steps = -(-writing.steps // _BLOCK) * _BLOCK
@@ -255,9 +253,13 @@ def translations(name: str, texts: Sequence[str], beam: int) -> list[str]:
 
 @catalogue.once
 def key(name: str) -> tuple[str, str, tuple]:
-    """Name, root, and a stamp that changes when a file of the model does."""
+    """Name, root (of a model of the transformers library its place), and a stamp that changes when a file of the model
+    does."""
+    if is_hugging_face(name):
+        place = catalogue.place_of(name)
+        return name, place, storage.stamp(*HuggingFaceName(place).files(checkpoint_files.ROOT))
     root = catalogue.root_of(name)
-    return name, str(root), storage.stamp(*names.parse(name).files(root))
+    return name, str(root), storage.stamp(*ModelName.parse(name).files(root))
 
 
 @st.cache_resource(show_spinner="Reading the trained models …", max_entries=32)
@@ -296,10 +298,6 @@ def request(name: str, text: str, target: str | None, beam: int) -> Request:
     return Request(name, text, target, beam, root, stamp)
 
 
-def _trained_trace(name: str, root: str, stamp: tuple, text: str, target: str | None = None):
-    return trace(name, text, target)
-
-
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _windows(name: str, root: str, stamp: tuple, text: str, translation: str, forced: bool, _trace):
     from attnviz import inside
@@ -307,32 +305,12 @@ def _windows(name: str, root: str, stamp: tuple, text: str, translation: str, fo
     return inside.windows(_trained(name, root, stamp), _trace)
 
 
-# Models that people bring are large. Few are kept.
+# Models that people bring are large. Few are kept, and only for what is done inside them.
 @st.cache_resource(show_spinner="Reading the model …", max_entries=2)
-def _own(name: str, root: str, stamp: tuple):
+def _own(name: str, place: str, stamp: tuple):
     from attnviz import loading
 
-    return loading.load(name)
-
-
-def _own_trace(name: str, root: str, stamp: tuple, text: str, target: str | None = None, beam: int = 1):
-    wanted = {"target": target} if target else {"beam": beam} if beam > 1 else {}
-    with st.spinner("Reading the text …"):
-        return keep((name, root, stamp, text, target, beam), lambda: _own(name, root, stamp).trace(text, **wanted))
-
-
-class _Kept(NamedTuple):
-    """The cache of models of one kind, and the function that traces with them."""
-
-    model: Callable
-    trace: Callable
-
-
-_KEPT = {ModelName: _Kept(_trained, _trained_trace), HuggingFaceName: _Kept(_own, _own_trace)}
-
-
-def _kept(name: str) -> _Kept:
-    return _KEPT[type(names.parse(name))]
+    return loading.load_from(place, name)
 
 
 @st.cache_resource(show_spinner="Measuring every head …", max_entries=64)

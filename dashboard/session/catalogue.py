@@ -2,7 +2,9 @@
 trained. No torch; only JSON files are read."""
 
 import functools
+import itertools
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,13 +17,16 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from attnviz import mechanisms
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files
-from attnviz.models.names import ModelName, is_hugging_face
-from dashboard.choices import pairs
+from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
+from dashboard.choices import pairs, settings
 
 Value = TypeVar("Value")
 # in the session: task -> pair and folder of the models that the visitor has trained and opened (`memory.claim`)
 TRAINED = "models of train"
 
+ON_HUB = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+_places: dict[str, str] = {}  # place of a model of the transformers library -> its name on the page
+_naming, _MOST = threading.Lock(), 1000  # a visitor may type any text
 _run = threading.local()  # values : what `once` has found in the run of this thread
 
 
@@ -67,6 +72,37 @@ def root_of(name: str) -> Path:
     pair = ModelName.parse(name).pair
     has_pair = any(os.path.isdir(folder / pair) for folder in checkpoint_files.roots())
     return root if has_pair or not checkpoint_files.names() else checkpoint_files.ROOT
+
+
+def guest(typed: str) -> str:
+    """The name on the page of a model of the transformers library, with `hf:` before it: its name on the hub, or the
+    last part of its folder, numbered if another place has it. No page or file shows folders of this machine."""
+    name = HuggingFaceName(without_prefix(typed))
+    short = name.place if ON_HUB.fullmatch(name.place) and not is_folder(name) else _last(name.place)
+    with _naming:
+        taken = {named for place, named in _places.items() if place != name.place}
+        numbered = (f"{short}-{number}" for number in itertools.count(2))
+        free = next(own for own in itertools.chain([short], numbered) if own not in taken)
+        called = _places.setdefault(name.place, free)
+        while len(_places) > _MOST:
+            del _places[next(iter(_places))]
+    return f"{HuggingFaceName(called)}{name.suffix}"
+
+
+def is_folder(name: HuggingFaceName) -> bool:
+    r"""Is it a folder of this machine? A path like \\server\share would contact another machine."""
+    return not settings.is_elsewhere(name.place) and os.path.isdir(os.path.expanduser(name.place))
+
+
+def _last(place: str) -> str:
+    return os.path.basename(os.path.normpath(os.path.expanduser(place))) or "model"
+
+
+def place_of(name: str) -> str:
+    """Where a model with a name that `guest` gave is: its folder, or its name on the hub; with its languages."""
+    called = HuggingFaceName(without_prefix(name))
+    with _naming:
+        return next((place for place, own in _places.items() if own == called.place), called.place) + called.suffix
 
 
 def is_there(name: str) -> bool:

@@ -32,16 +32,18 @@ Scene = TypeVar("Scene", bound=PageScene)
 
 
 @contextmanager
-def composed(page: str, compose: Callable[[], Scene], wanted: Iterable[Wanted] = ()) -> Iterator[Scene | None]:
+def composed(
+    page: str, compose: Callable[[], Scene], wanted: Iterable[Wanted] = (), models: Iterable[str] = ()
+) -> Iterator[Scene | None]:
     """The scene that `compose` returns, to be drawn within the block; both happen in the visitor's turn. If composing
     fails, shows the reason and yields the last scene of the page, if any.
 
-    page : the name of the page's folder. wanted : the requests to the models that come first (`turns.turn`).
+    page : the name of the page's folder. wanted, models : the requests that come first, and the models (`turns.turn`).
     """
     notice = st.container(key="notice")
     with ExitStack() as stack:
         try:
-            stack.enter_context(turns.turn(notice, wanted))
+            stack.enter_context(turns.turn(notice, wanted, models))
         except (Full, ServiceError) as error:
             scene = _refused(page, SceneError(sentence(str(error))), notice)
         else:

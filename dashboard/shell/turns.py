@@ -11,7 +11,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequestType
 
-from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING, Limits
+from attnviz.models.names import is_hugging_face
+from attnviz.service.request import APART, GUEST_S, OF_GUEST, RESTARTING, RUNNING, SILENT, STARTING, Limits
 from dashboard.session.waiting_line import Ticket, WaitingLine, cores
 from dashboard.shell.problems import Wanted
 
@@ -20,10 +21,11 @@ LOOK = 0.25  # s between two looks at whether the person has typed again
 MOST = 500  # people who may wait
 # What is said of the models: instead of the place in the queue, and after it.
 _INSTEAD = {
-    STARTING: "The trained models are being read.",
+    STARTING: "The models are being read.",
     RESTARTING: "The process of the models has stopped. It is being started again; your sentence is kept.",
 }
 AFTER = {
+    OF_GUEST: f" This model is slow. It computes apart from what others wait for, {GUEST_S:g} seconds at most.",
     SILENT: f" The models have not answered for {Limits.quiet:g} seconds. If they still do not answer after "
     f"{Limits.silence:g} seconds, a new process takes over.",
     APART: f" The models need long for this, so it is computed apart from what others wait for, in "
@@ -34,19 +36,22 @@ AFTER = {
 # more than two at once draw fewer pages in all than one after the other.
 QUICK = WaitingLine(min(2, max(1, cores() - 1)), MOST)
 LONG = WaitingLine(1, MOST)  # what takes seconds: one at a time, and never in the way of a new sentence
+GUESTS = WaitingLine(
+    1, MOST
+)  # pages with a model of the transformers library, which may take minutes: nobody else waits
 _here = threading.local()  # the ticket of this thread
 FIRST_WORD = 1.0  # s of work without a word
 NEXT_WORD = 0.25  # s between two words
 
 
 @contextmanager
-def turn(notice, wanted: Iterable[Wanted] = ()) -> Iterator[None]:
+def turn(notice, wanted: Iterable[Wanted] = (), models: Iterable[str] = ()) -> Iterator[None]:
     """The block runs in its turn, after the requests of `wanted` have finished.
 
-    notice : the container for the number of people ahead. wanted : makes the requests, one after the other. Raises
-    Full. Typing again stops this: Streamlit ends the run, which frees the place in the line.
+    notice : the container for the number of people ahead. wanted : makes the requests, one after the other. models : on
+    the page. Raises Full. Typing again stops this: Streamlit ends the run, which frees the place in the line.
     """
-    ticket, requested = QUICK.join(), []
+    ticket, requested = _line(models, QUICK).join(), []
     try:
         waiting = _Waiting(notice, ticket)
         for traces in wanted:
@@ -63,12 +68,17 @@ def turn(notice, wanted: Iterable[Wanted] = ()) -> Iterator[None]:
             traces.release()
 
 
+def _line(models: Iterable[str], usual: WaitingLine) -> WaitingLine:
+    return GUESTS if any(map(is_hugging_face, models)) else usual
+
+
 @contextmanager
-def long_turn() -> Iterator[None]:
-    """For work of a second or more. The turn of the page ends here, so that a new sentence does not wait for this."""
+def long_turn(models: Iterable[str] = ()) -> Iterator[None]:
+    """For work of a second or more with these models. The turn of the page ends here, so that a new sentence does not
+    wait for this."""
     if ticket := getattr(_here, "ticket", None):
         ticket.leave()
-    ticket = LONG.join()
+    ticket = _line(models, LONG).join()
     try:
         ticket.ready()
         while not ticket.admitted(LOOK):

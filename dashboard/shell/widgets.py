@@ -1,8 +1,6 @@
 """The widgets that several pages share. Each is bound to the URL, so a link reopens the view."""
 
 import json
-import os.path
-import re
 from collections.abc import Callable, Sequence
 
 import streamlit as st
@@ -35,7 +33,6 @@ NO_EXAMPLES = (
     "This pair has no example sentences: no card of its models holds any. A training writes some of its validation "
     "sentences there when it ends."
 )
-_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 _ALLOWED = "own_allowed"  # the name that may be looked up on the hub, in this session
 _BESIDE = "guest"  # the control of a model that stands beside the mechanisms
 _OVER = "over_most"  # in the session when one mechanism too many was asked for
@@ -125,12 +122,12 @@ def models(pair: str, offered: list[str]) -> tuple[list[str], list[str], str]:
     """
     above = st.container()
     typed = _beside()
-    named = [*settings.beside().get(pair, ()), *filter(None, [typed])]
+    named = [*map(catalogue.guest, settings.beside().get(pair, ())), *filter(None, [typed])]
     listed = [*offered, *dict.fromkeys(named)]
     keep_those(listed)
     with above:
         chosen = [name for name in mechanisms(listed) if not is_hugging_face(name) or _stands(name)]
-    return listed, chosen, without_prefix(typed)
+    return listed, chosen, without_prefix(st.session_state[_BESIDE].strip()) if typed else ""
 
 
 def layers_and_heads(models: Sequence[str]) -> tuple[int, int]:
@@ -142,10 +139,9 @@ def layers_and_heads(models: Sequence[str]) -> tuple[int, int]:
 
 def _cross_of(name: str) -> tuple[int, int]:
     try:
-        heads = caches.model(name).head_counts["cross"]
-    except (ValueError, KeyError):  # whoever traces a text says what is wrong
+        return caches.guest(name).cross
+    except ValueError:  # whoever traces a text says what is wrong
         return 1, 1
-    return len(heads), max(heads)
 
 
 def _beside() -> str:
@@ -169,7 +165,7 @@ def _beside() -> str:
 def _stands(name: str) -> bool:
     """Can a model of the transformers library stand beside the mechanisms? Else the page says why not."""
     try:
-        if "cross" not in caches.model(name).head_kinds:
+        if "cross" not in caches.guest(name).kinds:
             raise SceneError(f"{title(name)} reads a text and produces none. The page “Heads and layers” shows it.")
     except (ValueError, OSError) as error:  # a model that cannot be shown; a folder that cannot be read
         _refuse(error)
@@ -201,28 +197,24 @@ def named_model(key: str, label: str, placeholder: str, words: str) -> str:
     if not name:
         return ""
     _check_allowed(name)
-    if not _is_folder(name) and st.session_state.get(_ALLOWED) != name:
+    if not catalogue.is_folder(HuggingFaceName(name)) and st.session_state.get(_ALLOWED) != name:
         st.button("Look it up on the Hugging Face hub", key="look_up", on_click=_allow, args=(name,))
         raise Waiting(
             f"{name[:80]} is not a folder on this machine. Click the button on the left to load it from the Hugging "
             "Face hub. The hub then sees your IP address and this name."
         )
-    return str(HuggingFaceName(name))
+    return catalogue.guest(name)
 
 
 def _check_allowed(name: str) -> None:
     """Raises SceneError if this server does not open it. The message does not reveal which folders exist."""
     here = settings.allowed()
-    if settings.FOLDERS not in here and (not _HUB_NAME.fullmatch(HuggingFaceName(name).place) or _is_folder(name)):
+    if settings.FOLDERS not in here and (
+        not catalogue.ON_HUB.fullmatch(HuggingFaceName(name).place) or catalogue.is_folder(HuggingFaceName(name))
+    ):
         raise SceneError("This server opens models by their names on the Hugging Face hub, and no folders.")
-    if settings.HUB not in here and not _is_folder(name):
+    if settings.HUB not in here and not catalogue.is_folder(HuggingFaceName(name)):
         raise SceneError("This server opens models from folders only, not from the Hugging Face hub.")
-
-
-def _is_folder(name: str) -> bool:
-    r"""Is it a folder of this machine? A path like \\server\share would contact another machine."""
-    place = HuggingFaceName(name).place
-    return not settings.is_elsewhere(place) and os.path.isdir(os.path.expanduser(place))
 
 
 def _allow(name: str) -> None:
@@ -236,7 +228,7 @@ def _take_typed(key: str) -> None:
     _allow(name)
     if key == _BESIDE and name:
         others = [other for other in st.session_state.get("show", ()) if not is_hugging_face(other)]
-        st.session_state["show"] = [*others[: MOST - 1], str(HuggingFaceName(name))]
+        st.session_state["show"] = [*others[: MOST - 1], catalogue.guest(name)]
 
 
 def mechanisms(offered: list[str]) -> list[str]:

@@ -8,12 +8,13 @@ import sys
 import time
 from concurrent.futures import CancelledError
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 import serving
 import tiny
 
-from attnviz.service import CLUSTER, Busy, ServiceError, connection, embedded, open_service, prepare
+from attnviz.service import CLUSTER, Busy, Request, ServiceError, connection, embedded, open_service, prepare
 from attnviz.service.embedded import Embedded
 from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING, Limits
 
@@ -53,6 +54,27 @@ def ended(pid: int) -> bool:
             return True
         time.sleep(0.01)
     return False
+
+
+@pytest.mark.xdist_group("hf")
+def test_a_model_of_the_transformers_library_stops_and_nobody_else_waits(service, ask, folder, load):
+    """It has a process of its own, which reads it with the name that the page gives it."""
+    name, place = "hf:mine", str(folder("bart"))
+    request = Request(name, "The black dog", "Le chien", root=place)
+    assert answer(service, request) == replace(load("bart").trace("The black dog", "Le chien"), model=name)
+    told = answer(service, Request(name, "", root=place, described=True))
+    assert told == (("cross", "encoder", "decoder"), (2, 2), (), False, 40, 40, False, "", "")
+    os.kill(service._guests.pid, signal.SIGSTOP)
+    (stopped,) = service.submit([request])
+    while not stopped.running():
+        time.sleep(0.01)
+    assert answer(service, ask(TEXTS[0])).text == TEXTS[0] and not stopped.done()
+    os.kill(service._guests.pid, signal.SIGKILL)
+    assert stopped.result(WAIT).model == name
+    for wrong in (str(folder("bart").parent / "none"), str(folder("bart").parent)):
+        with pytest.raises(ValueError, match="^hf:mine: ") as raised:
+            answer(service, replace(request, root=wrong))
+        assert str(folder("bart").parent) not in str(raised.value)
 
 
 def test_the_page_s_process_needs_no_torch():

@@ -113,7 +113,7 @@ def draw_itself(dark: bool) -> Drawn:
     tokens."""
     both = column("transformer", SENTENCE, TRANSLATION)
     encoder = select(both.trace, "encoder", LAYER, HEAD)
-    writer = caches.read(WRITER, SENTENCE)
+    writer = caches.trace(WRITER, SENTENCE)
     decoder = select(writer, "decoder", 0, 0)
     cells = [
         _cell(both.trace, encoder, "Bidirectional: the Transformer’s encoder", _after(encoder), dark),

@@ -25,7 +25,7 @@ ROLE = "previous"  # the pattern of the head that is shown
 
 
 def draw(dark: bool) -> Drawn:
-    trace = caches.read(MODEL, TEXT)
+    trace = caches.trace(MODEL, TEXT)
     cells, rows = [], []
     for temperature in TEMPERATURES:
         candidates = caches.candidates(MODEL, trace, Writing(temperature=temperature))

@@ -7,30 +7,37 @@ import pytest
 from compare_app import scene, sound
 
 import attnviz
+from attnviz import loading
 from dashboard.choices import settings
 from dashboard.choices.options import title
+from dashboard.session import catalogue
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 TEXT, TARGET = "The black dog runs.", "Le chien noir court."
 
 
 def named(folder, family):
-    return f"hf:{folder(family)}"
+    return catalogue.guest(str(folder(family)))
 
 
-def test_a_visitor_names_a_model_and_it_stands_beside_ours(folder, load):
+def as_named(folder, family):
+    """The model with the name that the page gives it."""
+    return loading.load_from(str(folder(family)), named(folder, family))
+
+
+def test_a_visitor_names_a_model_and_it_stands_beside_ours(folder):
     name = named(folder, "marian")
     query = {"text": TEXT, "guest": str(folder("marian")), "show": ["Bahdanau", title(name)], "beam": "beam of 5"}
     app = compare_app.run(**query)
     sound(app)
     ours, theirs = scene(app).columns
     assert (ours.model, theirs.model) == ("en-fr/bahdanau", name) and theirs.title == title(name)
-    assert theirs.trace == load("marian").trace(TEXT, beam=5)
+    assert theirs.trace == as_named(folder, "marian").trace(TEXT, beam=5)
     assert len(compare_app.charts(app)) == 3 and not scene(app).warnings
     app = compare_app.run(**query | {"target": "One text for all: typed", "force": TARGET, "tables": "true"})
     sound(app)
     ours, theirs = scene(app).columns
-    assert theirs.trace == load("marian").trace(TEXT, TARGET) and theirs.grid.kind == "cross"
+    assert theirs.trace == as_named(folder, "marian").trace(TEXT, TARGET) and theirs.grid.kind == "cross"
     assert scene(app).choices.query()["guest"] == str(folder("marian"))
 
 
@@ -56,9 +63,9 @@ def test_what_cannot_stand_there_says_why_and_ours_stay(folder, tmp_path, typed,
 
 def test_the_operator_names_one(folder, monkeypatch):
     name = named(folder, "marian")
-    monkeypatch.setenv(settings.BESIDE, f"en-fr={name}, en-de={folder('t5')}")
+    monkeypatch.setenv(settings.BESIDE, f"en-fr={folder('marian')}, en-de={folder('t5')}")
     monkeypatch.setenv(settings.PUBLIC, "1")  # a stranger can name none there
-    assert settings.beside() == {"en-fr": [name], "en-de": [named(folder, "t5")]}
+    assert settings.beside() == {"en-fr": [f"hf:{folder('marian')}"], "en-de": [f"hf:{folder('t5')}"]}
     app = compare_app.run(text=TEXT, show=["Transformer", title(name)])
     sound(app)
     assert [column.model for column in scene(app).columns] == ["en-fr/transformer", name]
@@ -74,7 +81,7 @@ def test_its_step_is_opened_changed_and_tested(folder, load):
     forced = {"target": "One text for all: typed", "force": TARGET, "step": "2"}
     app = inside_app.run(**shown, **forced, change="uniform", tables="true", tests="true")
     _, theirs = app.session_state["last scene of inside"].columns
-    assert theirs.model == name and theirs.trace == load("t5").trace(TEXT, TARGET)
+    assert theirs.model == name and theirs.trace == as_named(folder, "t5").trace(TEXT, TARGET)
     said = inside_app.page(app)
     outcome = attnviz.intervene.run(load("t5"), TEXT, attnviz.intervene.Uniform(), target=TARGET)
     assert f"{outcome.total_variation.max():.2f}" in said

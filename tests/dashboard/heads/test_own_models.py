@@ -12,12 +12,12 @@ from heads_app import cells, heads_scene, page, sound
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz import ablation, heads
+from attnviz import ablation, heads, loading
 from attnviz.figures.wording import signed
 from attnviz.heads import Head
 from attnviz.models.writer import beginning
 from dashboard.choices.options import KINDS
-from dashboard.session import memory
+from dashboard.session import catalogue, memory
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 HF, SAVED = "A Hugging Face model", "A saved trace"
@@ -35,6 +35,11 @@ def run(**query) -> AppTest:
 
 def own(folder, family, **query) -> AppTest:
     return run(model=HF, own=str(folder(family)), **query)
+
+
+def as_named(place):
+    """The model of a folder with the name that the page gives it."""
+    return loading.load_from(str(place), catalogue.guest(str(place)))
 
 
 def drawn(app: AppTest) -> None:
@@ -72,7 +77,7 @@ def test_every_panel_of_every_kind(folder, family, counts):
         assert heads_scene(app).heads == [
             Head(kind, layer, head) for layer, many in enumerate(of_layers) for head in range(many)
         ]
-        assert heads_scene(app).trace == attnviz.load(f"hf:{folder(family)}").trace(TEXT)
+        assert heads_scene(app).trace == as_named(folder(family)).trace(TEXT)
     assert len(heads_scene(app).all_heads) == sum(map(sum, counts.values()))
     app.button_group(key="units").set_value("words").run() if family == "bert" else None
     sound(app)
@@ -81,7 +86,7 @@ def test_every_panel_of_every_kind(folder, family, counts):
 def test_a_writer_is_forced_to_produce_a_text(folder):
     app = sound(own(folder, "t5", output="Le chien noir court.", off="cross layer 2, head 1"))
     trace = heads_scene(app).trace
-    assert trace == attnviz.load(f"hf:{folder('t5')}").trace(TEXT, "Le chien noir court.") and trace.forced
+    assert trace == as_named(folder("t5")).trace(TEXT, "Le chien noir court.") and trace.forced
     assert "Change in log-probability of the forced text" in page(app)
     assert not [field for field in sound(own(folder, "bert")).text_input if field.key == "output"]
 
@@ -107,7 +112,7 @@ def test_a_writer_without_some_heads(folder):
 def test_a_reader_without_some_heads_says_what_is_measured_instead(folder, family, kind, how):
     app = sound(own(folder, family, off=f"{kind} layer 1, head 2", tables="true"))
     assert how in page(app) and len(cells(app, "without")) == 1
-    model = attnviz.load(f"hf:{folder(family)}")
+    model = as_named(folder(family))
     effect = ablation.effect(model, [Head(kind, 0, 1)], TEXT)
     assert f"<b>{signed(effect.change, 2)}</b> nats" in page(app)
     app.button(key="measure").click().run()
@@ -156,7 +161,7 @@ def test_one_token(folder):
 def test_a_model_that_cannot_be_read_leaves_picture_and_text(folder, tmp_path, monkeypatch):
     app = own(folder, "bert")
     for name, wanted in (
-        ("/no/such", "/no/such: there is no such folder, and this cannot be"),
+        ("/no/such", "such: there is no such folder, and this cannot be"),
         (str(tmp_path), "config.json is missing"),
         ("~nobody/x", "there is no such folder"),
         ("x" * 5000, "there is no such folder"),
@@ -165,7 +170,7 @@ def test_a_model_that_cannot_be_read_leaves_picture_and_text(folder, tmp_path, m
         app.text_input(key="own").set_value(name).run()
         assert not app.exception and wanted in app.error[0].value.replace("\\", "")
         assert (
-            heads_scene(app).choices.source.title == str(folder("bert"))
+            heads_scene(app).choices.source.title == "bert"
             and cells(app, "overview")
             and app.text_input(key="text").value == TEXT
         )
@@ -204,7 +209,7 @@ def test_a_causal_model_writes_on(folder):
     app = own(folder, "gpt2", written="5", temperature="0 (greedy)", off="layer 1, head 1")
     drawn(app)
     trace = heads_scene(app).trace
-    assert trace.target and trace == beginning(attnviz.load(f"hf:{folder('gpt2')}").write(TEXT, 32, 0), trace.given + 5)
+    assert trace.target and trace == beginning(as_named(folder("gpt2")).write(TEXT, 32, 0), trace.given + 5)
     shown = " ".join(element.value for element in app.get("html") if hasattr(element, "value"))
     shown = shown or " ".join(element.proto.body for element in app.get("html"))
     assert "5 pieces written" in shown and "The most probable token after each layer" in shown
@@ -212,7 +217,7 @@ def test_a_causal_model_writes_on(folder):
     app.button(key="write_step").click().run()
     assert len(heads_scene(sound(app)).trace.target) == len(trace.target) + 1
     app.slider(key="written").set_value(0).run()
-    assert heads_scene(sound(app)).trace == attnviz.load(f"hf:{folder('gpt2')}").trace(TEXT)
+    assert heads_scene(sound(app)).trace == as_named(folder("gpt2")).trace(TEXT)
 
 
 def test_an_encoder_has_no_controls_that_write(folder):

@@ -18,6 +18,7 @@ from attnviz import across
 from dashboard.choices.options import sentence_numbers, title
 from dashboard.many import charts, downloads, given
 from dashboard.pages import PAGES
+from dashboard.session import catalogue
 from dashboard.shell.problems import SceneError
 
 NUMBERS = sentence_numbers()
@@ -303,7 +304,7 @@ def test_a_token_is_searched_in_all_sentences_that_have_it():
 @pytest.mark.xdist_group("hf")  # one process imports the library
 def test_a_model_of_the_transformers_library_stands_beside_ours(folder, load, monkeypatch):
     """Named by a visitor; its numbers are those of its traces; its sentences, its tokens and its link are found."""
-    name = f"hf:{folder('marian')}"
+    name = catalogue.guest(str(folder("marian")))
     query = {"guest": str(folder("marian")), "show": ["Bahdanau", title(name)], "forced": "true", "token": "dog"}
     lines = "\n".join(LINES.splitlines()[:6])
     app = run(lines=lines, **query)
@@ -330,6 +331,6 @@ def test_a_model_of_the_transformers_library_stands_beside_ours(folder, load, mo
 @pytest.mark.xdist_group("hf")
 def test_one_that_the_operator_names_and_that_cannot_stand_there_leaves_ours(folder, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_BESIDE", f"en-fr=hf:{folder('bert')}")
-    name = f"hf:{folder('bert')}"
+    name = catalogue.guest(str(folder("bert")))
     app = run(show=["Bahdanau", title(name)])
     assert scene(app).titles == ["Bahdanau"] and f"{title(name)} reads a text and produces none" in page(app)

@@ -18,6 +18,19 @@ def root(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_the_name_of_a_model_of_the_transformers_library_shows_no_folder(tmp_path, monkeypatch):
+    """Two folders of one name differ, and a name of the hub stays; each leads back to its place."""
+    monkeypatch.setattr(catalogue, "_places", {})
+    for place in ("a/opus", "b/opus", "org"):
+        (tmp_path / place).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    places = [f"{tmp_path}/a/opus", f"{tmp_path}/b/opus#eng:fra", "b/opus", "Helsinki-NLP/opus", "opus", "/gone/nllb"]
+    names = [catalogue.guest(place) for place in (*places, f"hf:{places[0]}")]
+    assert names[:3] == ["hf:opus", "hf:opus-2#eng:fra", "hf:opus-3"]
+    assert names[3:] == ["hf:Helsinki-NLP/opus", "hf:opus-4", "hf:nllb", "hf:opus"]
+    assert [catalogue.place_of(name) for name in names] == [*places, places[0]]
+
+
 def test_layers_and_heads_are_the_models(root):
     options = checkpoint_files.read_config(NAME).options
     assert catalogue.layers_and_heads(NAME) == (options["layers"], options["heads"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING
+from attnviz.service.request import APART, OF_GUEST, RESTARTING, RUNNING, SILENT, STARTING
 from dashboard.session.waiting_line import Full, WaitingLine, cores
 from dashboard.shell import turns
 
@@ -105,13 +105,16 @@ def test_words_for_who_waits():
     assert turns.words_for(0, RUNNING) == "You are next."
     assert turns.words_for(1, RUNNING) == "Place 2 in the queue: 1 person is ahead of you."
     assert turns.words_for(7, RUNNING) == "Place 8 in the queue: 7 people are ahead of you."
-    assert turns.words_for(7, STARTING) == "The trained models are being read."
+    assert turns.words_for(7, STARTING) == "The models are being read."
     assert turns.words_for(7, RESTARTING) == (
         "The process of the models has stopped. It is being started again; your sentence is kept."
     )
     assert turns.words_for(0, SILENT) == (
         "You are next. The models have not answered for 5 seconds. If they still do not answer after 15 seconds, a new "
         "process takes over."
+    )
+    assert turns.words_for(0, OF_GUEST) == (
+        "You are next. This model is slow. It computes apart from what others wait for, 180 seconds at most."
     )
     assert turns.words_for(1, APART) == (
         "Place 2 in the queue: 1 person is ahead of you. The models need long for this, so it is computed apart from "

@@ -25,6 +25,17 @@ def test_what_an_ended_run_had_to_draw_is_drawn(asked, running, wanted):
     assert again.fragment_id_queue == wanted and again.query_string == "a=1" and again.fragment_id is None
 
 
+def test_a_page_with_a_model_of_the_transformers_library_keeps_nobody_else_waiting(monkeypatch):
+    """As long as it is drawn, whatever it computes: it stands in a line of its own."""
+    held = turns.GUESTS.join()
+    held.ready()
+    with turns.turn(None, models=["en-fr/bahdanau"]), turns.long_turn(["en-fr/bahdanau"]):
+        pass
+    monkeypatch.setattr(turns, "let_go_if_asked", lambda: held.leave())  # whoever waits looks around
+    with turns.turn(None, models=["en-fr/bahdanau", "hf:bart"]):
+        assert not turns.GUESTS.join().admitted(0)
+
+
 def test_a_value_is_made_once():
     once, made = Once(), []
     threads = [threading.Thread(target=lambda: once.get(lambda: made.append(1) or "value")) for _ in range(4)]

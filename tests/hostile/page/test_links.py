@@ -27,17 +27,16 @@ def checkpoints(tmp_path_factory):
 
 @pytest.fixture
 def asked(checkpoints, monkeypatch):
-    """The names that were looked up on the hub."""
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
+    """The names that the process of such models was asked to look up on the hub."""
     names = []
 
-    def look_up(name, **_):
-        names.append(name)
-        raise LocalEntryNotFoundError("no network")
+    def look_up(lane, jobs):
+        for job in jobs:
+            names.append(job.request.root)
+            job.answer("no network")
 
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(checkpoints))
-    monkeypatch.setattr("huggingface_hub.snapshot_download", look_up)
+    monkeypatch.setattr("attnviz.service.embedded.Guests.add", look_up)
     return names
 
 
