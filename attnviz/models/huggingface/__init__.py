@@ -12,6 +12,10 @@ from attnviz.data.tokenizer_rules import TokenizerError
 
 # What the library raises where the settings of a tokenizer or a model are not what it expects, ValueError apart.
 LIBRARY_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, RuntimeError)
+_MORE_THAN_TEXT = re.compile(  # in errors of models
+    r"(?:missing \d+ required positional arguments?:|[Ee]xactly (?:1|one) of|to specify either) ([\w'`, ]+)"
+)
+_NEAR = 1e-3  # of sums of weights
 
 
 class ModelError(ValueError):
@@ -29,12 +33,24 @@ def why_no_weights(layer: Any) -> str:
             "each layer returns several arrays, of blocks of tokens and of global ones, and not one row of weights for "
             "each token"
         )
+    if layer.ndim == 3:
+        return f"the library returns one vector for each token, {tuple(layer.shape)}, in place of weights"
     if layer.ndim != 4:
         blocks = "it attends within blocks, and " if layer.ndim == 5 else ""
         words = f"{blocks}the library returns arrays of {layer.ndim} axes, {tuple(layer.shape)}, whose rows are not"
         return f"{words} those of the tokens"
     below = "the library returns numbers below 0, such as scores before the softmax, and no weights"
     return below if (layer < 0).any() else ""
+
+
+def why_rows_lack(sums: dict[str, list[Any]]) -> str:
+    """Why rows of weights sum to less than 1, in words; "" if none do. sums : kind -> sums (1, H, Q) of each layer."""
+    decoder, cross = (sums.get(kind, []) for kind in ("decoder", "cross"))
+    if cross and all((own + source - 1).abs().max() < _NEAR for own, source in zip(decoder, cross, strict=True)):
+        return "its decoder has one softmax over its own tokens and the source, so the rows of neither alone sum to 1"
+    if any((of_layer < 1 - _NEAR).any() for layers in sums.values() for of_layer in layers):
+        return "the library leaves out some of the weights, such as those on tokens that the model puts before a text"
+    return ""
 
 
 def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
@@ -54,6 +70,9 @@ def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
                 f"{name}: its config.json and its weights disagree on the sizes of the model; they do not belong "
                 "together"
             ) from None
+        if wanted := _MORE_THAN_TEXT.search(str(error)):
+            inputs = re.sub(r" has to be.*|['`]", "", wanted[1]).strip()
+            raise ModelError(f"{name}: it reads more than a text, such as {inputs}, so it cannot be shown") from None
         if unknown := re.search(r"model type `([^`]+)`", str(error)):
             raise ModelError(
                 f"{name}: this version of the transformers library has no models of type {unknown[1]:.80}; a newer "

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from attnviz.data.tokenizer import Tokens
 from attnviz.data.tokenizer_rules import CHARACTERS, TokenizerError, contained
 from attnviz.models import batches
-from attnviz.models.huggingface import LIBRARY_ERRORS, one_line, tokenization
+from attnviz.models.huggingface import LIBRARY_ERRORS, one_line, tokenization, why_no_weights
 from attnviz.models.model import TextError, check_text
 from attnviz.models.translator import check_beam
 from attnviz.networks import projections
@@ -38,6 +38,7 @@ _TOGETHER = 2**25  # weights of heads that are handed on at once: 134 MB
 TakeHeads = Callable[[int, int, Tensor], None]  # layer, first head, weights (heads, T, T), which are reused after it
 _WINDOWS = re.compile("window|local_attention|attention_chunk|index_topk")  # in configs: their layers hide keys
 _GLOBAL = "global_attention_mask"  # of Longformer and LED: which tokens see all, and are seen by all
+_SCORES = ("squeezebert",)  # families for which the library returns masked scores before the softmax
 _KEY_HEADS = "num_key_value_heads", "num_kv_heads"  # in configs: heads with keys of their own
 
 
@@ -204,7 +205,12 @@ class HuggingFaceModel(batches.OneByOne, ABC):
         the model."""
         entries = output[self.fields[kind]]
         places = self.places.get(kind) or [Place(number, number) for number in range(len(entries))]
-        return [(place.number, entries[place.entry]) for place in places]
+        return [(place.number, self._weights(entries[place.entry])) for place in places]
+
+    def _weights(self, layer: Tensor) -> Tensor:
+        """What the library returns of a layer, after the softmax."""
+        scores = self.mechanism in _SCORES and ((layer.sum(-1) - 1).abs() > TOLERANCE).any()
+        return layer.softmax(-1) if scores else layer
 
     def maps(self, output: Any) -> tuple[AttentionMap, ...]:
         """Every layer of every kind in an output of the model."""
@@ -212,6 +218,8 @@ class HuggingFaceModel(batches.OneByOne, ABC):
         for kind, name in self.fields.items():
             around = output.get(name.replace("attentions", "global_attentions")) if kind == "encoder" else None
             for place, (number, weights) in enumerate(self.attending(kind, output)):
+                if weights.ndim != 4:  # as of a text that is longer than a block
+                    raise TextError(f"{self.name} shows no text as long as this: {why_no_weights(weights)}")
                 rows = None if around is None else around[place][0].float().numpy()
                 maps.append(self.map_of(kind, number, weights[0].float().numpy(), rows))
         return tuple(maps)

@@ -208,7 +208,7 @@ def _most(name: str, tensors: int) -> int:
         return 2**63
     if _LAYERS.search(name):
         return min(LAYERS, tensors)
-    if name in ("sliding_window", "max_window_layers", "attention_chunk_size"):
+    if name in ("sliding_window", "max_window_layers") or name.endswith("chunk_size"):  # nothing is made for them
         return 2**20
     return COUNT if _COUNTS.search(name) else WHOLE
 

@@ -15,7 +15,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnviz.models.huggingface import LIBRARY_ERRORS, ModelError, folder_rules, naming, read, why_no_weights
+from attnviz.models.huggingface import (
+    LIBRARY_ERRORS,
+    ModelError,
+    folder_rules,
+    naming,
+    read,
+    why_no_weights,
+    why_rows_lack,
+)
 from attnviz.models.huggingface.base import MOST_TOKENS, HuggingFaceModel, Place
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.single_stack import SingleStackModel
@@ -243,7 +251,7 @@ def probe(model: HuggingFaceModel) -> HuggingFaceModel:
     watched = _Watched(model.model)
     with watched:
         output = _output(model)
-    sinks = any("sink" in name.rpartition(".")[2] for name, _ in model.model.named_parameters())
+    sinks = any("sink" in name for name, _ in model.model.named_parameters())
     model = replace(model, used=frozenset(watched.called), notes=model.global_note, sinks=sinks)
     for kind in model.fields:
         places, note = _places(model, kind, output, watched)
@@ -385,6 +393,7 @@ def _maps(model: HuggingFaceModel, output: Any) -> tuple[AttentionMap, ...]:
     try:
         maps = model.maps(output)
     except ValueError as error:
-        raise ModelError(f"{model.name} cannot be shown: {error}") from None
+        sums = {kind: [layer.sum(-1) for _, layer in model.attending(kind, output)] for kind in model.fields}
+        raise ModelError(f"{model.name} cannot be shown: {why_rows_lack(sums) or error}") from None
     _check_lengths(model.name, "attentions", [m.keys.shape for m in maps])
     return maps

@@ -8,7 +8,8 @@ import torch
 ROWS = 400  # of the embedding: more than the tokenizers of families.py have
 _NAMES = {  # small number -> names in configs
     16: "hidden_size d_model n_embd dim embedding_size emb_dim word_embed_proj_dim lru_width projection_dim embed_dim "
-    "moe_intermediate_size conv_dim image_size shared_expert_intermediate_size expert_ffn_hidden_size",
+    "moe_intermediate_size conv_dim image_size shared_expert_intermediate_size expert_ffn_hidden_size out_hidden_size "
+    "text_hidden_size codebook_dim audio_hidden_size upsample_hidden_size downsample_hidden_size",
     32: "intermediate_size d_ff ffn_dim encoder_ffn_dim decoder_ffn_dim ffn_hidden_size d_inner dff hidden_dim n_inner "
     "mamba_d_ssm block_ff_dim feed_forward_size dense_intermediate_size intermediate_size_mlp dim_ff moe_ffn_dim",
     4: "num_hidden_layers n_layer n_layers num_layers num_attention_heads n_head n_heads num_heads head_dim d_kv "
@@ -27,7 +28,8 @@ _NAMES = {  # small number -> names in configs
     "state_size index_head_dim hidden_size_per_layer_input patch_size block_size chunk_size index_topk mamba_dt_rank "
     "time_step_rank attention_chunk_size",
     64: "max_position_embeddings n_positions n_ctx max_target_positions max_source_positions max_seq_len",
-    ROWS: "vocab_size vocab_size_per_layer_input src_vocab_size tgt_vocab_size",
+    ROWS: "vocab_size vocab_size_per_layer_input src_vocab_size tgt_vocab_size unpadded_vocab_size entity_vocab_size "
+    "shape_vocab_size pronunciation_vocab_size",
 }
 _SMALL = {name: value for value, names in _NAMES.items() for name in names.split()}
 
@@ -39,8 +41,10 @@ def config(cls, **changes):
     for name, value in vars(base).items():
         if hasattr(value, "model_type") and not name.startswith("_"):
             given[name] = config(type(value), **changes.pop(name, {}))
-        elif type(value) is int and value > _SMALL.get(name, value):
+        elif (type(value) is int and value > _SMALL.get(name, value)) or (name == "head_dim" and value is None):
             given[name] = _SMALL[name]
+        elif isinstance(value, dict) and "mrope_section" in value:
+            given[name] = value | {"mrope_section": [1, 1, 0]}
         elif type(value) is int and name.endswith("token_id") and value >= ROWS:
             given[name] = 3
     if base.is_encoder_decoder and getattr(base, "decoder_start_token_id", None) is None:

@@ -15,24 +15,48 @@ import any_family
 import families
 import torch
 
-MOST = 3_000_000  # numbers of a tiny model; a family with more is not tried
+MOST = 3_500_000  # numbers of a tiny model; a family with more is not tried
 TEXT, TARGET = "The black dogs run.", "Le chien noir court."
+_CLASSES = {"emu3": "Emu3ForConditionalGeneration", "mllama": "MllamaForConditionalGeneration"}  # the list has a part
+
+
+def _three(*sections: int) -> dict:
+    """Rotary embeddings of three axes, as models of images and text have them."""
+    return {"rope_type": "default", "rope_theta": 1e4, "mrope_section": list(sections)}
+
+
 # How a family must be asked for, beyond small numbers.
 CHANGES = {
     "encoder-decoder": {"decoder": {"is_decoder": True, "add_cross_attention": True}},
+    "chameleon": {"vocabulary_map": {"<image>": 3}},
+    "deepseek_v2": {"num_key_value_heads": 4, "num_experts_per_tok": 1},
+    "dots1": {"n_routed_experts": 2, "n_shared_experts": 1, "num_experts_per_tok": 1},
+    "esm": {"vocab_size": any_family.ROWS, "pad_token_id": 1, "mask_token_id": 4},
+    "esmc": {"vocab_size": any_family.ROWS, "num_key_value_heads": 4},
+    "glm4v_moe": {"text_config": {"rope_parameters": _three(1, 0, 0)}},
+    "kosmos-2": {"text_config": {"attention_heads": 4, "layers": 4}},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 2},
+    "mamba2": {"num_heads": 8},
+    "nemotron": {"num_key_value_heads": 2},
+    "reformer": {"axial_pos_embds": False, "attn_layers": ["local", "lsh"] * 2, "num_buckets": 2},
     "bamba": {"attn_layer_indices": [1, 3]},
     "gpt_neo": {"attention_types": [[["global", "local"], 2]]},
     "granitemoehybrid": {"layer_types": ["mamba", "attention"] * 2},
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1},
     "lfm2": {"layer_types": ["conv", "full_attention"] * 2},
-    "qwen2_vl": {
-        "text_config": {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 0]}}
+    **{
+        family: {"text_config": {"rope_parameters": _three(1, 1, 0)}}
+        for family in ("glm46v", "glm4v", "glm_ocr", "glmga", "hunyuan_vl", "paddleocr_vl", "qwen2_5_vl", "qwen2_vl")
+    },
+    **{
+        family: {"text_config": {"num_key_value_heads": 4}}
+        for family in ("dots3_note", "glm5_next", "kimi_k25", "mistral_large4")
     },
     **{
         family: {"num_key_value_heads": 4}
         for family in (
-            *("axk1", "axk2", "deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa"),
-            *("longcat_flash", "minicpm3"),
+            *("axk1", "axk2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa"),
+            *("longcat_flash", "minicpm3", "dots3_note_text", "mistral4", "sarvam_mla", "youtu"),
         )
     },
 }
@@ -86,7 +110,8 @@ def listed() -> dict[str, tuple]:
     classes = {}
     for mapping, made in _MAPPINGS:
         for family, name in getattr(modeling_auto, mapping).items():
-            classes.setdefault(family, (name if isinstance(name, str) else name[0], made))
+            name = _CLASSES.get(family, name if isinstance(name, str) else name[0])
+            classes.setdefault(family, (name, made))
     return dict(sorted(classes.items()))
 
 
@@ -105,10 +130,10 @@ def row(family: str) -> Row:
                     p.numel() for p in cls(any_family.config(cls.config_class, **CHANGES.get(family, {}))).parameters()
                 )
             if size > MOST:
-                return Row(family, name, "not tried: no small model of it")
+                return Row(family, name, f"not tried: with small numbers it still has {size:,} parameters")
             any_family.write(Path(folder), name, made(), **CHANGES.get(family, {}))
         except Exception as error:  # configs of 300 families: any of them may want another number
-            return Row(family, name, f"not tried: its config ({type(error).__name__})")
+            return Row(family, name, f"not tried: {_short(error)}")
         try:
             return _tried(family, name, attnviz.load(f"hf:{folder}"))
         except ValueError as error:
@@ -116,11 +141,19 @@ def row(family: str) -> Row:
             return Row(family, name, told(reason))
 
 
+def _short(error: Exception) -> str:
+    """Which small number its config, or another library, does not accept."""
+    if isinstance(error, ImportError):
+        return f"needs another library: {' '.join(str(error).split())[:60]}"
+    words = " ".join(str(error).replace("|", "/").split()).rpartition("ValueError: ")[2]
+    return f"small numbers are not accepted: {words[:110].strip()}" if words else f"its config ({type(error).__name__})"
+
+
 def told(reason: str) -> str:
     """Why a family is not shown. Where the small numbers do not fit together, nothing is known of it."""
     if "cannot be read" in reason and re.search(r"size|shape|split|match", reason):
         return "not tried: a model this small does not run"
-    return f"refused: {reason[:110].strip()}"
+    return f"refused: {reason.partition(';')[0][:160].strip()}"
 
 
 def _tried(family: str, name: str, model) -> Row:

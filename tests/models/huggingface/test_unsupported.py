@@ -2,7 +2,10 @@
 
 import json
 
+import any_family
 import families
+import family_table
+import numpy as np
 import pytest
 import transformers
 from families import FAMILIES
@@ -52,14 +55,14 @@ def test_a_decoder_that_starts_with_nothing(tmp_path):
             "none of its 2 layers returns attentions: it has no weights to show",
         ),
         (
-            "SqueezeBertModel",
-            dict(families.STACK, embedding_size=16),
-            "cannot be shown: the library returns numbers below 0, such as scores before the softmax, and no weights",
+            "YosoModel",
+            families.STACK,
+            "cannot be shown: the library returns one vector for each token, (1, 8, 16), in place of weights",
         ),
     ],
 )
 def test_attention_that_cannot_be_shown(tmp_path, monkeypatch, name, settings, wanted):
-    """None at all; scores before the softmax."""
+    """None at all; something else in their place."""
     monkeypatch.setitem(FAMILIES, "strange", (families.wordpiece, name, settings))
     assert refused(families.write(tmp_path / "strange", "strange")).startswith(wanted)
 
@@ -122,3 +125,45 @@ def test_a_model_whose_attention_is_something_else(tmp_path, family, settings, m
     assert refused(
         families.save(tmp_path / "other", cls(cls.config_class(**settings)), families.wordpiece())
     ).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "family, message",
+    [
+        (
+            "T5Gemma2ForConditionalGeneration",
+            "cannot be shown: its decoder has one softmax over its own tokens and the source, so the rows of neither",
+        ),
+        (
+            "CpmAntForCausalLM",
+            "cannot be shown: the library leaves out some of the weights, such as those on tokens that",
+        ),
+        ("PI0ForConditionalGeneration", "it reads more than a text, such as action_embeds, so it cannot be shown"),
+        ("Kosmos2ForConditionalGeneration", "it reads more than a text, such as pixel_values or image_embeds, so"),
+    ],
+)
+def test_a_family_whose_rows_or_inputs_are_others(tmp_path, family, message):
+    """Two sources in one softmax; prompts before the text; actions, or images, beside it."""
+    row = next(row for row, (name, _) in family_table.listed().items() if name == family)
+    changes = family_table.CHANGES.get(row, {})
+    assert refused(any_family.write(tmp_path, family, families.byte_pairs(), **changes)).startswith(message)
+
+
+def test_scores_that_the_library_returns_become_weights(tmp_path):
+    """SqueezeBERT, against what its own softmax gives."""
+    model = attnviz.load(f"hf:{any_family.write(tmp_path, 'SqueezeBertForMaskedLM', families.wordpiece())}")
+    computed = []
+    for path, module in model.model.named_modules():
+        if path.endswith("attention.softmax"):
+            module.register_forward_hook(lambda module, inputs, output: computed.append(output[0].numpy()))
+    trace = model.trace("The black dog")
+    assert len(computed) == len(trace.maps) == 4
+    assert all(np.allclose(m.weights, own, atol=1e-6) for m, own in zip(trace.maps, computed, strict=True))
+
+
+def test_a_text_that_the_family_reads_in_chunks_is_refused_and_a_shorter_one_shown(tmp_path):
+    chunks = {"lsh_attn_chunk_length": 8, "local_attn_chunk_length": 8} | family_table.CHANGES["reformer"]
+    model = attnviz.load(f"hf:{any_family.write(tmp_path, 'ReformerForMaskedLM', families.wordpiece(), **chunks)}")
+    assert len(model.trace("dog " * 5).maps) == 4
+    with pytest.raises(TextError, match="shows no text as long as this: it attends within blocks"):
+        model.trace("dog " * 20)
