@@ -359,8 +359,9 @@ def _outliers(current: ManyScene, frame: pd.DataFrame, line: str, sort: str) -> 
 
 
 def _rows(current: ManyScene, frame: pd.DataFrame, caption: str, columns: list[str], titles: list[str]) -> str:
-    """A table with the sentence as a link, its translation and some numbers."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("number", "sentence", "translation", *titles))
+    """A table with the sentence as a link, its translation (none of a model that only reads it) and some numbers."""
+    texts = ("number", "sentence") if pairs.task(current.choices.pair).writes else ("number", "sentence", "translation")
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (*texts, *titles))
     body = "".join(_row(current, row, columns) for row in frame.to_dict("records"))
     return (
         f'<div class="scroll" tabindex="0"><table class="numbers texts"><caption>{escape(caption)}</caption>'
@@ -372,9 +373,10 @@ def _row(current: ManyScene, row: dict, columns: list[str]) -> str:
     choices = current.choices
     target = row["translation"] if choices.forced else None
     link = _opened(current, row["source"], target)
-    translation = in_language(row["translation"], pairs.task(choices.pair).target)
+    task = pairs.task(choices.pair)
+    translation = "" if task.writes else f"<td>{in_language(row['translation'], task.target)}</td>"
     numbers = "".join(f"<td>{_number(name, row[name])}</td>" for name in columns)
-    return f'<tr><th scope="row">{row["number"]}</th><td>{link}</td><td>{translation}</td>{numbers}</tr>'
+    return f'<tr><th scope="row">{row["number"]}</th><td>{link}</td>{translation}{numbers}</tr>'
 
 
 def _opened(current: ManyScene, text: str, target: str | None) -> str:

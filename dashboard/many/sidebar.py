@@ -19,7 +19,9 @@ def show() -> dict:
         key="pair",
         bind="query-params",
     )
-    _, chosen, guest = widgets.models(pair, offered[pair])
+    chosen, guest = offered[pair][:1], ""
+    if not pairs.task(pair).writes:
+        _, chosen, guest = widgets.models(pair, offered[pair])
     kinds = [kind for kind in KINDS if any(kind in facts(name).kinds for name in chosen)] or ["cross"]
     kind = st.selectbox("Which attention", kinds, format_func=KINDS.get, key="kind", bind="query-params")
     return {"pair": pair, "mechanisms": tuple(chosen), "kind": kind, "tables": widgets.tables(), "guest": guest}

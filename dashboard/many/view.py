@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard.browser.plot import bridge
+from dashboard.choices import pairs
 from dashboard.choices.options import model
 from dashboard.many import caches, charts, downloads, running, scene, sources
 from dashboard.many.given import Given
@@ -22,7 +23,8 @@ def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices; sentences that fail leave the last good picture."""
     given = [sources.show(fields["pair"]), sources.show(fields["pair"], other=True)]
     corpora = [answer for answer in given if isinstance(answer, Given)]
-    forced = any(corpus.has_targets for corpus in corpora) and st.toggle(
+    has_targets = not pairs.task(fields["pair"]).writes and any(corpus.has_targets for corpus in corpora)
+    forced = has_targets and st.toggle(
         "Force the given translations",
         key="forced",
         bind="query-params",

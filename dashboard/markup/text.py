@@ -13,7 +13,17 @@ from attnviz.select import Grid
 from attnviz.trace import Trace
 from attnviz.trace.visible import escaped, visible
 from dashboard.choices import pairs
-from dashboard.choices.options import KINDS, TYPED, facts, head_title, place_title, target_title, title
+from dashboard.choices.options import (
+    KINDS,
+    TYPED,
+    facts,
+    head_title,
+    model,
+    model_title,
+    place_title,
+    target_title,
+    title,
+)
 
 # parameters that mean the same on the first page and on that of one step
 _SAME = ("pair", "text", "target", "force", "layer", "head", "beam", "tables", "guest")
@@ -156,11 +166,14 @@ def parts_list(titles: Iterable[str]) -> str:
 
 
 def sentence_link(pair: str, mechanisms: Sequence[str], text: str, target: str | None = None, guest: str = "") -> str:
-    """HTML: one of many sentences, as a link that opens it on the first page. guest : the model of a person's own among
-    the mechanisms.
+    """HTML: one of many sentences, as a link that opens it on the first page; that of a model that writes, on the page
+    of heads. guest : the model of a person's own among the mechanisms.
 
     target : the forced output of the models.
     """
+    if pairs.task(pair).writes:
+        query = {"model": model_title(model(pair, mechanisms[0])), "text": text, "written": "0"}
+        return _link(query, text, pairs.task(pair).source, "heads")
     query = {"pair": pairs.task(pair).title, "text": text, "show": [title(name) for name in mechanisms]}
     query |= {"target": target_title(TYPED), "force": target} if target else {}
     query |= {"guest": guest} if guest else {}
@@ -173,11 +186,11 @@ def map_link(translation: str, language: str, query: Mapping[str, str | list[str
     return _link({**query, "target": target_title(TYPED), "force": translation}, translation, language)
 
 
-def _link(query: Mapping[str, str | list[str]], text: str, language: str) -> str:
-    """A text in a language, which leads to the first page. A link opens a new visit, where what was trained is not."""
+def _link(query: Mapping[str, str | list[str]], text: str, language: str, page: str = "") -> str:
+    """A text in a language, which leads to a page. A link opens a new visit, where what was trained is not."""
     if _in_visit(query):
         return f'<span lang="{escape(language)}" dir="auto">{escape(text)}</span>'
-    address = "./?" + urlencode(query, doseq=True)
+    address = f"./{page}?" + urlencode(query, doseq=True)
     return f'<a href="{escape(address)}" target="_self" lang="{escape(language)}" dir="auto">{escape(text)}</a>'
 
 

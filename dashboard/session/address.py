@@ -380,7 +380,7 @@ def _as_written(key: str, value) -> str | list[str]:
 
 def _sentence(session: Mapping, before: str, page: str) -> dict:
     """The sentence, if the next page reads its language, and the pair (from the model) or the model (from the pair)."""
-    offered = catalogue.attending() if page == "inside" else catalogue.offered()
+    offered = catalogue.attending() if page in ("inside", "many") else catalogue.offered()
     model = session.get("model")
     pair = session.get("pair", next(iter(offered)))
     # The languages of a user's own model are not known.

@@ -102,5 +102,7 @@ def test_the_pair_goes_along_to_pages_that_have_it_alone():
     assert session["model"] == "en/writer" and session["text"] == PROMPT
     address.arrive("inside", session)
     assert session["pair"] == "en"
+    address.arrive("many", session)
+    assert session["pair"] == "en"
     address.arrive("", session)
     assert session["pair"] == next(iter(catalogue.offered()))

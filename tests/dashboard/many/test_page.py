@@ -10,11 +10,13 @@ import zipfile
 
 import pytest
 import tiny
+import tiny_writer
 from client import chart_cells
 from page_script import script_of
 from streamlit.testing.v1 import AppTest
 
-from attnviz import across
+import attnviz
+from attnviz import across, stats
 from dashboard.choices.options import sentence_numbers, title
 from dashboard.many import charts, downloads, given
 from dashboard.pages import PAGES
@@ -334,3 +336,18 @@ def test_one_that_the_operator_names_and_that_cannot_stand_there_leaves_ours(fol
     name = catalogue.guest(str(folder("bert")))
     app = run(show=["Bahdanau", title(name)])
     assert scene(app).titles == ["Bahdanau"] and f"{title(name)} reads a text and produces none" in page(app)
+
+
+def test_a_model_that_writes_reads_every_text(models):
+    root = tiny_writer.write_models(models)
+    texts = ["The dog runs.", "The cat sleeps. A black horse", "A boy"]
+    app = run(pair="Stories and sentences · written on", show="", lines="\n".join(texts), find="black")
+    (corpus,) = [app.session_state["last scene of many"].corpus]
+    writer = attnviz.load("en/writer", root)
+    for text, row in zip(texts, corpus.frame.itertuples(), strict=True):
+        trace = writer.trace(text)
+        assert row.log_prob == pytest.approx(trace.log_prob, abs=1e-3) and row.target_tokens == len(trace.target)
+        assert row.max_weight == pytest.approx(stats.steps(trace)["max_weight"].mean(), abs=1e-4)
+    shown = html.unescape(page(app))
+    assert "./heads?model=Stories+and+sentences" in shown and '<th scope="col">translation</th>' not in shown
+    assert not any(box.key == "guest" for box in app.text_input)
