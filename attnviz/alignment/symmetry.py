@@ -99,6 +99,12 @@ class Aligned:
             return " ".join(f"{source}-{target}" for source, target in cells)
         return " ".join(f"{source}-{target}:{self.probability[target, source]:.3f}" for source, target in cells)
 
+    def naacl(self, pair: int) -> str:
+        """`3 1 2`, a line for each link: the number of the pair, the source word, the target word, from 1 (Mihalcea &
+        Pedersen 2003)."""
+        cells = sorted((int(source), int(target)) for target, source in np.argwhere(self.links))
+        return "".join(f"{pair} {source + 1} {target + 1}\n" for source, target in cells)
+
     @property
     def turned(self) -> "Aligned":
         """The same, transposed to (S, T)."""

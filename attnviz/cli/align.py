@@ -24,8 +24,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     output.add_argument("--json", action="store_true", help="print the error rates as JSON")
     output.add_argument(
         "--export",
-        choices=("moses", "probabilities"),
-        help="print the links of each pair in a line: 0-0 1-2, or 0-0:0.912 1-2:0.403",
+        choices=("moses", "pharaoh", "probabilities", "naacl"),
+        help="print the links of each pair in a line: 0-0 1-2 (moses, pharaoh), or 0-0:0.912 1-2:0.403; or a link in "
+        "a line, as in NAACL 2003: number of the pair, word of the source and of the target, from 1",
     )
 
 
@@ -95,6 +96,10 @@ def run(args: Namespace) -> None:
     _check(args)
     model = _opened(args, args.model)
     reverse = _opened(args, args.reverse_model) if args.reverse_model else None
+    if reverse and "-" in (pair := getattr(model, "pair", "")) and pair == getattr(reverse, "pair", ""):
+        raise ValueError(
+            f"--reverse-model must translate from target to source; {reverse.name} is of {pair}, as --model is"
+        )
     pairs = _pairs(args, model)
     rule = alignment.argmax if args.threshold is None else alignment.above(args.threshold)
     if args.export:
@@ -132,7 +137,7 @@ def _opened(args: Namespace, name: str):
     model = arguments.open_model(args, name, huggingface=True)
     if model.labels:
         raise ValueError(f"{name} is a classifier; only models that translate have word alignments")
-    if "cross" not in model.head_kinds and getattr(model, "pair", "") == "":
+    if "cross" not in model.head_kinds and (hasattr(model, "write") or getattr(model, "pair", "") == ""):
         raise ValueError(f"{name} has no attention from a target to a source, so it has no word alignments")
     return model
 
@@ -162,12 +167,13 @@ def _export(args: Namespace, model, reverse, pairs: Sequence, rule: Callable) ->
         results = (symmetry.joined(a, b, args.method or symmetry.GROW) for a, b in both)
     else:
         results = symmetry.aligned(model, pairs, rule, args.shift, args.head)
-    for pair, result in zip(pairs, results, strict=True):
+    naacl = args.export == "naacl"
+    for number, (pair, result) in enumerate(zip(pairs, results, strict=True), 1):
         if isinstance(result, ValueError):
-            print()
+            print(end="" if naacl else "\n")
             print(f"no links for {pair.source[:60]!r}, {pair.target[:60]!r}: {result}", file=sys.stderr)
         else:
-            print(result.moses(args.export == "probabilities"))
+            print(result.naacl(number) if naacl else f"{result.moses(args.export == 'probabilities')}\n", end="")
 
 
 def _of_one(args: Namespace, model, pairs: Sequence, rule: Callable) -> dict:

@@ -76,7 +76,18 @@ def test_both_directions(shipped, tmp_path):
     status, out, _ = shipped(*both, "--json")
     assert status == 0 and json.loads(out)["directions"]["grow-diag-final-and"]["error_rate"] == 0
     _, out, _ = shipped(*both, "--export", "moses", "--method", "intersection")
-    assert out == "0-3 1-2 2-1 3-0\n"
+    assert out == "0-3 1-2 2-1 3-0\n" == shipped(*both, "--export", "pharaoh", "--method", "intersection")[1]
+    _, out, _ = shipped(*both, "--export", "naacl", "--method", "intersection")
+    assert out == "1 1 4\n1 2 3\n1 3 2\n1 4 1\n"
+
+
+def test_a_second_model_that_cannot_be_the_other_direction(shipped):
+    for reverse, words in (
+        ("en-fr/luong-dot", "must translate from target to source; en-fr/luong-dot is of en-fr, as --model is"),
+        ("en/writer", "en/writer has no attention from a target to a source"),
+    ):
+        status, _, err = shipped("--model", "en-fr/bahdanau", "--reverse-model", reverse, "--export", "moses")
+        assert status == 2 and words in err
 
 
 def test_rows_shifted_by_a_step(cli):
