@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 
 from attnviz import mechanisms
 from attnviz.data import MOST_PIECES, tasks
+from attnviz.data.tasks import Task
 from attnviz.mechanisms import MECHANISMS, Mechanism
 from attnviz.models.names import ModelName, is_hugging_face, without_prefix
 from attnviz.training.seen import PRESETS
 from dashboard.choices import settings
 
 LIMIT = 500  # characters of a sentence
+_TO_WRITE_ON = 2500  # of a text that a model writes on: about the 512 tokens of its context
 PIECES = MOST_PIECES  # of a sentence
 MOST = 4  # mechanisms side by side
 MOST_WRITTEN = 200  # tokens that a model writes after a text
@@ -83,6 +85,11 @@ _BESIDE = replace(
     words="An encoder–decoder of the transformers library. It was trained on other data than the models beside it.",
 )
 _LONGEST = 40  # letters of its name on the page
+
+
+def limit(task: Task) -> int:
+    """Characters of the longest text for the models of a task."""
+    return _TO_WRITE_ON if task.writes else LIMIT
 
 
 def facts(mechanism: str) -> Mechanism:

@@ -11,7 +11,7 @@ from attnviz.models.measured import Reduced
 from attnviz.models.names import ModelName, without_prefix
 from attnviz.trace import AttentionMap, Trace
 from dashboard.choices import pairs
-from dashboard.choices.options import Writing, model_title
+from dashboard.choices.options import Writing, limit, model_title
 from dashboard.heads.scene import ordered
 from dashboard.session import caches
 from dashboard.shell import turns
@@ -61,7 +61,7 @@ class TrainedSource:
 
     def check(self, text: str) -> None:
         """Raises SceneError for a text that is not read."""
-        check_text(text)
+        check_text(text, most=limit(self.languages))
 
     def trace(self, text: str, target: str | None = None) -> Trace:
         self.check(text)
@@ -76,7 +76,7 @@ class TrainedSource:
 
     def write(self, text: str, writing: Writing) -> Trace:
         """The text with what the model writes after it."""
-        check_text(text)
+        check_text(text, most=limit(self.languages))
         return caches.written(self.name, text, writing)
 
 

@@ -34,16 +34,16 @@ class Waiting(SceneError):
     """Nothing is wrong: the page waits for something to be typed or chosen."""
 
 
-def check_text(text: str, examples: bool = True) -> None:
+def check_text(text: str, examples: bool = True, most: int = LIMIT) -> None:
     """Raises Waiting if there is no sentence, SceneError if it is too long.
 
-    examples : does the page offer examples?
+    examples : does the page offer examples? most : characters (`options.limit`).
     """
     if not text.strip():
         raise Waiting(f"There is no sentence yet. Type one{', or click an example' if examples else ' above'}.")
-    if len(text) > LIMIT:
+    if len(text) > most:
         raise SceneError(
-            f"The sentence has {len(text):,} characters; the limit is {LIMIT}. Shorten it, or show one sentence at a "
+            f"The sentence has {len(text):,} characters; the limit is {most:,}. Shorten it, or show one sentence at a "
             "time."
         )
 

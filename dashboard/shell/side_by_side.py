@@ -11,7 +11,7 @@ from attnviz.mechanisms import Mechanism
 from attnviz.models.names import ModelName, is_hugging_face
 from attnviz.trace import Trace
 from dashboard.choices import pairs
-from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, facts, mechanism_of, model, title
+from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, facts, limit, mechanism_of, model, title
 from dashboard.session.memory import Held, sizes
 from dashboard.shell.problems import SceneError, Wanted, check_text, sentence
 
@@ -92,7 +92,8 @@ class SideBySide(Generic[Column]):
 
 def check(choices: Chosen) -> None:
     """Raises Waiting or SceneError if nothing can be traced."""
-    check_text(choices.text, bool(pairs.task(choices.pair).examples))
+    task = pairs.task(choices.pair)
+    check_text(choices.text, bool(task.examples), limit(task))
     if not choices.mechanisms:
         raise SceneError("Choose at least one mechanism on the left.")
 

@@ -19,6 +19,7 @@ from dashboard.choices.options import (
     SAVED,
     TYPED,
     head_title,
+    limit,
     model_title,
     place_title,
     target_title,
@@ -48,9 +49,9 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
     facts = pairs.task(pair)
     field = st.text_area if facts.writes else st.text_input  # a text that is written on may have lines
     text = field(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint, on_change=on_change)
-    over = ' over" role="status' if len(text) > LIMIT else ""
+    over = ' over" role="status' if len(text) > limit(facts) else ""
     st.html(
-        f'<div class="count{over}" data-most="{_most(facts)}" data-limit="{LIMIT}" '
+        f'<div class="count{over}" data-most="{_most(facts)}" data-limit="{limit(facts)}" '
         f'data-unit="{facts.unit}" data-firsts="{escape(_firsts())}">{counted(text, facts)}</div>'
     )
     with st.container(horizontal=True, gap="xxsmall", key="examples"):
@@ -104,7 +105,7 @@ def _use(example: str, on_change: Callable[[], None]) -> None:
 
 def _most(facts: Task) -> str:
     """The largest length of a text. A model that writes has its own context size, which its error names."""
-    return f"{LIMIT} characters" if facts.writes else f"{LIMIT} characters (and {PIECES} {facts.piece}s)"
+    return f"{limit(facts):,} characters" if facts.writes else f"{LIMIT} characters (and {PIECES} {facts.piece}s)"
 
 
 def counted(text: str, facts: Task = pairs.ANY) -> str:

@@ -18,7 +18,9 @@ def test_it_plays_and_pauses_and_goes_another_way(dashboard):
     assert page.evaluate("document.activeElement.tagName") == "TEXTAREA"
     page.keyboard.press("End")
     page.keyboard.type("x")
-    page.wait_for_function("() => document.querySelector('.count').innerText.endsWith('11 of at most 500 characters')")
+    page.wait_for_function(
+        "() => document.querySelector('.count').innerText.endsWith('11 of at most 2,500 characters')"
+    )
     page.keyboard.press("Backspace")
     button = page.locator(".st-key-play_writing button")
     button.click()

@@ -38,7 +38,7 @@ def test_a_link_gives_the_text_that_the_library_writes():
     hidden = np.isnan(drawn(cells(app, "closeup")[0]["figure"]["data"][0]["z"], len(wanted.target)))
     assert np.array_equal(hidden, ~np.tri(len(wanted.target), dtype=bool))  # a later letter is masked
     assert "equal to the logit of the model" in page(app) and "NOT equal" not in page(app)
-    assert "10 of at most 500 characters<" in page(app)  # its context has 256 letters, not the 200 of translators
+    assert "10 of at most 2,500 characters<" in page(app)  # not the 500 of translators
     assert "final norm" in page(app) and "after layer 4" in page(app)
 
 
@@ -165,3 +165,12 @@ def test_a_word_of_the_prompt_is_replaced_and_each_row_is_changed_alone():
     assert wanted.free.translation in spoken
     assert "Attention changed in one of 16 rows at a time" in page(app)
     assert "Each token after the other prompt, same text" in page(app)
+
+
+def test_a_text_longer_than_a_sentence_is_read_up_to_the_context():
+    """512 pieces of the model of stories; what is longer is refused by the number of pieces."""
+    model, text = "Stories and sentences · written on · Self-attention", "The king was old. " * 40
+    app = sound(run(model=model, text=text, written="0"))
+    assert len(heads_scene(app).trace.target) > 150 and "720 of at most 2,500 characters<" in page(app)
+    refused = run(model=model, text="The king was old. " * 130, written="0")
+    assert "reads at most 512" in refused.error[0].value
