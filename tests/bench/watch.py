@@ -18,8 +18,10 @@ import signal
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import processes
 from people import Client, neighbour, sentence, serving
 
 from attnviz import figures
@@ -71,9 +73,10 @@ def looks(names: tuple[str, ...], batches: int = 60) -> bool:
 
 def on_the_page() -> bool:
     """The bars of --page: are they kept?"""
-    with serving.server() as address, serving.browser() as chrome:
-        alone, moments = by_turns(address, ["", TRAINED])
-        print(f"an edit {alone:.0f} ms, at a moment {moments:.0f} ms: {moments / alone:.2f} times")
+    with serving.running() as (address, pid), serving.browser() as chrome:
+        alone, moments = by_turns(address, ["", TRAINED], lambda: sum(map(processes.seconds, processes.family(pid))))
+        words = f"an edit {alone:.0f} ms of processor time, at a moment {moments:.0f} ms: {moments / alone:.2f} times"
+        print(words, flush=True)
         page = chrome.new_page(viewport=serving.SCREEN)
         with neighbour() as busy, training(page, address):
             busy.send_signal(signal.SIGSTOP)
@@ -104,14 +107,16 @@ def beside(address: str, page, busy) -> float:
     return second / first
 
 
-def by_turns(address: str, queries: list[str]) -> list[float]:
+def by_turns(address: str, queries: list[str], clock: Callable[[], float] | None = None) -> list[float]:
     """`edits`, in a thread of its own: the browser has this one's event loop."""
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(lambda: asyncio.run(edits(address, queries))).result()
+        return thread.submit(lambda: asyncio.run(edits(address, queries, clock))).result()
 
 
-async def edits(address: str, queries: list[str]) -> list[float]:
-    """Milliseconds of an edit, the median, for visitors of these addresses by turns."""
+async def edits(address: str, queries: list[str], clock: Callable[[], float] | None) -> list[float]:
+    """Milliseconds of an edit for visitors of these addresses by turns: the median, or by `clock`, which is coarse, the
+    mean."""
+    middle, clock = statistics.mean if clock else statistics.median, clock or time.perf_counter
     chance, times = random.Random(7), [[] for _ in queries]
     async with contextlib.AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(Client(address, query)) for query in queries]
@@ -120,13 +125,13 @@ async def edits(address: str, queries: list[str]) -> list[float]:
         for number in range(-3, EDITS):
             text = sentence(chance)
             for place in range(len(queries))[:: 1 if number % 2 else -1]:
-                begun = time.perf_counter()
+                begun = clock()
                 answer = await clients[place].type(text)
                 if answer.problems:
                     raise RuntimeError(f"{queries[place]}: {answer.problems[0]:.200}")
                 if number >= 0:
-                    times[place].append(1e3 * (time.perf_counter() - begun))
-    return [statistics.median(measured) for measured in times]
+                    times[place].append(1e3 * (clock() - begun))
+    return [middle(measured) for measured in times]
 
 
 @contextlib.contextmanager
