@@ -21,8 +21,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import processes
-from people import Client, neighbour, sentence, serving
+from people import Client, neighbour, processes, sentence, serving
 
 from attnviz import figures
 from attnviz.figures.learning import over_time
@@ -53,14 +52,15 @@ def learn(name: str) -> bool:
 
 def looks(names: tuple[str, ...], batches: int = 60) -> bool:
     """How much slower a race is with looks at their own rhythm, and how long a picture takes; are the bars kept?"""
-    race, moments = Race("reverse", names), []
-    rhythm, started = Rhythm(race), time.process_time()
+    race = Race("reverse", names)
+    rhythm = Rhythm(race)
+    moments, started = [rhythm.look()], time.process_time()
     while race.batch < batches:
         race.advance()
         if rhythm.due():
             moments.append(rhythm.look())
     slower = (time.process_time() - started) / race.seconds
-    print(f"{', '.join(names)}: {slower:.2f} times as slow with {len(moments)} looks")
+    print(f"{', '.join(names)}: {slower:.2f} times as slow, {(len(moments) - 1) / race.seconds:.1f} looks a second")
     started = time.process_time()
     for number in range(seen.SHOWN):
         for (grid,) in seen.grids(moments[-1:], number).values():
