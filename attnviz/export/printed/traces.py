@@ -55,7 +55,8 @@ def _heatmap(canvas: Canvas, panel: Axes, trace: dict) -> None:
     scale = LinearSegmentedColormap.from_list("cells", [tuple(stop) for stop in stops], N=1024)
     norm = Normalize(trace["zmin"], trace["zmax"])
     if trace.get("showscale", True):
-        add_scale(canvas, ScalarMappable(norm, scale.resampled(_SHADES)), trace["colorbar"])
+        shades = scale.resampled(2 if canvas.sizing else _SHADES)  # they take no room
+        add_scale(canvas, ScalarMappable(norm, shades), trace["colorbar"])
     if canvas.sizing:
         return
     if z.size > MOST_RECTANGLES:
