@@ -17,12 +17,11 @@ from attnviz.arguments import checked
 from attnviz.confidence import between, training_words
 from attnviz.confidence.lexicon import Lexicon, Unsaid
 from attnviz.confidence.training_words import TrainingWords, Word
+from attnviz.data.loops import Loop, loop_at_end
 from attnviz.data.styles import UNSPACED
 from attnviz.function_words import CONTENT, kind, languages
 from attnviz.models.measured import TraceStatistics
 from attnviz.models.names import ModelName
-from attnviz.networks import decode
-from attnviz.networks.decode import Loop
 from attnviz.trace import Trace
 from attnviz.trace.visible import visible
 
@@ -124,7 +123,7 @@ def signs(
         )
     written = training_words.target_words(trace)
     produced = [token.text for token in trace.target if not token.special]
-    loop = decode.loop_at_end(produced)
+    loop = loop_at_end(produced)
     agrees, other = agreement(trace.translation, tuple(samples)) if samples else (None, "")
     return Signs(
         log_probs=trace.log_probs,

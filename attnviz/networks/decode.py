@@ -5,7 +5,7 @@ Letters: B batch, T steps, S source positions, V vocabulary, H heads. A step is 
 
 import functools
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,13 +14,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from attnviz.data import loops
 from attnviz.data.tokenizer import BOS, EOS, PAD, UNK
 from attnviz.networks import Network, Walk
 
 NEVER = (PAD, BOS, UNK)  # produced by no decoder: there is nothing a reader could do with them
-# How many times in a row a unit of so many pieces stands in a loop. People repeat words too ("very, very, very"), and
-# long numbers have many zeros, so short units may stand more often.
-LOOP_TIMES = {1: 8, 2: 5, 3: 4, 4: 4, 5: 3, 6: 3, 7: 3, 8: 3}
 
 
 @dataclass(frozen=True)
@@ -145,12 +143,12 @@ def greedy(
 
 
 def best_or_end(rows: int) -> Choose:
-    """`best`, but <eos> after a loop (`loop_at_end`). For one batch with this number of rows, from its first step
+    """`best`, but <eos> after a loop (`data/loops.py`). For one batch with this number of rows, from its first step
     on."""
     produced: list[list[int]] = [[] for _ in range(rows)]
 
     def choose(step: int, logits: Tensor) -> Tensor:
-        ended = [loop_at_end(pieces) is not None for pieces in produced]
+        ended = [loops.loop_at_end(pieces) is not None for pieces in produced]
         tokens = best(step, logits)
         if any(ended):
             tokens = tokens.masked_fill(torch.tensor(ended, device=logits.device), EOS)
@@ -193,7 +191,8 @@ def beams(
 
     Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant). The
     search ends when `width` hypotheses have ended and no open one scores better at that point. This is a heuristic:
-    with the penalty, an open one could still become better. end_loops : a hypothesis ends after a loop (`loop_at_end`).
+    with the penalty, an open one could still become better. end_loops : a hypothesis ends after a loop
+    (`data/loops.py`).
     """
     memory = take_rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
     state, token = memory.state, source.new_full((width,), BOS)
@@ -205,7 +204,7 @@ def beams(
         step = model.step(memory, state, token)
         total = scores.unsqueeze(1) + without(NEVER, torch.log_softmax(step.logits, dim=-1))  # (width, V)
         if end_loops:
-            _allow_only_end(total, [row for row, pieces in enumerate(hypotheses) if loop_at_end(pieces)])
+            _allow_only_end(total, [row for row, pieces in enumerate(hypotheses) if loops.loop_at_end(pieces)])
         values, places = total.flatten().topk(2 * width)
         rows, words = places // total.shape[1], places % total.shape[1]
         alive: list[tuple[float, int, int]] = []
@@ -282,33 +281,3 @@ def drawn(scores: Tensor, generator: np.random.Generator) -> Tensor:
     sums = scores.double().softmax(dim=-1).cumsum(dim=-1)
     places = torch.from_numpy(generator.random((len(scores), 1))).to(scores.device) * sums[:, -1:]
     return torch.searchsorted(sums, places, right=True)[:, 0]
-
-
-@dataclass(frozen=True)
-class Loop:
-    """A loop at the end of a text (“…titititi…”), at which decoding can stop: pieces[start : start + length] stands
-    `times` times in a row, to the end of the pieces."""
-
-    start: int
-    length: int
-    times: int
-
-
-def loop_at_end(pieces: Sequence[Hashable]) -> Loop | None:
-    """The loop at the end of the pieces, with the shortest unit; None if there is no loop."""
-    for length, least in LOOP_TIMES.items():
-        if len(pieces) <= length or pieces[-1] != pieces[-1 - length]:
-            continue
-        times = _repeats(pieces, length)
-        if times >= least:
-            return Loop(len(pieces) - length * times, length, times)
-    return None
-
-
-def _repeats(pieces: Sequence[Hashable], length: int) -> int:
-    """How many times in a row the last `length` pieces stand at the end; 0 when there are fewer pieces."""
-    count, end = 0, len(pieces)
-    unit = pieces[end - length :] if length <= end else None
-    while unit is not None and end >= length and pieces[end - length : end] == unit:
-        count, end = count + 1, end - length
-    return count

@@ -10,6 +10,7 @@ from alike import alike
 from refused_texts import refused
 
 import attnviz
+from attnviz.data import loops
 from attnviz.data.tokenizer import BOS, EOS
 from attnviz.loading import load
 from attnviz.mechanisms import MECHANISMS
@@ -128,7 +129,7 @@ def test_a_target_cut_by_the_limit_says_so(translator, monkeypatch, steps, compl
 @every
 def test_a_beam_is_no_less_probable_than_a_beam_of_one(translator, monkeypatch):
     # No theorem: a beam may drop greedy's path for better beginnings. It holds for these models, and for most.
-    monkeypatch.setattr(decode, "LOOP_TIMES", {})  # these models repeat themselves
+    monkeypatch.setattr(loops, "LOOP_TIMES", {})  # these models repeat themselves
     logits, more = translator.model.logits, torch.zeros(len(translator.tokenizer))
     sentences = (TYPED, "The cat sleeps.", "The white grey horse jumps.")
     monkeypatch.setattr(translator.model, "logits", lambda readout: logits(readout) + more)

@@ -9,8 +9,8 @@ from heads_app import cells, heads_scene, page, sound
 from streamlit.testing.v1 import AppTest
 
 from attnviz import heads, loading
+from attnviz.data import loops
 from attnviz.heads import Head
-from attnviz.networks import decode
 from dashboard.choices.options import KINDS
 from dashboard.heads.scene import COLUMNS
 from dashboard.heads.sources import TrainedSource
@@ -57,7 +57,7 @@ def test_every_panel_of_every_map(query):
 def test_a_map_that_words_cannot_have_is_said(models, monkeypatch):
     """An output that is cut may end in a part of a word: see `select.words`. This untrained model repeats one piece
     until it is cut, unless its loop is ended."""
-    monkeypatch.setattr(decode, "loop_at_end", lambda pieces: None)
+    monkeypatch.setattr(loops, "loop_at_end", lambda pieces: None)
     cut = loading.load("en-fr/transformer", models).trace(TEXT)
     assert not cut.complete
     monkeypatch.setattr(TrainedSource, "trace", lambda source, text, output: cut)

@@ -93,6 +93,12 @@ def test_the_model_process_starts_before_numpy_is_imported():
     assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "set()\n"
 
 
+def test_the_process_of_the_page_imports_no_torch_before_the_first_picture():
+    """It takes a second and 200 MB; the models have a process of their own."""
+    script = "import sys, dashboard.compare.sidebar, dashboard.compare.view; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True).returncode == 0
+
+
 def test_settings_are_read_at_the_start_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(PollingPathWatcher, "_check_if_path_changed", PollingPathWatcher._check_if_path_changed)
     executor = ThreadPoolExecutor(1)  # of its own: what is asked of it last is done last

@@ -5,9 +5,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnviz.data import loops
+from attnviz.data.loops import Loop
 from attnviz.data.tokenizer import EOS
 from attnviz.networks import DecoderStep, decode
-from attnviz.networks.decode import Loop
 from attnviz.networks.recurrent import RecurrentMemory
 
 VOCABULARY = 9
@@ -29,14 +30,14 @@ VOCABULARY = 9
     ],
 )
 def test_at_end_by_hand(pieces, loop):
-    assert decode.loop_at_end(pieces) == loop
+    assert loops.loop_at_end(pieces) == loop
 
 
 @given(st.lists(st.integers(4, 6), max_size=40))
 def test_a_loop_is_what_it_says(pieces):
-    if loop := decode.loop_at_end(pieces):
+    if loop := loops.loop_at_end(pieces):
         unit = pieces[loop.start : loop.start + loop.length]
-        assert pieces[loop.start :] == unit * loop.times and loop.times >= decode.LOOP_TIMES[loop.length]
+        assert pieces[loop.start :] == unit * loop.times and loop.times >= loops.LOOP_TIMES[loop.length]
 
 
 class Circle:
