@@ -55,6 +55,7 @@ def array(value) -> np.ndarray | None:
             raise ValueError("a tensor on the device meta has no numbers; give one that was computed")
         tensor = value.detach().cpu()
         tensor = tensor.to_dense() if getattr(tensor, "is_sparse", False) else tensor
+        tensor = tensor.dequantize() if getattr(tensor, "is_quantized", False) else tensor
         return np.asarray(tensor.double() if str(tensor.dtype) == "torch.float64" else tensor.float())
     if callable(getattr(value, "numpy", None)):  # TensorFlow, Keras
         return _wide(np.asarray(value.numpy()))

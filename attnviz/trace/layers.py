@@ -68,7 +68,7 @@ def _layers(weights, kind: str, read: Reading) -> list[Layer]:
                 )
             continue
         array = _array(entry)
-        dtypes.append(containers.dtype(entry))
+        dtypes.append(containers.dtype(_first(entry)))
         parts.append(_of_text(array, read.batch))
         numbers.append(number)
     means = bool(parts) and all(averaged for _, averaged in parts)
@@ -79,10 +79,27 @@ def _array(entry) -> np.ndarray:
     array = containers.array(entry)
     if array is None:
         try:
-            array = np.asarray(entry)
+            array = np.asarray(_plain(entry))
         except ValueError:
             raise ValueError(f"{_LAYER}; got lists of different lengths") from None
+        except (TypeError, RuntimeError):
+            raise ValueError(f"{_LAYER}; got lists of something else than numbers") from None
     return array
+
+
+def _plain(entry):
+    """Lists of tensors, such as one for each head, as lists of NumPy arrays; anything else as it is."""
+    if isinstance(entry, list | tuple):
+        return entry if isinstance(next(iter(entry), 0.0), int | float) else [_plain(part) for part in entry]
+    array = containers.array(entry)
+    return entry if array is None else array
+
+
+def _first(entry):
+    """The first tensor or number of lists in lists."""
+    while isinstance(entry, list | tuple) and entry:
+        entry = entry[0]
+    return entry
 
 
 def _entries(weights, rows: int, read: Reading) -> list:

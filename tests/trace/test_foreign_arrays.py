@@ -169,3 +169,16 @@ def test_layers_may_be_numbered_by_the_keys_of_a_dict():
     trace = attnviz.from_arrays({1: second, 0: first}, WORDS)
     assert [layer.layer for layer in trace.maps] == [0, 1]
     np.testing.assert_allclose([layer.weights for layer in trace.maps], [first, second], atol=1e-6)
+
+
+@pytest.mark.parametrize("change", [lambda x: x.requires_grad_(), lambda x: x.bfloat16(), lambda x: x.half()])
+def test_a_tensor_for_each_head_is_read_as_one_for_all(change):
+    """Lists of tensors of any type, those that require grad too; and one that is quantised."""
+    weights = torch.from_numpy(np.random.default_rng(0).dirichlet(np.ones(3), (2, 3))).float()
+    one = attnviz.from_arrays([change(weights.clone())], list("abc"))
+    heads = attnviz.from_arrays([[change(head.clone()) for head in weights]], list("abc"))
+    assert heads == one
+    whole = torch.quantize_per_tensor(torch.eye(3), 0.5, 0, torch.quint8)
+    assert np.array_equal(attnviz.from_arrays([whole], list("abc")).maps[0].weights[0], np.eye(3))
+    with pytest.raises(ValueError, match="got lists of something else than numbers"):
+        attnviz.from_arrays([[[0.5, torch.tensor(0.5, requires_grad=True)]] * 2], list("ab"))
