@@ -175,9 +175,9 @@ def test_layers_may_be_numbered_by_the_keys_of_a_dict():
 def test_a_tensor_for_each_head_is_read_as_one_for_all(change):
     """Lists of tensors of any type, those that require grad too; and one that is quantised."""
     weights = torch.from_numpy(np.random.default_rng(0).dirichlet(np.ones(3), (2, 3))).float()
-    one = attnviz.from_arrays([change(weights.clone())], list("abc"))
+    together = attnviz.from_arrays([change(weights.clone())], list("abc"))
     heads = attnviz.from_arrays([[change(head.clone()) for head in weights]], list("abc"))
-    assert heads == one
+    assert heads == together
     whole = torch.quantize_per_tensor(torch.eye(3), 0.5, 0, torch.quint8)
     assert np.array_equal(attnviz.from_arrays([whole], list("abc")).maps[0].weights[0], np.eye(3))
     with pytest.raises(ValueError, match="got lists of something else than numbers"):

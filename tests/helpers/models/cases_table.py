@@ -120,6 +120,7 @@ def numbers() -> list[Case]:
         ),
         Case("scores before the softmax", call, lambda: made([layer - 0.5], TOKENS)),
         Case("a tensor that requires grad", call, lambda: made([graph], TOKENS)),
+        Case("a list with a tensor for each head", call, lambda: made([[*half.to(torch.bfloat16)]], TOKENS)),
         Case("plain lists", call, lambda: made([layer.tolist()], TOKENS)),
         Case("a TransformerLens cache", "from_arrays(cache, tokens)", lambda: made(hooks, TOKENS)),
         Case("pieces of words", "…, word_ids=[0, 0, 1]", lambda: made([rows(2, 3, 3)], pieces, word_ids=[0, 0, 1])),
@@ -218,6 +219,18 @@ def _loaded(folder: Path, family, name, made=families.byte_pairs, text=TEXT, tar
     return run
 
 
+_FAMILIES = {
+    "SqueezeBERT: scores, of which weights are made": "squeezebert",
+    "Inkling 2: sinks that depend on the token": "inkling2_text",
+    "ModernBERT: windows in both directions": "modernbert",
+    "LED: windows, and a decoder": "led",
+    "T5Gemma 2: one softmax over two texts": "t5gemma2",
+    "CPM-Ant: prompts before the text": "cpmant",
+    "RWKV: vectors in place of weights": "rwkv",
+    "Pi0: reads actions too": "pi0",
+}
+
+
 def models(folder: Path) -> Iterator[Case]:
     """Section 2: models of the transformers library."""
     model = partial(_loaded, folder)
@@ -251,6 +264,7 @@ def models(folder: Path) -> Iterator[Case]:
         "Pegasus-X: blocks and global tokens": of_family("pegasus_x"),
         "ProphetNet: scores": of_family("prophetnet"),
     }
+    listed |= {held: of_family(family) for held, family in _FAMILIES.items()}
     yield from (Case(held, "load(name).trace(text)", run) for held, run in listed.items())
 
 
