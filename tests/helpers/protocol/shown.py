@@ -5,8 +5,8 @@ Two pages show the same where these are equal, whatever their addresses are."""
 from playwright.sync_api import Page
 
 # The words are those on the screen. The offer of the tour is made to new visitors only, and what a button says for a
-# moment, or a picture beside the pointer, is no part of the view. The numbers of a picture are one digest of all that
-# Plotly holds of it.
+# moment, a picture beside the pointer, or a field in use (“15/200”), is no part of the view. The numbers of a picture
+# are one digest of all that Plotly holds of it.
 _SHOWN = r"""() => {
   const seen = (selector) => [...document.querySelectorAll(selector)].filter((part) => part.offsetParent);
   const words = (part, selector) => [...part.querySelectorAll(selector)].map(({ innerText }) => innerText);
@@ -23,7 +23,8 @@ _SHOWN = r"""() => {
     const written = words(place, "[role=combobox], [data-baseweb=select]");
     if (inputs.length || chosen.length || written.length) controls[key] = [inputs, chosen, written];
   }
-  const passing = words(document, ".st-key-tour_offer, .tip, .save"), main = seen("[data-testid=stMain]")[0];
+  const passing = words(document, ".st-key-tour_offer, .tip, .save, [data-testid=InputInstructions]");
+  const main = seen("[data-testid=stMain]")[0];
   const pointed = [...document.querySelectorAll(".hoverlayer text")].map(({ textContent }) => textContent.trim());
   const text = passing.reduce((all, part) => all.replace(part, ""), main?.innerText ?? "");
   const charts = seen(".plot").filter((chart) => !chart.hidden && chart._fullData);
