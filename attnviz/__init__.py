@@ -94,3 +94,8 @@ def __getattr__(name: str):
 
         return getattr(trace_files, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What a notebook completes: the functions, before they are imported too."""
+    return [*__all__, "__version__"]

@@ -34,6 +34,10 @@ def test_functions_of_the_root(name):
     assert name in attnviz.__all__
 
 
+def test_a_notebook_completes_the_functions_and_nothing_else():
+    assert {name for name in dir(attnviz) if not name.startswith("_")} == set(attnviz.__all__)
+
+
 def test_the_trace_is_where_it_was():
     from attnviz.trace import AttentionMap, Token, Trace
 
