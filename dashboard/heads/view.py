@@ -75,7 +75,9 @@ def _may_take_long(source: sources.HuggingFaceSource, text: str) -> SceneError |
         return None
     took = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
     st.button("Read it", key="read_long", on_click=_read_long, args=((source.key, text),))
-    return Waiting(f"This text is long: reading it takes about {took}. Click “Read it” to go on, or shorten it.")
+    return Waiting(
+        f"This text is long: reading it takes one processor about {took}. Click “Read it” to go on, or shorten it."
+    )
 
 
 def _read_long(which: tuple) -> None:

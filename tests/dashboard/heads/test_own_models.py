@@ -291,7 +291,7 @@ def test_a_reduced_trace_opens_again_and_says_what_it_lacks(reading_far):
 def test_a_text_that_takes_long_is_read_after_a_click(reading_far, monkeypatch):
     monkeypatch.setattr("dashboard.heads.view._SOON", 0)
     app = run(model=HF, own=str(reading_far), text=LONG)
-    assert "reading it takes about" in app.info[0].value and not cells(app, "overview")
+    assert "reading it takes one processor about" in app.info[0].value and not cells(app, "overview")
     next(button for button in app.button if button.key == "read_long").click().run()
     assert cells(sound(app), "overview")
 
