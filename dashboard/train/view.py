@@ -96,7 +96,7 @@ def _wanted(fields: dict):
     return fields["task"]
 
 
-@st.fragment
+@address.fragment
 def _live(training: Apart, written: bool) -> None:
     """The moving parts. They are drawn anew when the browser asks: when the training is in another state, or when a
     moment stands still; learning.js draws all moments between. written : show the charts as tables too?"""
