@@ -25,15 +25,17 @@ _SHOWN = r"""() => {
   }
   const passing = words(document, ".st-key-tour_offer, .tip, .save, [data-testid=InputInstructions]");
   const main = seen("[data-testid=stMain]")[0];
-  const pointed = [...document.querySelectorAll(".hoverlayer text")].map(({ textContent }) => textContent.trim());
+  const hovering = [...document.querySelectorAll(".hoverlayer")];
+  hovering.forEach(({ style }) => (style.display = "none"));
   const text = passing.reduce((all, part) => all.replace(part, ""), main?.innerText ?? "");
+  hovering.forEach(({ style }) => (style.display = ""));
   const charts = seen(".plot").filter((chart) => !chart.hidden && chart._fullData);
   return {
     page: location.pathname,
     sentence: document.querySelector(".st-key-text :is(input, textarea)")?.value ?? null, controls,
     translations: seen(".said").map(({ innerText }) => innerText),
     charts: charts.map(({ meta, _fullData }) => [meta?.label, digest(JSON.stringify(_fullData.map(data), plain))]),
-    words: text.split(/\s*\n\s*/).filter((line) => line && !["Copy link", "Link copied", ...pointed].includes(line)),
+    words: text.split(/\s*\n\s*/).filter((line) => line && !["Copy link", "Link copied"].includes(line)),
   };
 }"""
 
