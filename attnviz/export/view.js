@@ -83,7 +83,7 @@ function barsAt({ bars, map, weights, steps }, step) {
   const at = Math.min(step, steps.length - 1), row = weights[at], most = Math.max(...row.map((weight) => weight ?? -1));
   const [first, ...others] = bars.data, { annotations, ...layout } = bars.layout;
   const text = row.map((weight) => (weight === most ? weight.toFixed(2) : ""));
-  return { data: [{ ...first, y: row, hovertext: map.data[0].hovertext[at], text }, ...others], layout: most < 0 ? bars.layout : layout };
+  return { data: [{ ...first, y: row, hovertext: map.data[0].hovertext?.[at], text }, ...others], layout: most < 0 ? bars.layout : layout };
 }
 
 // The map with the row of the step outlined.

@@ -209,9 +209,9 @@ def test_in_jupyterlab_python_and_the_browser_read_and_set_the_same_values(page,
     page.get_by_text("The maps cannot be drawn").wait_for()
 
 
-def saved_view() -> tuple:
+def saved_view(*traces) -> tuple:
     """A view, the outputs of a cell that shows it, and its state as a notebook saves it."""
-    view, shown = attnviz.view(synthetic.trace(heads=2), synthetic.trace(seed=1)), []
+    view, shown = attnviz.view(*(traces or (synthetic.trace(heads=2), synthetic.trace(seed=1)))), []
     with pytest.MonkeyPatch.context() as patch:  # this process has no cell to show it below
         patch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
         view._ipython_display_()
@@ -222,16 +222,28 @@ def saved_view() -> tuple:
 
 @pytest.mark.xdist_group("browser-others")
 def test_a_page_of_nbconvert_draws_the_view_without_a_network(chrome, tmp_path):
+    draw_saved(chrome, tmp_path, choose_the_second_head_and_step)
+
+
+@pytest.mark.xdist_group("browser-others")
+def test_a_map_with_too_many_cells_for_a_text_each_is_drawn(chrome, tmp_path):
+    text = " ".join(f"t{number}" for number in range(512))
+    large = synthetic.trace(text, text, kinds=("cross",), heads=1)
+    draw_saved(chrome, tmp_path, lambda page: page.wait_for_function(f"{DRAWN}?.endsWith(' 0 light')"), large)
+
+
+def draw_saved(chrome, tmp_path, check, *traces) -> None:
+    """A page of nbconvert with a view, opened without a network."""
     from nbconvert import HTMLExporter  # takes a second, which a process that collects tests need not spend
 
-    _, outputs, widgets = saved_view()
+    _, outputs, widgets = saved_view(*traces)
     (tmp_path / "JUPYTER_DATA_DIR").mkdir()
     written([("view", outputs)], tmp_path / "saved.ipynb", widgets=widgets)
     (tmp_path / "saved.html").write_text(HTMLExporter().from_filename(tmp_path / "saved.ipynb")[0], encoding="utf-8")
     context = chrome.new_context(offline=True)
     page = context.new_page()
     page.goto((tmp_path / "saved.html").as_uri())
-    choose_the_second_head_and_step(page)
+    check(page)
     context.close()
 
 
