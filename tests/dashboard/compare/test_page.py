@@ -41,7 +41,8 @@ def test_each_shipped_model(pair, names):
 def test_a_mechanism_without_a_formula_shows_none(monkeypatch):
     """One of a person's own need not have one."""
     without = dataclasses.replace(mechanisms.find("bahdanau"), formula="")
-    monkeypatch.setitem(mechanisms.MECHANISMS, "bahdanau", without)
+    for table in (mechanisms.ALL, mechanisms.MECHANISMS):
+        monkeypatch.setitem(table, "bahdanau", without)
     app = run(show=["Bahdanau", "Luong general"])
     sound(app)
     shown = [element.value for element in app.markdown if element.value.startswith("$")]
