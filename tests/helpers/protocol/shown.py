@@ -25,10 +25,10 @@ _SHOWN = r"""() => {
   }
   const passing = words(document, ".st-key-tour_offer, .tip, .save, [data-testid=InputInstructions]");
   const main = seen("[data-testid=stMain]")[0];
-  const hovering = [...document.querySelectorAll(".hoverlayer")];
-  hovering.forEach(({ style }) => (style.display = "none"));
+  const hovering = [...document.querySelectorAll(".hoverlayer > *")].map((part) => [part, part.parentNode]);
+  hovering.forEach(([part]) => part.remove());  // innerText has hidden parts of a picture too
   const text = passing.reduce((all, part) => all.replace(part, ""), main?.innerText ?? "");
-  hovering.forEach(({ style }) => (style.display = ""));
+  hovering.forEach(([part, layer]) => layer.append(part));
   const charts = seen(".plot").filter((chart) => !chart.hidden && chart._fullData);
   return {
     page: location.pathname,
