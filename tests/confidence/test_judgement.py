@@ -8,7 +8,7 @@ import pytest
 from attnviz.alignment import Covered
 from attnviz.confidence import FEATURES, Scale, Signs, TrainingWords, Word, judgement, signs
 from attnviz.confidence.lexicon import Unsaid
-from attnviz.networks.decode import Loop
+from attnviz.data.loops import Loop
 from attnviz.trace import Token, Trace
 
 SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), (), 4, (), None, "", True)
