@@ -118,7 +118,7 @@ def test_changes_are_stopped_while_they_are_decoded(server, gate, page):
     gate.touch()
     asked = "change=uniform&word=2+black&instead=white"
     page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+jumps.&{asked}", timeout=WAIT)
-    for hint in ("Choose a change above.", "Choose a word of the sentence above."):
+    for hint in ("Choose a change above.", "Choose a word of the text above."):
         page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click(timeout=WAIT)
         expect(page.get_by_text(hint)).to_be_visible(timeout=WAIT)
     expect(page.get_by_role("heading", name="Download")).to_be_visible(timeout=WAIT)
