@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
 from attnviz import faithfulness, figures, intervene, select
 from attnviz.export import heading
@@ -130,10 +129,7 @@ def go_on() -> None:
         return
     time.sleep(BEAT)
     st.session_state[_NEXT] = True
-    try:
-        st.rerun(scope="fragment")
-    except StreamlitAPIException:  # the whole page was run
-        st.rerun()
+    st.rerun(scope="fragment" if address.runs_alone() else "app")
 
 
 def show(current: HeadsScene, dark: bool) -> None:

@@ -4,11 +4,9 @@ the sentence beside the stored study, and translation against classification (Va
 The tests run a stage at a time; in between, the page shows progress and can be stopped.
 """
 
-import contextlib
 from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
 from attnviz.data.tasks import SST2, Task
 from attnviz.faithfulness.sentence import percentile
@@ -94,7 +92,7 @@ def _finish(testings: list[RunningTests]) -> None:
     """Do the remaining stages, and show progress.
 
     A run of this panel alone does one stage and requests the next run, because only a new run sees that the switch was
-    moved. A run of the whole page does all stages; Streamlit stops it when anything is moved.
+    moved. A run of the whole page, or of what is around this panel, does all stages; it ends when anything is moved.
     """
     if all(testing.finished for testing in testings):
         return
@@ -104,7 +102,7 @@ def _finish(testings: list[RunningTests]) -> None:
         bar.progress(done / count, f"Tests: {done} of {count} stages done. Switch the tests off to stop.")
         with turns.long_turn([waiting[0].model]):
             waiting[0].advance(turns.let_go_if_asked)
-        with contextlib.suppress(StreamlitAPIException):  # the whole page is run
+        if address.runs_alone():
             st.rerun(scope="fragment")
     bar.empty()
 

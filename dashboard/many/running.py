@@ -1,6 +1,5 @@
 """The statistics of many sentences, measured a slice at a time, with the progress and a button that stops it."""
 
-import contextlib
 import threading
 import time
 from collections import deque
@@ -12,7 +11,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
 from attnviz import across
 from attnviz.data.records import Record
@@ -180,7 +178,7 @@ def measure(runs: list[Run]) -> SceneError | None:
             with turns.long_turn(waiting[0].models):
                 waiting[0].advance(since, lambda futures: show(caches.state_of(futures)))
             turns.let_go_if_asked()
-            with contextlib.suppress(StreamlitAPIException):  # the whole page is run
+            if address.runs_alone():
                 st.rerun(scope="fragment")
     except (Full, ServiceError) as error:
         return SceneError(sentence(str(error)))

@@ -146,6 +146,20 @@ def test_tests_are_stopped_while_they_run(server, gate, page):
     expect(page.get_by_text("Permuting attention at a step moves")).to_have_count(0)
 
 
+def test_a_sentence_typed_while_tests_are_on_is_tested(server, page):
+    """The panel of the tests is then run as a part of the page around it."""
+    page.goto(f"{server[0]}/inside?tests=true&show=Bahdanau&text=The+black+dog+jumps.", timeout=WAIT)
+    result = page.get_by_text("Permuting attention at a step moves")
+    expect(result).to_be_visible(timeout=WAIT)
+    field = page.locator(".st-key-text").get_by_role("textbox")
+    field.fill("The white dog jumps.")
+    field.press("Enter")
+    page.wait_for_function("location.search.includes('white')", timeout=WAIT)
+    expect(page.get_by_test_id("stStatusWidgetRunningIcon")).to_have_count(0, timeout=WAIT)
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    expect(result).to_be_visible(timeout=WAIT)
+
+
 def test_measuring_heads_is_stopped_and_goes_on(gate, server, page):
     """What was measured stays, in the map and in the table."""
     gate.touch()
