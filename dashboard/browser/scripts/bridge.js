@@ -228,7 +228,6 @@ function act({ data, setTriggerValue }) {
   const ears = new AbortController(), { signal } = ears, first = { capture: true, signal };
   document.addEventListener("input", soon, first);
   document.addEventListener("drawn", drawn, { signal });
-  for (const clicked of [copyLink, playOrPause, answerOffer, turnPage, openPart]) document.addEventListener("click", clicked, { signal });
   document.addEventListener("keydown", leaveTable, first);
   addEventListener("resize", soon, { signal });
   for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, close, { signal });
@@ -240,6 +239,11 @@ function act({ data, setTriggerValue }) {
   };
   return state.stop;
 }
+
+// Buttons and links of the page's own HTML work from the moment they are seen: the page may speak to `act` later.
+document.addEventListener("click", (event) => {
+  for (const answer of [copyLink, playOrPause, answerOffer, turnPage, openPart]) answer(event);
+});
 
 // arguments.js has what the page said last, and tells `act` when the page says something else.
 const said = (window.__attnvizSaid ??= {});
