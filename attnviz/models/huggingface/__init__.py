@@ -4,6 +4,7 @@ each."""
 import contextlib
 import re
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 from attnviz.arguments import cut
@@ -73,6 +74,8 @@ def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
         if wanted := _MORE_THAN_TEXT.search(str(error)):
             inputs = re.sub(r" has to be.*|['`]", "", wanted[1]).strip()
             raise ModelError(f"{name}: it reads more than a text, such as {inputs}, so it cannot be shown") from None
+        if isinstance(error, ImportError) and (library := re.search(r"requires the (\w+) library", str(error))):
+            raise ModelError(f"{name}: it needs the {library[1]} library: pip install {library[1]}") from None
         if unknown := re.search(r"model type `([^`]+)`", str(error)):
             raise ModelError(
                 f"{name}: this version of the transformers library has no models of type {unknown[1]:.80}; a newer "
@@ -95,6 +98,21 @@ def naming(name: str) -> Iterator[None]:
         raise ModelError(f"{name}: {error}") from None
     except TokenizerError as error:
         raise ModelError(f"{name}: its tokenizer cannot be read: {error}") from None
+
+
+@contextlib.contextmanager
+def quiet(library: ModuleType) -> Iterator[None]:
+    """In this block the library's reports and progress bars are silent; its errors are raised."""
+    log = library.utils.logging
+    before, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity(log.CRITICAL)
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(before)
+        if bars:
+            log.enable_progress_bar()
 
 
 def one_line(error: Exception) -> str:

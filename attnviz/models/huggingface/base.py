@@ -38,7 +38,8 @@ _TOGETHER = 2**25  # weights of heads that are handed on at once: 134 MB
 TakeHeads = Callable[[int, int, Tensor], None]  # layer, first head, weights (heads, T, T), which are reused after it
 _WINDOWS = re.compile("window|local_attention|attention_chunk|index_topk")  # in configs: their layers hide keys
 _GLOBAL = "global_attention_mask"  # of Longformer and LED: which tokens see all, and are seen by all
-_SCORES = ("squeezebert",)  # families for which the library returns masked scores before the softmax
+_SCORES = ("squeezebert", "prophetnet")  # families for which the library returns masked scores before the softmax
+_STREAMS = ("prophetnet",)  # families whose decoder also reads `ngram` streams of places to fill (Qi et al. 2020)
 _KEY_HEADS = "num_key_value_heads", "num_kv_heads"  # in configs: heads with keys of their own
 
 
@@ -180,7 +181,7 @@ class HuggingFaceModel(batches.OneByOne, ABC):
         given = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         if segments and getattr(self.model.config, "type_vocab_size", 0) > max(segments):
             given["token_type_ids"] = torch.tensor([segments]).expand_as(ids)
-        if self.global_note:
+        if self.is_global:
             given[_GLOBAL] = torch.zeros_like(ids)
             given[_GLOBAL][:, 0] = 1
         return given
@@ -195,20 +196,31 @@ class HuggingFaceModel(batches.OneByOne, ABC):
         return self.model
 
     @property
-    def global_note(self) -> tuple[str, ...]:
-        """A sentence on global attention, if the family has it."""
-        has = _GLOBAL in inspect.signature(self.model.forward).parameters
-        return ("The first token has global attention: it sees all tokens, and all see it.",) if has else ()
+    def family_notes(self) -> tuple[str, ...]:
+        """A sentence on global attention, or on several streams, if the family has them."""
+        if self.mechanism in _STREAMS:
+            return (
+                "The decoder reads several streams. Its self-attention is that of the tokens, its cross-attention that "
+                "of the stream that predicts the next token.",
+            )
+        return ("The first token has global attention: it sees all tokens, and all see it.",) if self.is_global else ()
+
+    @property
+    def is_global(self) -> bool:
+        """Do some of its tokens see all, and the others a window?"""
+        return _GLOBAL in inspect.signature(self.model.forward).parameters
 
     def attending(self, kind: str, output: Any) -> list[tuple[int, Tensor]]:
         """The layers of a kind that attend: the number of each, from 0, and its weights (1, H, Q, K) in an output of
         the model."""
         entries = output[self.fields[kind]]
         places = self.places.get(kind) or [Place(number, number) for number in range(len(entries))]
-        return [(place.number, self._weights(entries[place.entry])) for place in places]
+        return [(place.number, self._weights(kind, entries[place.entry])) for place in places]
 
-    def _weights(self, layer: Tensor) -> Tensor:
-        """What the library returns of a layer, after the softmax."""
+    def _weights(self, kind: str, layer: Tensor) -> Tensor:
+        """What the library returns of a layer, after the softmax; of several streams, that of the next token."""
+        if kind == "cross" and self.mechanism in _STREAMS:
+            layer = layer.chunk(1 + self.model.config.ngram, dim=2)[1]
         scores = self.mechanism in _SCORES and ((layer.sum(-1) - 1).abs() > TOLERANCE).any()
         return layer.softmax(-1) if scores else layer
 

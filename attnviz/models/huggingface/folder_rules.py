@@ -43,6 +43,11 @@ READ_OTHER = {
     ),
     "series of numbers": ("AutoModelForTimeSeriesPrediction",),
 }
+QUERIES = {  # a name in a config -> what its attention goes out from, in place of the tokens of a text
+    "num_latents": "latent vectors that read the text",
+    "patcher_config": "patches of a text, whose number depends on the text",
+    "canvas_length": "places that it fills, all at once",
+}
 ELSEWHERE = (
     "run it with the transformers library and output_attentions=True, and give its weights to attnviz.from_arrays, or "
     "the output of generate to attnviz.from_generate"
@@ -218,7 +223,7 @@ def check_size(name: str, library: ModuleType, config: Any, kinds: list[str], sh
 
     name : of the model. kinds : the classes of the library that may load it.
     """
-    classes = [kind for kind in ("AutoModel", *kinds) if type(config) in getattr(library, kind)._model_mapping]
+    classes = [kind for kind in (*kinds, "AutoModel") if type(config) in getattr(library, kind)._model_mapping]
     if not classes:
         return
 
@@ -299,10 +304,16 @@ def folder(name: str) -> Path:
 
 def check_reads_text(name: str, library: ModuleType, config: Any) -> None:
     """ModelError for a model that reads speech or images, by the classes of the library that take its config."""
+    if queries := next((words for key, words in QUERIES.items() if hasattr(config, key)), ""):
+        raise ModelError(f"{name} cannot be shown: its attention goes out from {queries}, and not from tokens")
+    if config.model_type.endswith("_assistant"):
+        raise ModelError(
+            f"{name} cannot be shown alone: it reads the keys and values of the larger model that it drafts for"
+        )
     if any(type(config) in getattr(library, kind)._model_mapping for kind in READ_TEXT):
         return
-    others = dict(READ_OTHER)
-    if config.is_encoder_decoder:  # an encoder of images
+    others, texts = dict(READ_OTHER), library.AutoModelForSeq2SeqLM._model_mapping
+    if config.is_encoder_decoder and not any(type(part) in texts for part in vars(config).values()):  # only of images
         others["images"] = (*others["images"], "AutoModelForImageTextToText")
     for read_instead, kinds in others.items():
         if any(type(config) in getattr(library, kind)._model_mapping for kind in kinds):

@@ -2,9 +2,8 @@
 nothing that comes with a model is run: its own code is never loaded, and its weights are read from safetensors only.
 """
 
-import contextlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from attnviz.models.huggingface import (
     ModelError,
     folder_rules,
     naming,
+    quiet,
     read,
     why_no_weights,
     why_rows_lack,
@@ -39,7 +39,13 @@ ENCODER_DECODER_FIELDS = {
     "encoder": "encoder_attentions",
     "decoder": "decoder_attentions",
 }
-LANGUAGE_MODELS = ("AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForImageTextToText")  # with a head
+LANGUAGE_MODELS = (  # with a head; speech and text are read by those of the last two
+    "AutoModelForMaskedLM",
+    "AutoModelForCausalLM",
+    "AutoModelForImageTextToText",
+    "AutoModelForMultimodalLM",
+    "AutoModelForSeq2SeqLM",
+)
 TOKENS = 8
 _NO_WEIGHTS = re.compile("linear|mamba|conv|recurrent|mlp|moe$|ssm|rwkv|delta|lightning")  # in types of layers
 _LINEAR = {  # part of a type of layers -> its name for readers
@@ -65,7 +71,7 @@ def load(name: str) -> HuggingFaceModel:
     parsed = HuggingFaceName(name)
     library, full_name = _library(), f"{HUGGING_FACE}{parsed.place}"
     folder = folder_rules.folder(parsed.place)
-    with _quiet(library), naming(full_name):
+    with quiet(library), naming(full_name):
         shapes = folder_rules.check(folder)
         config = read(full_name, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
         folder_rules.check_reads_text(full_name, library, config)
@@ -150,21 +156,6 @@ def _library() -> ModuleType:
     return transformers
 
 
-@contextlib.contextmanager
-def _quiet(library: ModuleType) -> Iterator[None]:
-    """In this block the library's reports and progress bars are silent; its errors are raised."""
-    log = library.utils.logging
-    before, bars = log.get_verbosity(), log.is_progress_bar_enabled()
-    log.set_verbosity(log.CRITICAL)
-    log.disable_progress_bar()
-    try:
-        yield
-    finally:
-        log.set_verbosity(before)
-        if bars:
-            log.enable_progress_bar()
-
-
 def _model(name: str, library: ModuleType, folder: Path, config: Any) -> Any:
     """The model in evaluation mode, fp32, with its language-model head if the files contain it completely.
 
@@ -194,7 +185,8 @@ def _model(name: str, library: ModuleType, folder: Path, config: Any) -> Any:
 def _classes(config: Any) -> list[str]:
     """The classes of the library that may load the model, the best first."""
     if config.is_encoder_decoder:
-        return ["AutoModelForSeq2SeqLM"]
+        of_images = type(config) in _library().AutoModelForImageTextToText._model_mapping
+        return ["AutoModelForImageTextToText" if of_images else "AutoModelForSeq2SeqLM"]
     heads = [kind for kind in LANGUAGE_MODELS if _names_class(config, kind)]
     bare = type(config) in _library().AutoModel._model_mapping  # some parts of models have no class without a head
     return [*heads, "AutoModel"] if bare or not heads else heads
@@ -252,7 +244,7 @@ def probe(model: HuggingFaceModel) -> HuggingFaceModel:
     with watched:
         output = _output(model)
     sinks = any("sink" in name for name, _ in model.model.named_parameters())
-    model = replace(model, used=frozenset(watched.called), notes=model.global_note, sinks=sinks)
+    model = replace(model, used=frozenset(watched.called), notes=model.family_notes, sinks=sinks)
     for kind in model.fields:
         places, note = _places(model, kind, output, watched)
         model = replace(model, places=model.places | places, notes=tuple(dict.fromkeys((*model.notes, *note))))
@@ -336,6 +328,8 @@ def _places(
         returned = [entry for entry in returned if entry not in others]
     if len(returned) == layers:
         return {}, ()
+    if len(returned) == len(entries) == 2 * layers > 0:
+        return {}, (f"Each of its {layers} layers attends twice: maps 1 and 2 are of the first layer, and so on.",)
     whole = len(entries) == layers
     numbers = returned if whole else [watched.layers.get(id(entries[entry]), -1) for entry in returned]
     if not returned:
@@ -357,9 +351,12 @@ def _check_lengths(model_name: str, name: str, shapes: list[tuple[int, ...]]) ->
     for number, shape in enumerate(shapes):
         queries, keys = shape[-2:]
         if (queries, keys) != (TOKENS, TOKENS):
+            why = "it pools or divides its tokens"
+            if queries > TOKENS:  # as of a model that fills a canvas
+                why = "it attends from other places than the tokens of the text"
             raise ModelError(
-                f"{model_name} cannot be shown: it pools or divides its tokens, so that its {name.replace('_', ' ')} "
-                f"of number {number + 1} have {queries} queries and {keys} keys for {TOKENS} tokens"
+                f"{model_name} cannot be shown: {why}, so that its {name.replace('_', ' ')} of number {number + 1} "
+                f"have {queries} queries and {keys} keys for {TOKENS} tokens"
             )
 
 

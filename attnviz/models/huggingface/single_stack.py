@@ -1,6 +1,7 @@
 """A model of the transformers library with one stack: an encoder such as BERT, or a decoder such as GPT. It reads a
 text."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -158,7 +159,11 @@ class SingleStackModel(HuggingFaceModel):
     def predicts(self) -> bool:
         """Does it have a language-model head, for the next token or for a masked one?"""
         masks = self.tokenizer.mask_token_id is not None and self.mechanism not in PERMUTES
-        return self.body is not self.model and (self.causal or masks)
+        return self._has_head and (self.causal or masks)
+
+    @property
+    def _has_head(self) -> bool:
+        return self.body is not self.model or "labels" in inspect.signature(self.model.forward).parameters
 
     @property
     def why_no_log_prob(self) -> str:
@@ -169,7 +174,7 @@ class SingleStackModel(HuggingFaceModel):
     @property
     def _no_prediction(self) -> str:
         """Why no token of a text can be predicted from the others."""
-        if self.body is self.model:
+        if not self._has_head:
             return "this model has no language-model head"
         if self.mechanism in PERMUTES:
             return "the language-model head of this model predicts tokens in a random order, which is not done here"

@@ -260,9 +260,12 @@ class WritingModel(SingleStackModel):
     @property
     @torch.inference_mode()
     def keeps_cache(self) -> bool:
-        """Does it return a cache of keys and values, so that it can continue the text?"""
+        """Does it return a cache of keys and values, with which it can read one more token?"""
         try:
-            return self._cache in self._pass(torch.zeros((1, 1), dtype=torch.long))
+            first = self._pass(torch.zeros((1, 2), dtype=torch.long))
+            return self._cache in first and bool(
+                self._pass(torch.zeros((1, 1), dtype=torch.long), first[self._cache], 3)
+            )
         except (*LIBRARY_ERRORS, ValueError):
             return False
 

@@ -36,7 +36,10 @@ _SMALL = {name: value for value, names in _NAMES.items() for name in names.split
 
 def config(cls, **changes):
     """A config of the class with small numbers. changes : to it; those of a config in it are a dict."""
-    base = cls()
+    try:
+        base = cls()
+    except Exception:  # its own numbers do not agree
+        base = cls(**changes)
     given = {}
     for name, value in vars(base).items():
         if hasattr(value, "model_type") and not name.startswith("_"):

@@ -262,7 +262,7 @@ def models(folder: Path) -> Iterator[Case]:
         "Marian": of_family("marian"),
         "LongT5: blocks": of_family("longt5"),
         "Pegasus-X: blocks and global tokens": of_family("pegasus_x"),
-        "ProphetNet: scores": of_family("prophetnet"),
+        "ProphetNet: several streams": of_family("prophetnet"),
     }
     listed |= {held: of_family(family) for held, family in _FAMILIES.items()}
     yield from (Case(held, "load(name).trace(text)", run) for held, run in listed.items())

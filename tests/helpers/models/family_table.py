@@ -15,9 +15,12 @@ import any_family
 import families
 import torch
 
-MOST = 3_500_000  # numbers of a tiny model; a family with more is not tried
+MOST = 30_000_000  # numbers of a tiny model; a family with more is not tried
 TEXT, TARGET = "The black dogs run.", "Le chien noir court."
-_CLASSES = {"emu3": "Emu3ForConditionalGeneration", "mllama": "MllamaForConditionalGeneration"}  # the list has a part
+_CLASSES = {  # of these the list has a part
+    family: f"{name}ForConditionalGeneration"
+    for family, name in (("dots3_note", "Dots3Note"), ("emu3", "Emu3"), ("mllama", "Mllama"), ("qwen4_exp", "Qwen4Exp"))
+}
 
 
 def _three(*sections: int) -> dict:
@@ -25,8 +28,79 @@ def _three(*sections: int) -> dict:
     return {"rope_type": "default", "rope_theta": 1e4, "mrope_section": list(sections)}
 
 
+_ALL_KEYS, _ROWS = {"num_key_value_heads": 4}, {"vocab_size": any_family.ROWS}
+_PROJECTED = {"projector_hidden_size": 16, "out_hidden_size": 16}
+_DOTS3 = _ALL_KEYS | {"layer_types": ["full_attention"] * 4, "q_lora_rank": 8}
+_QWEN4 = {"indexer_n_heads": 2, "indexer_kv_heads": 1, "indexer_head_dim": 8} | {
+    "indexer_budget": 8,
+    "indexer_compress_ratio": 2,
+}
+
 # How a family must be asked for, beyond small numbers.
 CHANGES = {
+    "apertus1p5": {
+        **{"image_token_offset": 300, "audio_token_offset": 308},
+        **{"vision_config": {"codebook_size": 8, "base_channels": 32}, "audio_config": {"codebook_size": 8}},
+    },
+    "bailing_hybrid": _ALL_KEYS | {"n_group": 1, "topk_group": 1, "num_experts_per_tok": 1, "layer_group_size": 2},
+    "bert-generation": {"is_decoder": True},
+    "blt": {
+        **{"vocab_size": any_family.ROWS, "encoder_hash_byte_group_vocab": 50, "patcher_config": _ROWS},
+        **{part: _ROWS | {"hidden_size_global": 16} for part in ("encoder_config", "decoder_config")},
+    },
+    "cohere_compass": {"text_config": {"rope_parameters": {"full_attention": _three(1, 1, 0)}}},
+    "cohere_compass_text": {"rope_parameters": {"full_attention": _three(1, 1, 0)}},
+    "dbrx": {"attn_config": {"rope_theta": 1e4, "kv_n_heads": 2, "clip_qkv": 8}},
+    "deepseek_ocr2": {"text_config": {"mlp_layer_types": ["dense", "sparse"] * 2, "num_experts_per_tok": 1}},
+    "diffusion_gemma": {"text_config": {"num_experts": 2, "top_k_experts": 1, "moe_intermediate_size": 16}},
+    "dots3_note": {
+        **{"text_config": _DOTS3, "audio_config": {"adapter_input_size": 16, "adapter_out_dim": 16}},
+        "vision_config": {"mlp_layer_types": ["dense"] * 4, "adapter_in_dim": 16, "adapter_out_dim": 16},
+    },
+    "dots3_note_text": _DOTS3,
+    "emu3": {
+        "vocabulary_map": {"<image>": 3, "<|extra_200|>": 4, "<|visual token 000000|>": 5},
+        "vq_config": {"base_channels": 32},
+    },
+    "ernie4_5_vl_moe": {"text_config": {"rope_parameters": _three(3, 3, 2), "head_dim": 16}},
+    "florence2": {
+        "vision_config": {"depths": [1] * 4, "projection_dim": 16}
+        | {"embed_dim": [16] * 4, "num_heads": [4] * 4, "num_groups": [4] * 4}
+    },
+    "gemma3n_text": {"num_kv_shared_layers": 0},
+    "gemma4_assistant": {
+        "text_config": {"hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0}
+        | {"num_kv_shared_layers": 4, "num_hidden_layers": 4}
+    },
+    "gemma4_unified_assistant": {"text_config": {"num_kv_shared_layers": 4}},
+    "glm5_next": {"text_config": _ALL_KEYS | {"index_kpool": 2}},
+    "granite4_vision": {
+        **{"deepstack_layer_map": [[1, 0]], "spatial_target_layers": [1], "downsample_rate": "1/2"},
+        "vision_config": {"hidden_size": 64},
+    },
+    "janus": {"vq_config": {"base_channels": 32}},
+    "kimi_linear": _ALL_KEYS | {"layer_types": ["linear_attention", "full_attention"] * 2, "num_experts_per_tok": 1},
+    "longcat_flash": _ALL_KEYS | {"moe_topk": 2, "n_routed_experts": 4, "zero_expert_num": 2},
+    "molmo2": {"adapter_config": {"vision_feature_layer": [2, 1]}},
+    "muse_glimmer": _PROJECTED,
+    "muse_spark": _PROJECTED | {"audio_config": {"hidden_sizes": [16] * 4}},
+    "nemo_speechlm": {
+        "word_timestamp_config": _ALL_KEYS,
+        "audio_config": {"asr_config": _ALL_KEYS, "diarization_config": {"audio_config": _ALL_KEYS}},
+    },
+    "nemotron_h_omni": {"vision_config": {"video_temporal_patch_size": 2}},
+    "neomme": {"head_dim": 16},
+    "perceiver": {"d_latents": 16},
+    "qwen2_5_omni_thinker": {"vision_start_token_id": 3, "text_config": {"rope_parameters": _three(1, 1, 0)}},
+    "qwen3_omni_moe_thinker": {"vision_start_token_id": 3},
+    "qwen4_exp": {"text_config": _QWEN4},
+    "qwen4_exp_text": _QWEN4,
+    "step3p7": {"text_config": {"sliding_window": 4, "layer_types": ["full_attention", "sliding_attention"] * 2}},
+    "vibevoice_asr": {
+        f"{part}_tokenizer_encoder_config": {"num_filters": 2, "depths": [1] * 7} for part in ("acoustic", "semantic")
+    },
+    "zamba": {"layers_block_type": ["mamba", "hybrid"] * 2},
+    "zamba2": {"layers_block_type": ["mamba", "hybrid"] * 2},
     "encoder-decoder": {"decoder": {"is_decoder": True, "add_cross_attention": True}},
     "chameleon": {"vocabulary_map": {"<image>": 3}},
     "deepseek_v2": {"num_key_value_heads": 4, "num_experts_per_tok": 1},
@@ -50,13 +124,13 @@ CHANGES = {
     },
     **{
         family: {"text_config": {"num_key_value_heads": 4}}
-        for family in ("dots3_note", "glm5_next", "kimi_k25", "mistral_large4")
+        for family in ("kimi_k25", "mistral_large4", "unlimited_ocr")
     },
     **{
         family: {"num_key_value_heads": 4}
         for family in (
             *("axk1", "axk2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa"),
-            *("longcat_flash", "minicpm3", "dots3_note_text", "mistral4", "sarvam_mla", "youtu"),
+            *("minicpm3", "mistral4", "sarvam_mla", "youtu"),
         )
     },
 }
@@ -72,7 +146,7 @@ One tiny random model of every family in the transformers library {version} that
 next word, for translation or for images and text was made from its config with small numbers, saved, and read by its
 folder. `python tests/helpers/models/family_table.py` writes this list, and a test compares some of its rows with new
 runs. {shown} of {count} families are shown. Tokenizers are simple ones made for this, not each family's own; of models
-that also read images, text alone is read.
+that also read images or speech, text alone is read.
 
 - maps: the kinds of attention, and which layers (all, or their numbers)
 - off: heads can be switched off. forced: a given text can be forced. log-prob: the log-probability of a text
@@ -144,7 +218,8 @@ def row(family: str) -> Row:
 def _short(error: Exception) -> str:
     """Which small number its config, or another library, does not accept."""
     if isinstance(error, ImportError):
-        return f"needs another library: {' '.join(str(error).split())[:60]}"
+        library = re.search(r"requires the (\w+) library", str(error))
+        return f"it needs the {library[1]} library" if library else str(error)
     words = " ".join(str(error).replace("|", "/").split()).rpartition("ValueError: ")[2]
     return f"small numbers are not accepted: {words[:110].strip()}" if words else f"its config ({type(error).__name__})"
 

@@ -4,6 +4,7 @@ import re
 
 import any_family
 import families
+import family_table
 import numpy as np
 import pytest
 import torch
@@ -160,16 +161,56 @@ WITH_IMAGES = {
     "Qwen2VLForConditionalGeneration": {"text_config": {"rope_parameters": MROPE}},
     "GitForCausalLM": {},
     "Idefics3ForConditionalGeneration": {},
+    "Qwen2AudioForConditionalGeneration": {},
+    "Llama4ForCausalLM": {},
 }
 
 
 @pytest.mark.parametrize("name", WITH_IMAGES)
-def test_a_model_that_also_reads_images_is_shown_with_text_alone(tmp_path, name):
+def test_a_model_that_also_reads_images_or_speech_is_shown_with_text_alone(tmp_path, name):
     """Its limit is that of the text, and it has its language-model head."""
     model = attnviz.load(f"hf:{any_family.write(tmp_path, name, families.byte_pairs(), **WITH_IMAGES[name])}")
     trace = model.trace(TEXT)
     assert model.limit in (64, 512) and len(trace.maps) == 4 and model.predicts and model.log_prob(TEXT) < 0
     assert len(model.projections()) == 4 and not model.why_no_log_prob
+
+
+def test_a_layer_that_attends_twice_has_two_maps(tmp_path):
+    changes = family_table.CHANGES["longcat_flash"]
+    model = attnviz.load(
+        f"hf:{any_family.write(tmp_path, 'LongcatFlashForCausalLM', families.byte_pairs(), **changes)}"
+    )
+    trace = model.trace(TEXT)
+    assert [m.layer for m in trace.maps] == list(range(8))
+    assert trace.notes == ("Each of its 4 layers attends twice: maps 1 and 2 are of the first layer, and so on.",)
+
+
+def test_of_several_streams_cross_attention_is_that_which_predicts_the_next_token(tmp_path):
+    """ProphetNet, against weights from the queries and keys of its second stream."""
+    name = "ProphetNetForConditionalGeneration"
+    model = attnviz.load(f"hf:{any_family.write(tmp_path, name, families.sentencepiece())}")
+    streams = []
+
+    def compute(module, inputs, given, output):
+        hidden, keys = given["hidden_states"], module.key_proj(given["key_value_states"])
+        queries = module.query_proj(hidden.chunk(1 + model.model.config.ngram, dim=1)[1])
+        heads = [part.unflatten(-1, (4, -1)).transpose(1, 2)[0] for part in (queries, keys)]
+        streams.append((heads[0] @ heads[1].mT / heads[0].shape[-1] ** 0.5).softmax(-1).numpy())
+
+    for layer in model.model.prophetnet.decoder.layers:
+        layer.cross_attn.register_forward_hook(compute, with_kwargs=True)
+    trace = model.trace("The black dog", "Le chien noir")
+    cross = [m.weights for m in trace.maps if m.kind == "cross"]
+    assert len(streams) == len(cross) == 2
+    assert all(np.allclose(own, shown, atol=1e-6) for own, shown in zip(streams, cross, strict=True))
+    assert all(not np.triu(m.weights, 1).any() for m in trace.maps if m.kind == "decoder")
+    assert "of the stream that predicts the next token" in trace.notes[0]
+
+
+def test_a_translator_saved_alone_is_not_taken_for_the_larger_model_of_its_family(tmp_path):
+    """SeamlessM4T: its config describes parts for speech too, which these files do not have."""
+    model = attnviz.load(f"hf:{any_family.write(tmp_path, 'SeamlessM4TForTextToText', families.sentencepiece())}")
+    assert model.head_kinds == ("cross", "encoder", "decoder") and model.trace("The dog", "Le chien").translation
 
 
 def test_heads_that_predict_in_another_way_are_told(tmp_path):

@@ -104,20 +104,6 @@ SMALL = {
             dict(vocab_size=400, d_model=16, d_kv=4, d_ff=16, num_layers=1, num_heads=4, decoder_start_token_id=0),
             "cannot be shown: it attends within blocks, and the library returns arrays of 5 axes, (1, 1, 4, 128, 384)",
         ),
-        (
-            "ProphetNetForConditionalGeneration",
-            dict(
-                vocab_size=400,
-                hidden_size=16,
-                num_encoder_layers=1,
-                num_decoder_layers=1,
-                num_encoder_attention_heads=2,
-                num_decoder_attention_heads=2,
-                encoder_ffn_dim=16,
-                decoder_ffn_dim=16,
-            ),
-            "cannot be shown: the library returns numbers below 0, such as scores before the softmax, and no weights",
-        ),
     ],
 )
 def test_a_model_whose_attention_is_something_else(tmp_path, family, settings, message):
@@ -140,10 +126,14 @@ def test_a_model_whose_attention_is_something_else(tmp_path, family, settings, m
         ),
         ("PI0ForConditionalGeneration", "it reads more than a text, such as action_embeds, so it cannot be shown"),
         ("Kosmos2ForConditionalGeneration", "it reads more than a text, such as pixel_values or image_embeds, so"),
+        ("PerceiverForMaskedLM", "cannot be shown: its attention goes out from latent vectors that read the text"),
+        ("BltForCausalLM", "cannot be shown: its attention goes out from patches of a text, whose number depends on"),
+        ("DiffusionGemmaForBlockDiffusion", "cannot be shown: its attention goes out from places that it fills"),
+        ("Gemma4UnifiedAssistantForCausalLM", "cannot be shown alone: it reads the keys and values of the larger"),
     ],
 )
 def test_a_family_whose_rows_or_inputs_are_others(tmp_path, family, message):
-    """Two sources in one softmax; prompts before the text; actions, or images, beside it."""
+    """Two sources in one softmax; prompts before the text; actions, or images, beside it; rows that are no tokens."""
     row = next(row for row, (name, _) in family_table.listed().items() if name == family)
     changes = family_table.CHANGES.get(row, {})
     assert refused(any_family.write(tmp_path, family, families.byte_pairs(), **changes)).startswith(message)
