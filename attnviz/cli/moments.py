@@ -24,7 +24,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=arguments.count,
         default=300,
         metavar="N",
-        help="validation sentences that the losses are measured on (default 300)",
+        help="validation sentences that the losses are measured on; for a model that writes, windows of its context "
+        "(default 300)",
     )
     arguments.add_data(parser)
     arguments.add_root(parser)
@@ -38,22 +39,47 @@ def run(args: Namespace) -> None:
     from attnviz.data import corpora, tasks
     from attnviz.models import checkpoints
     from attnviz.models.names import ModelName, moments_file
+    from attnviz.studies import writing
     from attnviz.training import validation
 
-    root, pair = arguments.root_of(args, args.model), ModelName.parse(args.model).pair
-    val = corpora.load(pair, arguments.data_folder(args)).val
+    root, pair, data = (
+        arguments.root_of(args, args.model),
+        ModelName.parse(args.model).pair,
+        arguments.data_folder(args),
+    )
+    task, val = tasks.find(pair), corpora.load(pair, data).val
+    if task.writes:
+        val = _windows(args.model, root, val, args.sentences)
     val = val[:: max(1, len(val) // args.sentences)]
     if args.kept:
         path, packed = validation.pack_spaced(args.model, root, Path(args.kept), val, args.count)
         head = ("update", "loss as kept", "loss as packed")
         print(table([head, *((str(update), f"{a:.3f}", f"{b:.3f}") for update, a, b in packed)], ">>>"))
         print(f"{path} is ready: {path.stat().st_size / 1e6:.2f} MB")
-    if not tasks.find(pair).translates:
+    if task.translates:
+        columns = {"update": "", "loss": ".3f", "bleu_lc": ".1f", "error_rate": ".3f"}
+        measured = validation.measure_moments(args.model, root, val)
+    elif task.writes:
+        columns = {"update": "", "loss": ".3f", **dict.fromkeys(writing.ROLES, ".2f")}
+        measured = writing.measure_moments(args.model, root, data)
+    else:
         return
-    measured = validation.measure_moments(args.model, root, val)
     checkpoints.write_json(moments_file(args.model, root), {"sentences": len(val), "moments": measured})
-    errors = ("–" if row["error_rate"] is None else f"{row['error_rate']:.3f}" for row in measured)
-    numbers = (
-        (f"{row['update']}", f"{row['loss']:.3f}", f"{row['bleu_lc']:.1f}", e) for row, e in zip(measured, errors)
+    words = {"bleu_lc": "BLEU", "error_rate": "alignment error rate"} | writing.ROLES
+    rows = [["–" if row[key] is None else f"{row[key]:{form}}" for key, form in columns.items()] for row in measured]
+    print(table([[words.get(key, key) for key in columns], *rows], ">" * len(columns)))
+
+
+def _windows(name: str, root: Path, texts: list[tuple[str, str]], count: int) -> list[tuple[str, str]]:
+    """Parts of texts that fill the context of a model that writes with their <eos>; no part has a name."""
+    from attnviz.evaluation.language import spread
+    from attnviz.models import checkpoints
+    from attnviz.models.names import ModelName
+    from attnviz.networks.registry import options
+
+    config, tokenizer = (
+        checkpoints.read_config(name, root),
+        checkpoints.load_tokenizer(ModelName.parse(name).pair, root),
     )
-    print(table([("update", "loss", "BLEU", "alignment error rate"), *numbers], ">>>>"))
+    longest = (options(config.mechanism) | config.options)["longest"]
+    return [(tokenizer.spelled(ids), "") for ids in spread(tokenizer, [text for text, _ in texts], longest - 1, count)]

@@ -54,6 +54,17 @@ def windows(ids: Sequence[int], longest: int, stride: int) -> Iterator[Window]:
         counted, start = start + len(target), start + stride
 
 
+def spread(tokenizer: SubwordTokenizer, texts: Sequence[str], longest: int, count: int) -> list[list[int]]:
+    """At most `count` windows of `longest` pieces, spread evenly over the texts, which are joined. ValueError for less
+    text than a window."""
+    ids = [number for ids in tokenizer.batch_ids(list(texts)) for number in ids]
+    starts = range(0, len(ids) - longest + 1, longest)
+    if not starts:
+        raise ValueError(f"the texts must have {longest} tokens; they have {len(ids)}")
+    chosen = torch.linspace(0, len(starts) - 1, min(len(starts), count)).long().tolist()
+    return [ids[starts[place] : starts[place] + longest] for place in chosen]
+
+
 @torch.inference_mode()
 def surprise(
     model: DecoderOnly, tokenizer: SubwordTokenizer, texts: Sequence[str], stride: int | None = None

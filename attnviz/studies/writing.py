@@ -1,7 +1,8 @@
 """Study: models that write. The effect of more context, the roles of heads, and when induction appears in training."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from attnviz import moments
+from attnviz import loading, moments
 from attnviz.data import corpora
 from attnviz.data.tasks import TASKS
 from attnviz.data.tokenizer import BOS, EOS
+from attnviz.evaluation.language import spread
 from attnviz.mechanisms import ALL
 from attnviz.models import checkpoints
 from attnviz.models.names import ModelName
 from attnviz.models.writer import Writer
 from attnviz.networks.decoder_only import DecoderOnly
-from attnviz.studies.measured_models import MeasuredModel, StudyConfig, load, record
+from attnviz.studies.measured_models import StudyConfig, load, record
 from attnviz.studies.report import Panel, Series, grouped, listed, table
 
 TITLE = "Models that write"
@@ -53,12 +55,13 @@ def measure(config: StudyConfig) -> dict:
     measured = [load(name, config.root) for name in names]
     rows, heads, training = [], [], []
     for model in measured:
-        writer, windows = model.translator, _windows(model.translator, config)
+        writer, windows = model.translator, _windows(model.translator, config.data, config.sentences)
         first = {"model": writer.name, **model.label}
         losses = _losses(writer.model, windows).mean(0)
         rows.append(first | {"windows": len(windows), "context": writer.limit, "by_place": _by_place(losses)})
         heads += [first | scores for scores in _heads(writer.model, windows, _twice(writer))]
-        training += _training(model, windows, config)
+        rows_of = _training(writer, windows, _moments_of(writer.name, config))
+        training += [{"model": writer.name, **model.label, **row} for row in rows_of]
     return {"rows": rows, "heads": heads, "training": training, "sequences": SEQUENCES, **record(config, measured)}
 
 
@@ -67,17 +70,10 @@ def _writes(name: str) -> bool:
     return model.pair in TASKS and model.mechanism in ALL and ALL[model.mechanism].writes
 
 
-def _windows(writer: Writer, config: StudyConfig) -> Tensor:
-    """Windows of validation (N, T), T the context, spread evenly over its texts; <eos> stands between texts.
-
-    ValueError when validation has none."""
-    texts = [text for text, _ in corpora.load(writer.pair, config.data).val]
-    ids = torch.tensor([number for ids in writer.tokenizer.batch_ids(texts) for number in ids])
-    windows = ids[: len(ids) // writer.limit * writer.limit].view(-1, writer.limit)
-    if not len(windows):
-        raise ValueError(f"validation of {writer.pair} must have {writer.limit} tokens; it has {len(ids)}")
-    count = min(len(windows), config.sentences or WINDOWS)
-    return windows[torch.linspace(0, len(windows) - 1, count).long()]
+def _windows(writer: Writer, data: Path, count: int | None) -> Tensor:
+    """Windows of validation (N, T), T the context, spread evenly over its texts. ValueError when it has none."""
+    texts = [text for text, _ in corpora.load(writer.pair, data).val]
+    return torch.tensor(spread(writer.tokenizer, texts, writer.limit, count or WINDOWS))
 
 
 def _twice(writer: Writer) -> Tensor:
@@ -141,12 +137,22 @@ def _mean_weights(model: DecoderOnly, target: Tensor) -> Iterator[np.ndarray]:
     return ((total / len(target)).numpy() for total in totals)
 
 
-def _training(model: MeasuredModel, windows: Tensor, config: StudyConfig) -> list[dict]:
-    """Of every moment: its losses (nats a token), and of each score the best head."""
-    writer, rows = model.translator, []
-    twice, few = _twice(writer), windows[:SEQUENCES]
+def measure_moments(name: str, root: Path, data: Path) -> list[dict]:
+    """Of each packed moment of a model that writes: its update, its losses (nats a token), and of each score the best
+    head. ValueError for no moments."""
+    listed, writer = moments.moments(name, root), loading.load(name, root)
+    if not listed:
+        raise ValueError(f"{name} has no packed moments to measure")
+    restored = ((listed[number].update, network) for number, network in moments.restored(name, root))
+    rows = _training(writer, _windows(writer, data, SEQUENCES), restored)
+    return sorted(rows, key=lambda row: row["update"])
+
+
+def _training(writer: Writer, windows: Tensor, networks: Iterable[tuple[int, Any]]) -> list[dict]:
+    """Of every moment, an update and a network: its losses (nats a token), and of each score the best head."""
+    twice, few, rows = _twice(writer), windows[:SEQUENCES], []
     n = twice.shape[1] // 2
-    for update, network in _moments_of(writer.name, config):
+    for update, network in networks:
         copies, text = _losses(network, twice), _losses(network, few)
         numbers = {
             "loss": text.mean(),
@@ -157,8 +163,7 @@ def _training(model: MeasuredModel, windows: Tensor, config: StudyConfig) -> lis
         }
         heads = _heads(network, few, twice)
         best = {key: max(row[key] for row in heads) for key in ROLES}
-        rounded = {key: round(float(value), 4) for key, value in numbers.items()}
-        rows.append({"model": writer.name, **model.label, "update": update, **rounded, **best})
+        rows.append({"update": update, **{key: round(float(value), 4) for key, value in numbers.items()}, **best})
     return rows
 
 

@@ -7,8 +7,11 @@ import torch
 from torch.nn import functional as F
 
 from attnviz import loading, studies
+from attnviz.__main__ import main
 from attnviz.data import corpora
 from attnviz.data.tokenizer import BOS
+from attnviz.models import checkpoint_files
+from attnviz.models.names import moments_file
 from attnviz.studies import report, writing
 from attnviz.training import validation
 from attnviz.training.train import train
@@ -33,7 +36,7 @@ def results(config) -> dict:
 def test_the_loss_by_place_is_that_of_each_token_after_those_before_it(config, results):
     writer = loading.load(tiny_writer.NAME, config.root)
     (row,) = results["rows"]
-    windows = writing._windows(writer, config)
+    windows = writing._windows(writer, config.data, None)
     nats = np.zeros(windows.shape)
     for number, window in enumerate(windows):
         for place, token in enumerate(window):
@@ -46,7 +49,7 @@ def test_the_loss_by_place_is_that_of_each_token_after_those_before_it(config, r
 
 def test_scores_are_the_weights_that_their_names_say(config, results):
     writer = loading.load(tiny_writer.NAME, config.root)
-    windows, twice = writing._windows(writer, config)[: writing.SEQUENCES], writing._twice(writer)
+    windows, twice = writing._windows(writer, config.data, None)[: writing.SEQUENCES], writing._twice(writer)
     n = twice.shape[1] // 2
     assert torch.equal(twice[:, :n], twice[:, n:])
     texts, copies = (
@@ -72,6 +75,23 @@ def test_moments_go_from_the_untrained_model_to_the_trained_one(config, results)
     assert len(rows) == 3 and rows[0]["update"] == 0 and rows[0]["loss"] > rows[-1]["loss"]
     best = {key: max(head[key] for head in results["heads"]) for key in writing.ROLES}
     assert {key: rows[-1][key] for key in best} == pytest.approx(best, abs=0.02)
+
+
+def test_the_packed_moments_are_measured_for_the_page(config, results):
+    measured = writing.measure_moments(tiny_writer.NAME, config.root, config.data)
+    assert [moment.items() <= row.items() for moment, row in zip(measured, results["training"])] == [True] * 3
+    with pytest.raises(ValueError, match="en/writer has no packed moments to measure"):
+        writing.measure_moments(tiny_writer.NAME, tiny_writer.write_models(config.root.parent / "bare"), config.data)
+
+
+def test_the_command_packs_and_measures_moments_of_a_model_that_writes(config, capsys):
+    command = ["moments", "--model", tiny_writer.NAME, "--root", str(config.root), "--data", str(config.data)]
+    command += ["--kept", str(config.root.parent / "kept"), "--count", "3", "--sentences", "2"]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    file = checkpoint_files.read_json(moments_file(tiny_writer.NAME, config.root))
+    assert file["sentences"] == 2 and file["moments"][0]["update"] == 0
+    assert "previous token" in out and "loss as packed" in out
 
 
 def test_its_section_and_its_picture_have_every_model(results):
