@@ -124,6 +124,7 @@ class SubwordTokenizer:
         backend.encode_special_tokens = True
         self.backend, self.marked = backend, marked
         self._shown: dict[int, str] = {}  # pieces asked for so far, see `piece`
+        self._choices: dict[int, str] = {}  # and see `choice`
 
     @classmethod
     def load(cls, path: Path) -> "SubwordTokenizer":
@@ -335,9 +336,11 @@ class SubwordTokenizer:
     def choice(self, number: int) -> str:
         """`piece` in a list of alternatives: with the mark `·` if it continues a word, as in tokens
         (attnviz/trace/visible.py). Without the mark in a vocabulary of characters, where that depends on the text."""
-        piece = self.piece(number)
-        goes_on = piece[:1].isalpha() and number >= len(SPECIALS) and not self._spelling(number).startswith(SPACE)
-        return f"·{piece}" if goes_on and self._words_begin else piece
+        if number not in self._choices:
+            piece = self.piece(number)
+            goes_on = piece[:1].isalpha() and number >= len(SPECIALS) and not self._spelling(number).startswith(SPACE)
+            self._choices[number] = f"·{piece}" if goes_on and self._words_begin else piece
+        return self._choices[number]
 
     @cached_property
     def _words_begin(self) -> bool:
@@ -366,6 +369,8 @@ def _whole_characters(text: str, tokens: list[Token]) -> list[Token]:
 def _print(text: str, tokens: list[Token]) -> tuple[str, tuple[Token, ...]]:
     """The text and its tokens without spaces between Japanese or Chinese words."""
     hidden = {match.start() for match in _UNPRINTED.finditer(text)}
+    if not hidden:
+        return text, tuple(tokens)
     shown = "".join(character for place, character in enumerate(text) if place not in hidden)
     places = list(accumulate((place not in hidden for place in range(len(text))), initial=0))
     moved = [(token, places[token.start], places[token.end]) for token in tokens]

@@ -67,12 +67,15 @@ def of_batch(
     readouts (B, T, D), which `project` turns into logits. tokens : (B, T) ids. steps : of each sentence. text_of : None
     leaves out the alternatives.
     """
-    real = torch.arange(tokens.shape[1]) < torch.tensor(steps)[:, None]
+    real: tuple | Tensor = torch.arange(tokens.shape[1]) < torch.tensor(steps)[:, None]
+    if len(steps) == 1:
+        real = (0, slice(steps[0]))  # a view, no copy
     chosen: list[float] = []
     choices: list[tuple[Alternative, ...]] = []
     for rows, ids in zip(readouts[real].split(ROWS), tokens[real].split(ROWS)):
         logits = project(rows)
-        log_probs = torch.log_softmax(logits, dim=-1, out=logits)  # in place: half the memory
+        own = None if logits is rows else logits  # in place: half the memory
+        log_probs = torch.log_softmax(logits, dim=-1, out=own)
         chosen += log_probs.gather(1, ids[:, None])[:, 0].clamp(max=0).tolist()
         choices += () if text_of is None else _alternatives(log_probs, text_of)
     numbers, others = iter(chosen), iter(choices)

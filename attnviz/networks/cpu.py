@@ -16,9 +16,6 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 ROWS = 64  # fewer are sooner done the usual way
-FEW = (
-    32  # rows of a product with a transposed copy, at most: a quarter to two thirds faster, for the steps of a sentence
-)
 
 
 def share(p: float, name: str = "dropout") -> float:
@@ -62,7 +59,7 @@ _quick: ContextVar[bool] = ContextVar("quick", default=False)
 
 @contextmanager
 def quick_products() -> Iterator[None]:
-    """Within it (`with quick_products():`) the products of `Transposed` use its copy. They differ by rounding."""
+    """Within it (`with quick_products():`) the products of `Packed` use its copy. They differ by rounding."""
     before = _quick.set(True)
     try:
         yield
@@ -70,24 +67,35 @@ def quick_products() -> Iterator[None]:
         _quick.reset(before)
 
 
-class Transposed:
-    """A matrix (V, D), and within `quick_products` a transposed copy of it. With the copy, the product with few rows,
-    (.., D) -> (.., V), takes two thirds of the time, or a third if the matrix is not in the processor's cache.
+class Packed:
+    """A matrix (V, D), and within `quick_products` copies of it for the product with the rows of a sentence, (.., D) ->
+    (.., V), which then takes a third to two thirds of the time: one in the layout of oneDNN, and one transposed, which
+    is the quickest for a single row.
 
-    The copy is renewed when the matrix has changed. For gradients the matrix itself is used.
+    A copy is made when it is first wanted, and again when the matrix has changed. For gradients, and if torch has no
+    oneDNN, the matrix itself is used. Copies of this object, in memory or in a file, begin without them.
     """
 
     def __init__(self):
-        self._copy, self._of = torch.empty(0), (0, 0)
+        self._copies: dict[bool, Tensor] = {}  # is it for a single row?
+        self._of = (0, 0)
+
+    def __reduce__(self):
+        return type(self), ()
 
     def product(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """x (..., D), weight (V, D), bias (V,) -> as `F.linear`; within `quick_products` up to rounding."""
-        if not _quick.get() or torch.is_grad_enabled() or x.numel() > FEW * x.shape[-1] or weight.is_inference():
+        is_quick = _quick.get() and _PACKS and x.dtype == torch.float32
+        if not is_quick or torch.is_grad_enabled() or weight.is_inference():
             return F.linear(x, weight, bias)
-        version = weight.data_ptr(), weight._version
+        version, is_single = (weight.data_ptr(), weight._version), x.numel() == x.shape[-1]
         if version != self._of:
-            self._copy, self._of = weight.T.contiguous(), version
-        return F.linear(x, self._copy.T, bias)
+            self._copies, self._of = {}, version
+        if is_single not in self._copies:
+            pack = torch.ops.mkldnn._reorder_linear_weight
+            self._copies[is_single] = weight.T.contiguous() if is_single else pack(weight, None)
+        copy = self._copies[is_single]
+        return F.linear(x, copy.T, bias) if is_single else _linear(x, copy, bias)
 
 
 class Joined:
@@ -162,3 +170,4 @@ def _fits(x: Tensor, weight: Tensor) -> bool:
 
 
 _AVAILABLE = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+_PACKS = _AVAILABLE and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")

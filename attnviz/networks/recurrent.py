@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnviz.attention import Attention, Reweigh
 from attnviz.networks import DecoderStep, ReadoutStep, Walk
-from attnviz.networks.cpu import Dropout, Transposed, columns, gru_step
+from attnviz.networks.cpu import Dropout, Packed, columns, gru_step
 
 
 class GRUCell(nn.GRUCell):
@@ -122,7 +122,7 @@ class Recurrent(nn.Module):
         self.cell = kind.decoder(embedding_width + extra, width)
         self.output_bias = nn.Parameter(torch.zeros(vocabulary))
         self.dropout = Dropout(dropout)
-        self.output = Transposed()
+        self.output = Packed()
 
     def embed(self, tokens: Tensor) -> Tensor:
         """tokens (...) -> (..., E), scaled so that the tied output matrix keeps a small variance."""

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from attnviz.attention import MultiHead, Reweigh, attend, causal_mask, scaled_dot_scores
 from attnviz.networks import Blocks, DecoderStep, ReadoutStep, Walk
-from attnviz.networks.cpu import Dropout, Joined, Transposed, share
+from attnviz.networks.cpu import Dropout, Joined, Packed, share
 
 
 class TransformerMemory(NamedTuple):
@@ -177,7 +177,7 @@ class Transformer(nn.Module):
         if not norm_first:
             begin_evenly(self)
         self.dropout = Dropout(dropout)
-        self.output = Transposed()
+        self.output = Packed()
 
     def embed(self, tokens: Tensor, first: int = 0) -> Tensor:
         """tokens (B, T) standing at positions first, first + 1, ... -> (B, T, D)."""

@@ -6,7 +6,7 @@ from decoding import every, ids, made
 from torch.nn import functional as F
 
 from attnviz.networks import decode
-from attnviz.networks.cpu import FEW, Transposed, quick_products
+from attnviz.networks.cpu import Packed, quick_products
 
 
 @pytest.fixture
@@ -17,9 +17,9 @@ def matrix():
 
 
 @torch.inference_mode(False)
-@pytest.mark.parametrize("rows", [1, 2, FEW, FEW + 1])
+@pytest.mark.parametrize("rows", [1, 2, 40])
 def test_the_product_is_that_of_torch_bit_for_bit_and_the_quick_one_up_to_rounding(matrix, rows):
-    x, output = torch.randn(rows, 64), Transposed()
+    x, output = torch.randn(rows, 64), Packed()
     with torch.no_grad():
         wanted = F.linear(x, *matrix)
         assert torch.equal(output.product(x, *matrix), wanted)
@@ -29,7 +29,7 @@ def test_the_product_is_that_of_torch_bit_for_bit_and_the_quick_one_up_to_roundi
 
 
 def test_the_quick_product_follows_a_changed_matrix(matrix):
-    (weight, bias), x, output = matrix, torch.randn(1, 64), Transposed()
+    (weight, bias), x, output = matrix, torch.randn(1, 64), Packed()
     with torch.no_grad(), quick_products():
         output.product(x, weight, bias)
         weight *= 2
