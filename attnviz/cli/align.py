@@ -16,6 +16,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--model", required=True, help=f"{arguments.MODEL_HELP}; or hf: and a model that translates, with --gold"
     )
+    arguments.add_prefix(parser)
     arguments.add_root(parser)
     arguments.add_threads(parser)
     _add_sentences(parser.add_argument_group("sentence pairs (default: those of this project, with links)"))
@@ -72,7 +73,10 @@ def _add_rules(group) -> None:
         "(default: the mean of all)",
     )
     group.add_argument(
-        "--reverse-model", metavar="MODEL", help="a model from target to source, to join both directions"
+        "--reverse-model",
+        metavar="MODEL",
+        help="a model from target to source, to join both directions (with #prefix=TEXT behind its name, if it wants "
+        "one)",
     )
     group.add_argument(
         "--method",
@@ -94,7 +98,7 @@ def run(args: Namespace) -> None:
     from attnviz.alignment import symmetry
 
     _check(args)
-    model = _opened(args, args.model)
+    model = _opened(args, arguments.with_prefix(args, args.model))
     reverse = _opened(args, args.reverse_model) if args.reverse_model else None
     if reverse and "-" in (pair := getattr(model, "pair", "")) and pair == getattr(reverse, "pair", ""):
         raise ValueError(

@@ -13,7 +13,7 @@ from typing import Any
 
 from attnviz.data.tasks import TASKS
 from attnviz.models import checkpoint_files
-from attnviz.models.names import CONFIG, is_hugging_face
+from attnviz.models.names import CONFIG, PREFIX, is_hugging_face
 from attnviz.storage import folders
 
 MODEL_HELP = "a name from `models`, such as en-fr/bahdanau"
@@ -34,6 +34,26 @@ def add_root(parser: ArgumentParser) -> None:
         type=place,
         help=f"folder of checkpoints (default: {checkpoint_files.SETTING}, or those of this project)",
     )
+
+
+def add_prefix(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--prefix",
+        metavar="TEXT",
+        help="what hf: models read before every text, such as 'translate English to German:' for T5; it has no part "
+        "in alignments",
+    )
+
+
+def with_prefix(args: Namespace, name: str) -> str:
+    """The name of a model with --prefix behind it. ValueError for a trained model, which takes none."""
+    if args.prefix is None:
+        return name
+    if not is_hugging_face(name):
+        raise ValueError(f"--prefix is for hf: models that want one, such as T5; {name} takes none")
+    if not args.prefix.strip():
+        raise ValueError("--prefix must be a text; got an empty one")
+    return f"{name}#{PREFIX}{args.prefix.strip()}"
 
 
 def add_data(parser) -> None:

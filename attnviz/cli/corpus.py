@@ -35,6 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--keep", nargs="+", default=["statistics"], metavar="WHAT", help="statistics, weights, or both (statistics)"
     )
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    arguments.add_prefix(parser)
     arguments.add_root(parser)
     arguments.add_threads(parser)
 
@@ -48,7 +49,7 @@ def run(args: Namespace) -> int:
     from attnviz.progress import bar as progress_bar
 
     config = corpus.CorpusConfig(
-        models=tuple(args.model),
+        models=tuple(arguments.with_prefix(args, name) for name in args.model),
         input=args.input,
         batch_size=args.batch_size or batches.BATCH,
         beam=args.beam,

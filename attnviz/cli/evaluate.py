@@ -26,6 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--reference", metavar="FILE", type=arguments.place, help="the translations, line by line")
     parser.add_argument("--beam", type=int, default=1, metavar="N", help="beam size (default 1: greedy, in batches)")
     parser.add_argument("--json", action="store_true", help="print the scores as JSON")
+    arguments.add_prefix(parser)
     arguments.add_root(parser)
     arguments.add_threads(parser)
 
@@ -33,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Score a model, and print a table or JSON."""
 
-    model = arguments.open_model(args, huggingface=True)
+    model = arguments.open_model(args, arguments.with_prefix(args, args.model), huggingface=True)
     if is_hugging_face(model.name) and "cross" not in model.head_kinds:
         raise ValueError(f"{model.name} produces no translation; of Hugging Face models, evaluate takes those that do")
     evaluate, show = _OF_CLASS.get(type(model).__name__, (_translate, _score_table))

@@ -46,6 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="write a page with heatmaps, bars and statistics that opens offline",
     )
     _add_picture_arguments(parser)
+    arguments.add_prefix(parser)
     arguments.add_root(parser)
     arguments.add_threads(parser)
 
@@ -62,7 +63,7 @@ def run(args: Namespace) -> None:
     _check_picture(args)
     if args.text == "-":
         args.text = storage.decode(arguments.standard_input().read(), "standard input").strip()
-    model = arguments.open_model(args, huggingface=True)
+    model = arguments.open_model(args, arguments.with_prefix(args, args.model), huggingface=True)
     if args.second is not None:
         args.text = _paired(model, args)
     trace = _traced(model, args)

@@ -64,6 +64,7 @@ def moments_file(name: str, root: Path) -> Path:
 
 
 ENDINGS = "json", "safetensors", "txt", "model", "spm", "jinja"  # files of a Hugging Face model: no code, no pickles
+PREFIX = "prefix="  # behind the `#` of such a name
 HUGGING_FACE = "hf:"  # before the name of a model for the transformers library
 
 
@@ -80,7 +81,8 @@ def without_prefix(text: str) -> str:
 @dataclass(frozen=True)
 class HuggingFaceName:
     """A model for the transformers library. path : its folder, or its name on the Hugging Face hub; for a multilingual
-    model followed by `#` and two language codes: facebook/nllb-200#eng_Latn:fra_Latn. `str` gives hf:PATH."""
+    model followed by `#` and two language codes: facebook/nllb-200#eng_Latn:fra_Latn; or by `#prefix=` and what it
+    reads before every text. `str` gives hf:PATH."""
 
     path: str
 
@@ -95,12 +97,17 @@ class HuggingFaceName:
     @property
     def languages(self) -> tuple[str, str]:
         """The codes of the source and the target language; "" if not named."""
-        source, _, target = self._parts[1].partition(":")
+        source, _, target = ("" if self.prefix else self._parts[1]).partition(":")
         return source, target
 
     @property
+    def prefix(self) -> str:
+        """What the model reads before every text; "" if nothing."""
+        return self._parts[1].removeprefix(PREFIX) if self._parts[1].startswith(PREFIX) else ""
+
+    @property
     def suffix(self) -> str:
-        """What follows the place: `#` and the languages, or nothing."""
+        """What follows the place: `#` and the languages or the prefix, or nothing."""
         return self.path.removeprefix(self.place)
 
     @property

@@ -74,7 +74,7 @@ def _own() -> Source:
         "./my-bert or openai-community/gpt2",
         "A model with its tokenizer, as save_pretrained() of the transformers library writes it: for example "
         "BERT, GPT, T5, BART or Marian. Weights are read from safetensors files only. Code that comes with a model is "
-        "never run.",
+        "never run. For one that wants a prefix, such as T5, put #prefix=translate English to German: behind its name.",
     )
     if not name:
         raise Waiting("Type the folder of a model on the left, or its name on the Hugging Face hub.")

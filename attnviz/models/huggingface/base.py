@@ -64,6 +64,7 @@ class HuggingFaceModel(batches.OneByOne, ABC):
     decoder starts with it or must produce it first; else None. language : of what it produces, as `function_words`
     names it; "" if unknown. whole : the decoder reads all that it has produced again at each step, without a cache.
     used : the paths of the modules that read a text; () for all. A model that also reads images has others.
+    prefix : what a model that translates reads before every text, and no trace has in its text.
     """
 
     name: str
@@ -82,6 +83,7 @@ class HuggingFaceModel(batches.OneByOne, ABC):
     first_id: int | None = None
     language: str = ""
     whole: bool = False
+    prefix: str = ""
 
     labels = ()
 

@@ -15,7 +15,7 @@ from attnviz.models.huggingface import LIBRARY_ERRORS, one_line, tokenization
 from attnviz.models.huggingface.base import HuggingFaceModel
 from attnviz.models.huggingface.opened import Opened
 from attnviz.models.model import TextError
-from attnviz.models.names import HUGGING_FACE, HuggingFaceName, without_prefix
+from attnviz.models.names import HUGGING_FACE, PREFIX, HuggingFaceName, without_prefix
 from attnviz.trace import Token, Trace
 
 PRODUCED = 200  # tokens that a model may produce
@@ -119,6 +119,8 @@ class EncoderDecoderModel(HuggingFaceModel):
         return settings.bos_token_id if settings.decoder_start_token_id is None else settings.decoder_start_token_id
 
     def read(self, text: str, target: bool = False, most: int | None = None) -> Tokens:
+        if self.prefix and not target and text.strip():
+            return tokenization.behind(super().read(self.prefix + text, most=most), len(self.prefix))
         tokens = super().read(text, target, most)
         if target and self.start_id is not None and tokens.ids[-1] == self.start_id:  # mBART puts it behind the end
             return replace(tokens, ids=tokens.ids[:-1], tokens=tokens.tokens[:-1])
@@ -132,6 +134,13 @@ class EncoderDecoderModel(HuggingFaceModel):
         ids = (number, None) if first else (None, number)
         model = replace(self, name=name, tokenizer=tokenizer, first_id=ids[0], start_id=ids[1])
         return model.producing(target) if target else model
+
+    def after(self, prefix: str) -> Self:
+        """The model, which reads `prefix` and a space before every text, as T5 does to know what is wanted. Traces show
+        its tokens as special ones, so that it has no part in alignments."""
+        note = f"The model read “{prefix.strip()}” before the text."
+        name = f"{self.name}#{PREFIX}{prefix.strip()}"
+        return replace(self, name=name, prefix=f"{prefix.strip()} ", notes=(*self.notes, note))
 
     def producing(self, language: str) -> Self:
         """The model, whose output is in this language (`fr`, or a code such as fra_Latn): so kinds of words are known.

@@ -87,8 +87,8 @@ def load(name: str) -> HuggingFaceModel:
         kind, fields = SingleStackModel, SINGLE_STACK_FIELDS
     _choose_language(model)
     ready = probe(kind(full_name, config.model_type, model, tokenizer, fields, MOST_TOKENS))
-    if any(parsed.languages) or (isinstance(ready, EncoderDecoderModel) and ready.languages):
-        return _between(ready, *parsed.languages)
+    if parsed.prefix or any(parsed.languages) or (isinstance(ready, EncoderDecoderModel) and ready.languages):
+        return _chosen(ready, parsed)
     if isinstance(ready, EncoderDecoderModel):
         return ready.producing(produced_language(tokenizer))
     if isinstance(ready, SingleStackModel) and ready.causal and ready.predicts:
@@ -112,10 +112,14 @@ def _check_pieces(name: str, model: Any, tokenizer: Any) -> None:
         )
 
 
-def _between(model: HuggingFaceModel, source: str, target: str) -> HuggingFaceModel:
-    """The model for two languages. Without languages, its traces note that they can be chosen. Raises ModelError."""
+def _chosen(model: HuggingFaceModel, parsed: HuggingFaceName) -> HuggingFaceModel:
+    """The model with a prefix, or for two languages; its traces note that they can be chosen. Raises ModelError."""
     if not isinstance(model, EncoderDecoderModel):
-        raise ModelError(f"{model.name}: it does not translate, so it takes no languages")
+        what = "prefix; type it before the text" if parsed.prefix else "languages"
+        raise ModelError(f"{model.name}: it does not translate, so it takes no {what}")
+    if parsed.prefix:
+        return model.after(parsed.prefix)
+    source, target = parsed.languages
     if not source and not target:
         read, codes = model.tokenizer.src_lang, model.languages
         note = f"No target language was chosen; the text was read as {read}. Put #{read}:{codes[-1]} behind the name "

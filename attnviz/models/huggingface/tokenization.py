@@ -120,6 +120,23 @@ def encode(tokenizer, text: str, target: bool = False, pair: bool = False) -> To
     return Tokens(tuple(ids), _place(text, spans, words, names, special, unknown), segments=segments)
 
 
+def behind(tokens: Tokens, count: int) -> Tokens:
+    """Tokens of a text of which the first `count` characters are a prefix -> those of the text after it. The tokens of
+    the prefix are special."""
+    own = next((token.word for token in tokens.tokens if token.end > count and not token.special), None)
+    placed = []
+    for token in tokens.tokens:
+        if token.end <= count and (token.special or token.word is None or token.word != own):
+            placed.append(Token(token.text or token.piece or "", 0, 0, special=True))
+            continue
+        cut = max(count - token.start, 0)  # a piece that begins in the prefix
+        word = None if token.word is None or own is None else token.word - own
+        start, end = max(token.start - count, 0), max(token.end - count, 0)
+        text = token.text if token.special else token.text[cut:]
+        placed.append(replace(token, text=text, start=start, end=end, word=word))
+    return replace(tokens, tokens=tuple(placed))
+
+
 def produced_language(tokenizer) -> str:
     """The code of the language that a tokenizer of two languages names as its target, as Marian's; "" of others."""
     own = getattr(tokenizer, "untried", tokenizer)

@@ -67,6 +67,10 @@ def test_alignments_and_scores_of_a_model_that_translates(folder, load, capsys, 
     assert status == 0 and scored["sentences"] == 1 and scored["model"] == name and "bleu_signature" in scored
     cross = [m.weights for m in trace.maps if m.kind == "cross"]
     assert scored["max_weight"] == pytest.approx(np.mean([weights.max(-1).mean() for weights in cross]), abs=1e-5)
+    prefixed = ("--prefix", "translate English to French: ", "--export", "moses")
+    status, out, _ = run(capsys, "align", "--model", name, "--source-file", source, "--target-file", target, *prefixed)
+    links = [tuple(map(int, link.split("-"))) for link in out.split()]
+    assert status == 0 and {target for _, target in links} == {0, 1, 2} and {source for source, _ in links} <= {0, 1, 2}
     for command in ("align", "evaluate"):
         given = ("--source-file", source, "--target-file", target, "--export", "moses")
         given = given if command == "align" else ("--source", source, "--reference", target)

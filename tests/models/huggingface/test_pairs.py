@@ -180,3 +180,34 @@ def test_a_model_of_one_language_takes_none(tmp_path):
     assert language_codes(attnviz.load(name).tokenizer) == ()
     with pytest.raises(ValueError, match="it does not translate, so it takes no languages"):
         attnviz.load(f"{name}#en:fr")
+
+
+def test_a_prefix_is_read_before_the_text_and_has_no_part_in_it(tmp_path, capsys):
+    """The weights are those of the whole text; the tokens of the prefix are special ones."""
+    place = f"hf:{any_family.write(tmp_path, 'T5ForConditionalGeneration', families.sentencepiece())}"
+    model, plain = attnviz.load(f"{place}#prefix=translate English to German: "), attnviz.load(place)
+    trace, whole = (
+        read.trace(f"{before}The dog runs.", "Der Hund")
+        for read, before in ((model, ""), (plain, "translate English to German: "))
+    )
+    assert trace.model == model.name == f"{place}#prefix=translate English to German:"
+    assert "read “translate English to German:” before the text" in trace.notes[0]
+    assert all(np.array_equal(m.weights, other.weights) for m, other in zip(trace.maps, whole.maps, strict=True))
+    assert [(t.text, t.start, t.word) for t in trace.source if not t.special] == [
+        ("The", 0, 0),
+        ("dog", 4, 1),
+        ("run", 8, 2),
+        ("s", 11, 2),
+        (".", 12, 2),
+    ]
+    assert [token.text for token in select.words(trace).source if not token.special] == ["The", "dog", "runs."]
+    assert model.log_prob("The dog runs.", "Der Hund") == pytest.approx(trace.log_prob, abs=1e-4)
+    with pytest.raises(ValueError, match="the text is empty"):
+        model.trace(" ")
+    assert main(["evaluate", "--model", "en-fr/bahdanau", "--source", "a", "--prefix", "x:"]) == 2
+    assert "--prefix is for hf: models that want one, such as T5; en-fr/bahdanau takes none" in capsys.readouterr().err
+
+
+def test_a_model_that_translates_nothing_takes_no_prefix(bert):
+    with pytest.raises(ValueError, match="it does not translate, so it takes no prefix; type it before the text"):
+        attnviz.load(f"{bert.name}#prefix=x:")
