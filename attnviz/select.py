@@ -179,7 +179,7 @@ def _pool(weights, queries, keys):
 @checked
 def select(
     trace: Trace,
-    kind: str = "cross",
+    kind: str | None = None,
     layer: int = -1,
     head: int | None = None,
     words: bool = False,
@@ -188,6 +188,7 @@ def select(
 ) -> Grid:
     """One map of a trace as it is drawn.
 
+    kind : None is cross-attention or, of a trace without it, the first kind that it has.
     layer : -1 is the last one. head : None is the mean of heads. words : True joins pieces to words (see `words`).
     special : False leaves out the rows and columns of special tokens. Each row is then divided by its remaining sum,
         and `Grid.removed` holds the weight that was left out. A row without remaining weight is NaN (blank). In the
@@ -198,6 +199,9 @@ def select(
 
     Raises ValueError if there is no such map or head, or if no row or no column would be left.
     """
+    if kind is None:
+        kinds = {m.kind: None for m in trace.maps}
+        kind = "cross" if "cross" in kinds else next(iter(kinds), "cross")
     if shift and (trace.level == "words" or kind != "cross"):
         raise ValueError(f"shift must be 0 but for cross-attention of a trace of pieces; got {shift}")
     pieces, trace = trace, _words(trace) if words else trace

@@ -34,9 +34,13 @@ class Question:
         )
 
 
+def chapter_address(key: str) -> str:
+    """Of a chapter, below the address of the page."""
+    return f"learn?{urlencode({'chapter': chapter_title(key)})}"
+
+
 def _chapter_link(key: str) -> str:
-    address = urlencode({"chapter": chapter_title(key)})
-    return f'<a href="./learn?{escape(address)}" target="_self">{escape(chapter_title(key))} ›</a>'
+    return f'<a href="./{escape(chapter_address(key))}" target="_self">{escape(chapter_title(key))} ›</a>'
 
 
 QUESTIONS = (
@@ -57,8 +61,9 @@ QUESTIONS = (
     Question(
         "How do I plot the attention weights of my own model?",
         "In Python: <code>figures.heatmap(select.select(attnviz.from_arrays(weights, tokens))).show()</code>, with "
-        "weights of the shape (layers, heads, queries, keys). A Hugging Face model, or a file of arrays, opens on the "
-        "page Heads and layers. Take the weights after the softmax and before dropout, with the model in eval mode.",
+        "weights a list of one array (heads, queries, keys) for each layer. A Hugging Face model, or a file of arrays, "
+        "opens on the page Heads and layers. Take the weights after the softmax and before dropout, with the model in "
+        "eval mode.",
         "weights",
         "plot draw visualize visualise heatmap keras pytorch tensorflow huggingface output_attentions extract "
         "matplotlib",

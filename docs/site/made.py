@@ -42,11 +42,12 @@ FIELD = re.compile(r"(?:^|(?<=[.;)] ))(\w+(?:, \w+)*) : ")  # several may stand 
 
 
 def write(folder: Path) -> None:
-    """The pages of the modules and of the mechanisms."""
+    """The pages of the modules, the mechanisms and the questions."""
     folder.mkdir(exist_ok=True)
     for name, title in MODULES.items():
         (folder / f"{name}.rst").write_text(_module(name, title), encoding="utf-8")
     (folder / "mechanisms.md").write_text(_mechanisms(), encoding="utf-8")
+    (folder / "questions.md").write_text(_questions(), encoding="utf-8")
 
 
 def _module(name: str, title: str) -> str:
@@ -74,6 +75,18 @@ def _mechanisms() -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
+def _questions() -> str:
+    """The questions of the page Learn, each with a link to its chapter on the reader's machine."""
+    from dashboard.choices.options import chapter_title
+    from dashboard.learn.questions import QUESTIONS, chapter_address
+
+    parts = ["# Questions people ask\n\nThe page *Learn* finds them by their words."]
+    for asked in QUESTIONS:
+        chapter = f"[{chapter_title(asked.chapter)}]({PAGE}{chapter_address(asked.chapter)})"
+        parts.append(f"## {asked.question}\n\n<p>{asked.answer}</p>\n\nMore in the chapter {chapter}.")
+    return "\n\n".join(parts) + "\n"
+
+
 def completed(app, name: str, source: list[str]) -> None:
     """The gallery with what each block shows below it; the first page with the order of all pages; lessons with their
     title, and links to the page on the reader's machine."""
@@ -89,16 +102,18 @@ def completed(app, name: str, source: list[str]) -> None:
 
 
 def _contents(index: str) -> str:
-    """What the side of each page lists: the links of the first page by its headings, then the pages made here."""
-    parts = []
+    """What the side of each page lists: the pages that the first page links to, by heading, and those made here."""
+    parts = {}
     for section in index.split("\n## ")[1:]:
         heading, _, text = section.partition("\n")
-        pages = dict.fromkeys(re.findall(r"\]\(([\w./-]+\.md)", text))
-        if pages:
-            parts.append((heading, [f"/{os.path.normpath(os.path.join('docs', page))}" for page in pages]))
-    made = [f"/docs/site/made/{name}" for name in ("mechanisms", *MODULES)]
-    parts.append(("Functions and classes", made))
-    return "".join(_toctree(heading, pages) for heading, pages in parts)
+        pages = dict.fromkeys(re.findall(r"\]\(([\w./-]+\.md)\)", text))
+        parts[heading] = [f"/{os.path.normpath(os.path.join('docs', page))}" for page in pages]
+    parts["Lessons and questions"].append("/docs/site/made/questions")
+    parts["Look up"].insert(3, "/docs/site/made/mechanisms")
+    appendix, pages = parts.popitem()
+    parts["Functions and classes"] = [f"/docs/site/made/{name}" for name in MODULES]
+    parts[appendix] = pages
+    return "".join(_toctree(heading, pages) for heading, pages in parts.items() if pages)
 
 
 def _toctree(heading: str, pages: list[str]) -> str:

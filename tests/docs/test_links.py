@@ -58,6 +58,12 @@ def test_the_readme_has_two_commands_for_a_shell():
     assert "streamlit run dashboard/app.py" in first[1] and "-m pytest" in second[1]
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=name_of)
+def test_lines_of_prose_are_of_readable_length(path):
+    lines = pages.prose(path).splitlines()
+    assert not [line for line in lines if len(line) > 120 and not line.lstrip().startswith("|")]  # a row of a table
+
+
 @document
 def test_files_and_folders_that_are_named_exist(path):
     """Paths of this project in backticks; those with capitals, such as checkpoints/PAIR, are patterns."""

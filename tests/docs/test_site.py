@@ -24,4 +24,6 @@ def test_the_site_builds_with_the_picture_of_every_figure_and_fetches_nothing(tm
     assert "True joins pieces to words" in functions
     formulas = (tmp_path / "docs/site/made/mechanisms.html").read_text(encoding="utf-8")
     assert formulas.count("<math") > 10
+    questions = (tmp_path / "docs/site/made/questions.html").read_text(encoding="utf-8")
+    assert questions.count("<h2>") == 15 and "localhost:8501/learn?chapter=" in questions
     assert not [page for page in tmp_path.rglob("*.html") if REMOTE.search(page.read_text(encoding="utf-8"))]

@@ -67,6 +67,13 @@ def test_hiding_special_tokens_must_leave_something(source, target, name):
     assert message(error) == f"the {name} is empty, it has only <eos>; show special tokens to see this map"
 
 
+def test_a_trace_without_cross_attention_shows_what_it_has():
+    reader = synthetic.trace("The dog", kinds=("encoder",))
+    assert select.select(reader).kind == "encoder" and select.select(synthetic.trace()).kind == "cross"
+    with pytest.raises(ValueError, match=r"encoder 0\).*got cross"):
+        select.select(reader, "cross")
+
+
 @pytest.mark.parametrize("head", [-1, 2])
 def test_select_says_which_heads_there_are(head):
     with pytest.raises(ValueError) as error:

@@ -128,12 +128,14 @@ function copyLink({ target }) {
   if (button) copy(button, button.dataset.embeds ? frame() : location.href, button.dataset.embeds ? "Embed" : "Copy link");
 }
 
+const isOwnComputer = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+
 // Where a browser lets no page write to the clipboard, what is copied is shown. words : of the button.
 async function copy(button, text, words) {
   const link = words === "Copy link";
   try {
     await navigator.clipboard.writeText(text);
-    button.textContent = link ? "Link copied" : "Code copied";
+    button.textContent = link ? "Link copied" : isOwnComputer ? "Copied, for this computer only" : "Code copied";
   } catch {
     window.prompt(link ? "The link to this view" : "The code of a frame with this view", text);
   }

@@ -12,6 +12,8 @@ import torch
 from client import chart_cells
 from streamlit.testing.v1 import AppTest
 
+import attnviz
+from attnviz import figures, select
 from dashboard.choices.options import CHAPTER_TITLES, chapter_title
 from dashboard.compare.caches import course
 from dashboard.inside import caches as steps
@@ -134,6 +136,20 @@ def test_the_questions_that_learners_ask_are_found():
         assert first is questions.QUESTIONS[number - 1], f"{asked}: {first.question}"
         (link,) = re.findall(r'href="(\./learn[^"]*)"', first.html())
         assert parse_qs(urlsplit(html.unescape(link)).query)["chapter"] == [chapter_title(first.chapter)]
+
+
+def test_the_lines_of_python_in_an_answer_run():
+    (line,) = re.findall("<code>(figures.*?)</code>", "".join(question.answer for question in questions.QUESTIONS))
+    weights = [np.full((2, 3, 3), 1 / 3)]  # a list of (heads, queries, keys), as the answer says
+    names = {
+        "attnviz": attnviz,
+        "figures": figures,
+        "select": select,
+        "weights": weights,
+        "tokens": ["a", "black", "dog"],
+    }
+    figure = eval(html.unescape(line).removesuffix(".show()"), names)
+    assert np.shape(figure.data[0].z) == (3, 3)
 
 
 def test_a_question_is_found_on_the_page_and_nothing_is_said():

@@ -172,9 +172,9 @@ def copied(operated, chrome, tmp_path_factory):
     for name in (None, re.compile("^Copy the HTML of a frame with step 1 ")):
         if name:
             page.get_by_role("button", name=name).first.click()
-        page.get_by_text("Code copied").wait_for()
+        page.get_by_text("Copied, for this computer only").wait_for()
         codes.append(page.evaluate("navigator.clipboard.readText()"))
-        page.get_by_text("Code copied").wait_for(state="detached")
+        page.get_by_text("Copied, for this computer only").wait_for(state="detached")
     with page.expect_download() as download:
         page.get_by_role("button", name="This page as one HTML").click()
     download.value.save_as(file)
