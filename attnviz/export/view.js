@@ -78,9 +78,15 @@ function controls(el, model) {
   };
 }
 
+// The weights of all rows, which come as bytes: NaN where the model does not look.
+function weightsOf({ data: [{ z }] }) {
+  const { buffer } = bytesOf(z.bdata), columns = Number(z.shape.split(",")[1]);
+  return (row) => Array.from(new Float32Array(buffer, 4 * row * columns, columns), (weight) => (Number.isNaN(weight) ? null : weight));
+}
+
 // The bars of a step: those of the first one with the weights of this one.
-function barsAt({ bars, map, weights, steps }, step) {
-  const at = Math.min(step, steps.length - 1), row = weights[at], most = Math.max(...row.map((weight) => weight ?? -1));
+function barsAt(picture, step) {
+  const { bars, map, steps } = picture, at = Math.min(step, steps.length - 1), row = (picture.weights ??= weightsOf(map))(at), most = Math.max(...row.map((weight) => weight ?? -1));
   const [first, ...others] = bars.data, { annotations, ...layout } = bars.layout;
   const text = row.map((weight) => (weight === most ? weight.toFixed(2) : ""));
   return { data: [{ ...first, y: row, hovertext: map.data[0].hovertext?.[at], text }, ...others], layout: most < 0 ? bars.layout : layout };
@@ -130,7 +136,7 @@ async function render({ model, el }) {
   note.setAttribute("role", "status");
   el.append(note, maps);
   const sections = [];
-  let waiting = null, last = Promise.resolve();
+  let waiting = null, last = Promise.resolve(), opened = null, pictures = [];
   async function show() {
     const key = JSON.stringify(["layer", "head", "words", "special"].map((trait) => model.get(trait))), packed = model.get("_pictures")[key];
     clearTimeout(waiting);
@@ -139,7 +145,8 @@ async function render({ model, el }) {
       waiting = setTimeout(() => { note.textContent = "This choice needs the running kernel of the notebook."; }, PATIENCE);
       return;
     }
-    const pictures = JSON.parse(await unpack(packed)), dark = isDark(model.get("theme"));
+    if (opened !== packed) [pictures, opened] = [JSON.parse(await unpack(packed)), packed];
+    const dark = isDark(model.get("theme"));
     showControls(Math.max(...pictures.map(({ steps }) => steps.length)));
     await plotly();
     for (const [place, picture] of pictures.entries()) await (sections[place] ??= section(maps, model))(picture, model.get("step"), dark);

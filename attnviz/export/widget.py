@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import anywidget
-import numpy as np
 import traitlets
 
 from attnviz import figures, plotlyjs, select
@@ -92,16 +91,16 @@ class View(anywidget.AnyWidget):
         """Put the picture for the current choice where the browser looks for it."""
         choice = tuple(getattr(self, name) for name in _ASKED)
         if _key(choice) not in self._pictures:
-            self._pictures = self._pictures | {_key(choice): self._picture(*choice)}
+            self._pictures = self._pictures | {_key(choice): self._picture(*choice, level=1)}  # somebody waits for it
 
-    def _picture(self, layer: int, head: int | None, words: bool, special: bool) -> str:
+    def _picture(self, layer: int, head: int | None, words: bool, special: bool, level: int = 9) -> str:
         """Every trace with this layer and head; a trace with fewer shows its last layer and the mean of its heads."""
         shown = []
         for trace, maps in zip(self.traces, self._maps):
             part = maps[min(layer, len(maps) - 1)]
             own = head if head is not None and head < len(part.weights) else None
             shown.append(_shown(trace, _grid(trace, (part.kind, part.layer, own, words), special)))
-        return plotlyjs.packed(json.dumps(shown, allow_nan=False))
+        return plotlyjs.packed(json.dumps(shown, allow_nan=False), level)
 
 
 def _grid(trace: Trace, choice: tuple, special: bool) -> select.Grid:
@@ -119,14 +118,12 @@ def _key(choice: tuple) -> str:
 def _shown(trace: Trace, grid: select.Grid) -> dict:
     """The data that view.js draws for a trace."""
     chart, lines = figures.heatmap(grid), heading.of_map(trace, grid)
-    weights = np.where(grid.visible & np.isfinite(grid.weights), grid.weights, -1.0).round(4)
     return {
         "name": lines[0],
         "text": trace.translation or trace.text,
         "map": json.loads(chart.text()),
         "bars": json.loads(figures.step_bars(grid, 0).text()),
-        "weights": [[None if weight < 0 else weight for weight in row] for row in weights.tolist()],
-        "steps": [heading.of_step(trace, grid, step)[1] for step in range(len(grid.queries))],
+        "steps": heading.step_names(grid),
         "saved": heading.changes(chart, lines),
     }
 

@@ -1,15 +1,17 @@
 """All heads of 12 layers × 12 heads: `python tests/bench/heads.py [--runs 5] [--bertviz FOLDER]`.
 
 For 32, 128 and 512 tokens of seeded random attention (the worst case for a packed picture): processor time of Python
-from Trace to JSON, bytes, and wall time from JSON to drawn in Chromium; for the overview, and for one head close up and
-as lines. FOLDER holds BertViz and, in two other packages, the scripts that it asks the network for (`pip install
---no-deps --target FOLDER bertviz mpld3 nbclassic`). BertViz's model view is then measured too, at 32 and at 128 tokens:
+from Trace to JSON, bytes, and wall time from JSON to drawn in Chromium; for the overview, for one head close up and as
+lines, and for the widget of a notebook. FOLDER holds BertViz and, in two other packages, the scripts that it asks the
+network for (`pip install --no-deps --target FOLDER bertviz mpld3 nbclassic`). BertViz's model view is then
+measured too, at 32 and at 128 tokens:
     python, bytes    overview / BertViz at 128 tokens                                              bar: 1 / 50 each
     drawn            overview at 128 / BertViz at 128, overview at 512 / BertViz at 32              bars: 1 / 100, 1 / 5
 The exit status is 1 when a bar is missed.
 """
 
 import argparse
+import json
 import statistics
 import sys
 import tempfile
@@ -24,6 +26,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "helpers"), str(Path(_
 from serving import browser  # noqa: E402
 
 from attnviz import figures, plotlyjs  # noqa: E402
+from attnviz.export.widget import View  # noqa: E402
 from attnviz.select import select  # noqa: E402
 from attnviz.trace import AttentionMap, Token, Trace  # noqa: E402
 
@@ -49,10 +52,31 @@ DRAW = """async (text) => {
   await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
   return performance.now() - start;
 }"""
+DRAW_WIDGET = """async (text) => {
+  window.Plotly ??= window.moduleName;
+  const plot = document.getElementById("plot"), start = performance.now(), state = JSON.parse(text);
+  Plotly.purge(plot);
+  plot.replaceChildren();
+  delete plot.dataset.drawn;
+  const end = widget.default.render({ el: plot, model: { get: (name) => state[name], on() {}, off() {} } });
+  while (!plot.dataset.drawn) await new Promise((next) => requestAnimationFrame(next));
+  const images = [...plot.querySelectorAll("image")];
+  await Promise.all(images.map((image) => Object.assign(new Image(), { src: image.href.baseVal }).decode()));
+  await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+  const taken = performance.now() - start;
+  (await end)();
+  plot.replaceChildren();
+  return taken;
+}"""
+LOAD_WIDGET = """async (code) => {
+  window.widget = await import(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
+}"""
+STATE = ("step", "layer", "head", "words", "special", "theme", "_counts", "_pictures")  # of the widget
 DRAWINGS = {
-    "overview": lambda trace: figures.overview(trace),
-    "close-up": lambda trace: figures.heatmap(select(trace, "encoder", 0, 0)),
-    "lines": lambda trace: figures.token_lines([select(trace, "encoder", 0, 0)]),
+    "overview": lambda trace: figures.overview(trace).to_json(),
+    "close-up": lambda trace: figures.heatmap(select(trace, "encoder", 0, 0)).to_json(),
+    "lines": lambda trace: figures.token_lines([select(trace, "encoder", 0, 0)]).to_json(),
+    "widget": lambda trace: json.dumps(View(trace).get_state(STATE)),
 }
 
 
@@ -136,13 +160,14 @@ def main() -> int:
         page = chrome.new_page(viewport={"width": 1000, "height": 900})
         page.set_content("<div id=plot></div>")
         page.add_script_tag(path=plotlyjs.SCRIPT)
+        page.evaluate(LOAD_WIDGET, str(View._esm))
         for tokens in (32, 128, 512):
             trace = made(tokens)
             for name, draw in DRAWINGS.items():
                 key = name, tokens
-                python[key], text = timed(lambda: draw(trace).to_json(), options.runs)
-                size[key] = len(text)
-                drawn[key] = statistics.median(page.evaluate(DRAW, text) for _ in range(options.runs))
+                python[key], text = timed(lambda: draw(trace), options.runs)
+                size[key], drawing = len(text), DRAW_WIDGET if name == "widget" else DRAW
+                drawn[key] = statistics.median(page.evaluate(drawing, text) for _ in range(options.runs))
             if model_view and tokens < 512:
                 key = "BertViz", tokens
                 python[key], text = timed(lambda: model_view(trace), 1)
