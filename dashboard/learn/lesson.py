@@ -15,8 +15,8 @@
     Answer: At ‘dog’.
 
 The files that ship are in docs/lessons; ATTNVIZ_LESSONS names a folder with a teacher's own. A link of the page can
-name only a file that is in one of them. HTML in a lesson is shown as text, and pictures are not loaded. A link must
-lead to a page of the dashboard or to an https address; otherwise the lesson is refused, with the line.
+name only a file that is in one of them. HTML in a lesson is shown as text, and of a picture its description. A link
+must lead to a page of the dashboard or to an https address; otherwise the lesson is refused, with the line.
 """
 
 import functools
@@ -24,7 +24,9 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -124,7 +126,7 @@ def read(text: str, name: str) -> Lesson:
         raise LessonError(f"{name} must begin with a header: a line ---, title: and minutes:, and a line ---")
     header = _header(match[1], name)
     before = text[: match.end()].count("\n")
-    parser = MarkdownIt("commonmark", {"html": False}).disable("image")
+    parser = MarkdownIt("commonmark", {"html": False})
     parser.validateLink = lambda url: True  # type: ignore[method-assign]  # they are checked here, with their line
     tokens, links = parser.parse(text[match.end() :]), []
     for token in tokens:
@@ -160,6 +162,8 @@ def _check(token: Token, name: str, before: int, links: list[str]) -> None:
     line = before + (token.map[0] if token.map else 0) + 1
     for part in [token, *(token.children or ())]:
         part.content = escaped(part.content)
+        if part.type == "image":
+            part.type, part.content = "text", f"(picture: {part.content})" if part.content else "(picture)"
         if part.type != "link_open":
             continue
         address = str(part.attrs.get("href", ""))
@@ -217,26 +221,39 @@ def _lines(group: Sequence[Token]) -> list[str]:
     for token in group:
         item = "• " if token.type == "list_item_open" else item
         if token.type == "inline":
-            text = "".join(
-                " " if child.type in ("softbreak", "hardbreak") else child.content for child in token.children or ()
-            )
-            lines.append(item + text)
+            lines.append(item + _plain(token.children or ()))
             item = ""
         elif token.type in ("fence", "code_block"):
             lines += token.content.splitlines()
     return lines
 
 
+def _plain(children: Sequence[Token]) -> str:
+    """The text of a line. After a link stands the sentence that it opens, because paper has no links."""
+    words, sentence = [], ""
+    for child in children:
+        if child.type == "link_open":
+            sentence = dict(parse_qsl(urlsplit(str(child.attrs["href"])).query)).get("text", "")
+        elif child.type == "link_close":
+            words.append(f" (“{escaped(sentence)}”)" if sentence else "")
+        else:
+            words.append(" " if child.type in ("softbreak", "hardbreak") else child.content)
+    return "".join(words)
+
+
 def sheet_html(lesson: Lesson, address: str, answers: bool = False) -> bytes:
     """The lesson for printing, with lines to write on. address : of the dashboard, for its links. answers : include
     them?"""
     body = [f"<h1>{escape(lesson.title)}</h1><p>{lesson.minutes} minutes. {escape(lesson.about)}</p>"]
+    numbers = count(1)
     for part in lesson.parts:
         body.append(f"<h2>{escape(part.title)}</h2>" if part.title else "")
         for block in part.blocks:
-            body.append(block.markup)
+            number = f"<p><b>{next(numbers)}.</b> " if block.answer else "<p>"
+            body.append(block.markup.replace("<p>", number, 1))
             if block.answer:
-                body.append(block.answer.markup if answers else '<div class="line"></div>' * 3)
+                written = block.answer.markup.replace("<p>", "<p><i>Answer:</i> ", 1)
+                body.append(written if answers else '<div class="line"></div>' * 3)
     markup = "\n".join(body).replace('href="./', f'href="{escape(address)}')
     return bundle.document(lesson.title, markup, LIGHT, 760, _SHEET)
 
@@ -246,14 +263,21 @@ def sheet_pdf(lesson: Lesson, answers: bool = False) -> bytes:
     from attnviz.export.printed import sheet  # imports matplotlib
 
     lines = [sheet.Line(lesson.title, "title"), sheet.Line(f"{lesson.minutes} minutes. {lesson.about}")]
+    numbers = count(1)
     for part in lesson.parts:
         lines += [sheet.Line(part.title, "heading")] if part.title else []
         for block in part.blocks:
-            lines += [sheet.Line(line) for line in block.lines]
+            number = f"{next(numbers)}. " if block.answer else ""
+            lines += [sheet.Line(line) for line in _beginning(number, block.lines)]
             if block.answer:
-                written = [sheet.Line(line) for line in block.answer.lines]
+                written = [sheet.Line(line) for line in _beginning("Answer: ", block.answer.lines)]
                 lines += written if answers else [sheet.Line("", "ruled")] * 3
     return sheet.text_pdf(lines, lesson.title)
+
+
+def _beginning(words: str, lines: Sequence[str]) -> list[str]:
+    """The lines with some words before the first."""
+    return [*(words + line for line in lines[:1]), *lines[1:]]
 
 
 def answered(lesson: Lesson, answers: Mapping[int, str], guesses: Sequence[Mapping[str, object]]) -> bytes:

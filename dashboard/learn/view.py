@@ -85,7 +85,7 @@ def _lesson(name: str) -> None:
     try:
         opened = lesson.open_file(path)
     except lesson.LessonError as error:
-        st.error(markdown(f"This lesson cannot be shown. {sentence(str(error))}"), icon=":material/info:")
+        st.error(markdown(f"This lesson cannot be shown: {error}."), icon=":material/info:")
         return
     st.subheader(markdown(opened.title), divider="gray")
     st.html(

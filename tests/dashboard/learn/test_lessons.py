@@ -1,5 +1,7 @@
 """Lessons: what a file may say, those that ship, a teacher's own, and what a student takes along."""
 
+from urllib.parse import parse_qs, urlsplit
+
 import pypdfium2
 import pytest
 from page_script import script_of
@@ -64,7 +66,9 @@ def test_what_is_no_lesson_is_said_with_its_line(text, message):
 
 
 def test_html_and_pictures_are_text():
-    opened = lesson.read(HEADER + "\n<script>alert(1)</script>\n\n![x](./heads)\n\nA \u202e sign.\n", "mine.md")
+    pictures = "![A dog](dog.png) ![](https://example.org/x.svg) ![x](javascript:alert(1))"
+    opened = lesson.read(HEADER + f"\n<script>alert(1)</script>\n\n{pictures}\n\nA \u202e sign.\n", "mine.md")
+    assert opened.parts[0].blocks[1].lines == ("(picture: A dog) (picture) (picture: x)",)
     markup = "".join(block.markup for block in opened.parts[0].blocks)
     assert "<script" not in markup and "<img" not in markup and "\\u202e" in markup
 
@@ -80,11 +84,13 @@ def test_those_that_ship_open_with_their_questions_and_sheets(name):
     document = pypdfium2.PdfDocument(lesson.sheet_pdf(opened))
     printed = "".join("".join(page.get_textpage().get_text_bounded().split()) for page in document)
     html = lesson.sheet_html(opened, "http://localhost:8501/").decode()
-    for question in opened.questions:
-        assert "".join(question.lines[0].split()) in printed, printed
-        assert question.markup in html
+    for number, question in enumerate(opened.questions, 1):
+        assert "".join(f"{number}.{question.lines[0]}".split()) in printed, printed
+        assert question.markup.replace("<p>", f"<p><b>{number}.</b> ", 1) in html
         assert not question.answer.lines or question.answer.markup not in html
     assert 'href="http://localhost:8501/' in html and 'href="./' not in html
+    for sentence in (text for link in opened.links for text in parse_qs(urlsplit(link).query).get("text", [])):
+        assert "".join(f"(“{sentence}”)".split()) in printed  # paper has no links
 
 
 def test_they_take_15_30_and_45_minutes():
@@ -105,7 +111,7 @@ def test_a_teachers_own_comes_first_and_a_bad_file_is_said(tmp_path, monkeypatch
     ]
     assert "Why &lt;b&gt;?" in words(app)
     for name, reason in (("bad", "must be UTF\\-8 text"), ("gone", "cannot be read")):
-        assert reason in run(lesson=name).error[0].value
+        assert reason in (said := run(lesson=name).error[0].value) and f" {name}.md " in said
 
 
 @pytest.mark.parametrize("name", ["../SECURITY", "/etc/passwd", "..%2f..%2fREADME", "first-look.md", "\x00"])
