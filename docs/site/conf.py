@@ -29,6 +29,7 @@ autodoc_typehints_description_target = "documented"
 html_theme, html_title = "furo", f"attnviz {release}"
 html_show_sphinx = html_show_copyright = html_copy_source = False
 html_theme_options = {"source_repository": "", "footer_icons": []}
+html_theme_options["light_css_variables"] = {"code-font-size": "0.75rem"}  # lines of 100 letters fit; dark ones follow
 suppress_warnings = [
     "myst.header",  # a lesson begins with the level that its header has not
     "ref.python",  # two classes have a field of one name

@@ -1,6 +1,7 @@
 """Pages and pictures that conf.py makes while the site builds."""
 
 import contextlib
+import html
 import importlib
 import io
 import os
@@ -83,7 +84,7 @@ def _questions() -> str:
     parts = ["# Questions people ask\n\nThe page *Learn* finds them by their words."]
     for asked in QUESTIONS:
         chapter = f"[{chapter_title(asked.chapter)}]({PAGE}{chapter_address(asked.chapter)})"
-        parts.append(f"## {asked.question}\n\n<p>{asked.answer}</p>\n\nMore in the chapter {chapter}.")
+        parts.append(f"## {html.escape(asked.question)}\n\n<p>{asked.answer}</p>\n\nMore in the chapter {chapter}.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -108,6 +109,7 @@ def _contents(index: str) -> str:
         heading, _, text = section.partition("\n")
         pages = dict.fromkeys(re.findall(r"\]\(([\w./-]+\.md)\)", text))
         parts[heading] = [f"/{os.path.normpath(os.path.join('docs', page))}" for page in pages]
+    parts["Start"] = [page.replace("/README.md", "What there is </README.md>") for page in parts["Start"]]
     parts["Lessons and questions"].append("/docs/site/made/questions")
     parts["Look up"].insert(3, "/docs/site/made/mechanisms")
     appendix, pages = parts.popitem()

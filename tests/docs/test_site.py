@@ -25,5 +25,6 @@ def test_the_site_builds_with_the_picture_of_every_figure_and_fetches_nothing(tm
     formulas = (tmp_path / "docs/site/made/mechanisms.html").read_text(encoding="utf-8")
     assert formulas.count("<math") > 10
     questions = (tmp_path / "docs/site/made/questions.html").read_text(encoding="utf-8")
-    assert questions.count("<h2>") == 15 and "localhost:8501/learn?chapter=" in questions
+    assert questions.count("<h2>") == 15 and "weight on &lt;eos&gt; or [SEP]?" in questions
+    assert "localhost:8501/learn?chapter=" in questions
     assert not [page for page in tmp_path.rglob("*.html") if REMOTE.search(page.read_text(encoding="utf-8"))]
