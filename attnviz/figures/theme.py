@@ -38,6 +38,7 @@ class Theme:
     sequential: tuple[str, ...]
     diverging: tuple[str, ...]
     lines: tuple[str, ...]
+    own: str  # of the lines of a user's mechanism
 
 
 LIGHT = Theme(
@@ -50,6 +51,7 @@ LIGHT = Theme(
     sequential=("#ebf4f9", "#b9dbee", "#87c1e4", "#5ba5d7", "#3d87c5", "#2369b3", "#204c95", "#1e3172", "#161850"),
     diverging=("#9c470d", "#b5734c", "#cb9e82", "#e1c9b9", "#f3f4f6", "#bbcee3", "#86a8ce", "#5082b8", "#125ca1"),
     lines=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7a2a00", "#4b2e9e", "#1d1f26", "#6b7280"),
+    own="#9830f8",
 )
 DARK = Theme(
     page="#0e1117",
@@ -61,12 +63,13 @@ DARK = Theme(
     sequential=("#212633", "#2a3c5a", "#2b5582", "#0074a1", "#0094ac", "#21b5a4", "#82cd92", "#c1e198", "#f9f4ad"),
     diverging=("#feb766", "#c98d4e", "#916840", "#5c4531", "#23272c", "#364b5e", "#477293", "#549dcb", "#69caff"),
     lines=("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#2f7bf6", "#b9f0d8", "#8d96a6"),
+    own="#c85828",
 )
 
 # "dot" belongs to the reference line
 _DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "5px,2px", "8px,2px,2px,2px", "12px,3px")
 _MARKERS = ("circle", "diamond", "square", "triangle-up", "x", "star", "cross", "hexagon")
-_FIRST_OWN = 11  # of the looks of `_slot`: pink, with another dash and marker than what ships in pink
+_NEXT_OWN = 11  # of the looks of `_slot`, for a second mechanism of a user: pink, with another dash and marker
 _COLORS = ("blue", "orange", "green", "pink", "brown", "violet", "ink", "grey")  # of `lines`, as they look in light
 
 
@@ -124,11 +127,15 @@ def _mechanism(name: str) -> Mechanism | None:
 
 def _own(mechanism: Mechanism, dark: bool) -> LineStyle:
     """The mechanism's own style: a colour of _COLORS, or a pair for light and dark pages. A user's mechanism without
-    one has the same style in every picture, so that its bars have the colour of its lines."""
+    one has the same style in every picture, so that its bars have the colour of its lines: the first one a colour that
+    nothing else has."""
     color = mechanism.color
     if not color:
         own = [other.name for other in ALL.values() if was_added(other.name) and not other.color]
-        return _slot(_FIRST_OWN + own.index(mechanism.name), dark)
+        place = own.index(mechanism.name)
+        if place:
+            return _slot(_NEXT_OWN + place - 1, dark)
+        return LineStyle(palette(dark).own, _DASHES[3], _MARKERS[3])
     shown = palette(dark).lines[_COLORS.index(color)] if isinstance(color, str) else color[dark]
     return LineStyle(shown, mechanism.dash or _DASHES[0], mechanism.marker or _MARKERS[0])
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+from dataclasses import astuple
 
 import grids
 import numpy as np
@@ -68,11 +69,12 @@ def test_every_figure_carries_its_description_and_theme(made):
 
 def test_a_mechanism_of_ones_own_has_the_same_look_alone_and_beside_others():
     """So its bars have the colour of its lines."""
-    title = "Own · BahdanauAttention(hidden_size=64)"  # has the name of another in it
+    title, shipped = "Own · BahdanauAttention(hidden_size=64)", list(mechanisms.ALL)  # has the name of another in it
     mechanisms.add(Mechanism("own-dot", title, asks="after", score="attnviz.attention:Dot"))
     mechanisms.add(Mechanism("own-dots", "Own · dots", asks="after", score="attnviz.attention:Dot"))
     try:
         alone = {name: theme.lines([name])[name] for name in ("own-dot", "own-dots", "bahdanau")}
+        assert alone["own-dot"].color not in {look.color for look in theme.lines(shipped).values()}
         assert theme.lines(["bahdanau", "own-dots", "own-dot"]) == alone and len(set(alone.values())) == 3
         assert theme.lines(["Bahdanau · additive", title])[title] == theme.lines([title])[title] == alone["own-dot"]
     finally:
@@ -93,7 +95,7 @@ def test_scales_read_without_colour(colors):
 @pytest.mark.parametrize("colors", [theme.LIGHT, theme.DARK])
 def test_text_and_lines_stand_out_from_the_page(colors):
     assert contrast(colors.text, colors.page) > 7 and contrast(colors.muted, colors.page) > 4.5
-    assert all(contrast(color, colors.page) > 3 for color in (*colors.lines[:3], colors.outline))
+    assert all(contrast(color, colors.page) > 3 for color in (*colors.lines[:3], colors.own, colors.outline))
 
 
 def test_mechanisms_differ_in_colour_dash_and_marker_and_keep_theirs():
@@ -107,7 +109,8 @@ def test_mechanisms_differ_in_colour_dash_and_marker_and_keep_theirs():
 def test_a_dark_figure_is_a_light_one_with_each_colour_exchanged():
     """So one page can be both: attnviz/export/html_page.js."""
     colors, dog = theme.dark_for_light(), grids.dog()
-    assert len(colors) == 32  # no colour of the light theme stands for two of the dark one
+    parts = [1 if isinstance(part, str) else len(part) for part in astuple(theme.LIGHT)]
+    assert len(colors) == sum(parts)  # no colour of the light theme stands for two of the dark one
 
     def exchanged(value):
         if isinstance(value, dict):
