@@ -8,6 +8,7 @@ use it at the same time and nothing needs to be undone. The model must name its 
 
 import copy
 import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -160,6 +161,18 @@ def importance(
     before = model.log_prob(text, target)
     for done, head in enumerate(chosen, start=1):
         yield Importance(head, switch_off(model, [head]).log_prob(text, target) - before, done, len(chosen))
+
+
+def some_importance(
+    model: Model, text: str, target: str | None, only: Sequence[Head], seconds: float
+) -> list[Importance]:
+    """The first heads of `importance`, at least one: as many as it measures in so many seconds."""
+    end, measured = time.monotonic() + seconds, []
+    for head in importance(model, text, target, only):
+        measured.append(head)
+        if time.monotonic() > end:
+            break
+    return measured
 
 
 def _output(trace: Trace) -> str | None:

@@ -2,15 +2,24 @@
 one sentence can be compared with those of a study."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from attnviz.arguments import brief
-from attnviz.faithfulness.attributions import agreement, gradient_times_input, integrated_gradients, leave_one_out
+from attnviz.faithfulness.attributions import (
+    Integrated,
+    agreement,
+    gradient_times_input,
+    integrated_gradients,
+    leave_one_out,
+)
 from attnviz.faithfulness.effects import erasures, preserved, preserved_together, random_importance, variation
-from attnviz.faithfulness.subject import Subject
+from attnviz.faithfulness.subject import Subject, nothing
+from attnviz.faithfulness.subject import subject as subject_of
+from attnviz.trace import Trace
 
 Sums = dict[str, tuple[float, int]]
 ORDERS = ("attention", "gradient", "random")
@@ -54,6 +63,31 @@ def results(subject: Subject) -> Results:
         agreement(subject.attention, attributions, subject.trace.target),
         erasures(subject, orders(subject, attributions)),
     )
+
+
+STAGES = 5
+
+
+def stage(
+    model: Any, text: str, target: str | Trace | None, before: Sequence, on_step: Callable[[], None] = nothing
+) -> Any:
+    """The next of the STAGES of the tests of a text. before : what the stages before have given: the subject, without
+    its model, which may be far away; the frames of `Results`; attributions and their agreement. Errors as of
+    `subject`."""
+    if not before:
+        return replace(subject_of(model, text, target), model=None)
+    subject = replace(before[0], model=model, on_step=on_step)
+    if len(before) < 3:
+        return (preserved, variation)[len(before) - 1](subject)
+    if len(before) == 3:
+        attributions = attributed(subject)
+        return attributions, agreement(subject.attention, attributions, subject.trace.target)
+    return erasures(subject, orders(subject, before[3][0]))
+
+
+def integrated(model: Any, subject: Subject, on_step: Callable[[], None] = nothing) -> Integrated:
+    """Integrated gradients of all tokens of a subject without its model."""
+    return integrated_gradients(replace(subject, model=model, on_step=on_step))
 
 
 def attributed(subject: Subject) -> dict[str, np.ndarray]:

@@ -31,6 +31,10 @@ Explained = Translator | Classifier | Writer | EncoderDecoderModel  # the last w
 ROWS = 128  # inputs read at once; a few more or fewer take as long for each
 
 
+def nothing() -> None:
+    """A step of which nobody hears."""
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
     """source (S,), target (T,) : ids; of a classifier the target is the label's number, of a model that writes
@@ -47,7 +51,7 @@ class Subject:
     target: tuple[int, ...]
     trace: Trace
     attention: np.ndarray
-    on_step: Callable[[], None] = lambda: None
+    on_step: Callable[[], None] = nothing
 
     __repr__ = brief
 

@@ -7,11 +7,11 @@ import math
 import os
 
 from attnviz.service import connection
-from attnviz.service.request import Busy, Guest, Limits, Request, Service, ServiceError
+from attnviz.service.request import Busy, Guest, Limits, Request, Service, ServiceError, Work
 
 CLUSTER = "ATTNVIZ_RAY"  # the address of a Ray cluster, or `auto`
 
-__all__ = ["CLUSTER", "Busy", "Guest", "Request", "Service", "ServiceError", "open_service", "prepare"]
+__all__ = ["CLUSTER", "Busy", "Guest", "Request", "Service", "ServiceError", "Work", "open_service", "prepare"]
 
 
 def prepare() -> None:

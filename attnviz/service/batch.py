@@ -13,13 +13,13 @@ from attnviz.models.measured import TraceStatistics
 from attnviz.models.names import is_hugging_face
 from attnviz.models.translator import Translator
 from attnviz.networks.cpu import quick_products
-from attnviz.service.request import Guest, Request
+from attnviz.service.request import Guest, Request, Stopped
 from attnviz.trace import Hypothesis, Trace
 
 KEPT, GUESTS = 32, 2  # models in memory; of the transformers library, which are large
 FEW = 3  # texts that are sooner checked one by one than decoded together
 
-# a trace, its statistics, samples or hypotheses; or why there are none
+# a trace, its statistics, samples or hypotheses; or why there are none. What work gives may be anything else
 Answer = Trace | TraceStatistics | Guest | tuple[str, ...] | tuple[Hypothesis, ...] | str
 
 # pair and text -> a model, and what it wrote: a guess at what another model will write, which costs it less then
@@ -29,11 +29,14 @@ Translations = dict[tuple[str, str], tuple[str, str]]
 class Models:
     """The most recently used models in memory; a model whose files have changed is read again.
 
-    report : called with the key of a model before its files are read, and with None afterwards.
+    report : called with the key of a model before its files are read, and with None afterwards. on_step : called at
+    each step of work; an exception that it raises stops the work.
     """
 
-    def __init__(self, report: Callable[[tuple | None], None] = lambda key: None):
-        self._report = report
+    def __init__(
+        self, report: Callable[[tuple | None], None] = lambda key: None, on_step: Callable[[], None] = lambda: None
+    ):
+        self._report, self.on_step = report, on_step
         self._models: OrderedDict[tuple, tuple[Any, int]] = OrderedDict()  # each with its `step_weights`
 
     def model_for(self, request: Request):
@@ -99,7 +102,7 @@ def _group(models: Models, group: Sequence[Request], translations: Translations,
     targets = None if first.target is None else [request.target for request in group]
     options: dict[str, Any] = {} if first.beam == 1 else {"beam": first.beam}
     options |= {"keep": ("statistics",)} if first.statistics else {}
-    if first.sample_count or first.hypotheses or first.described:
+    if first.sample_count or first.hypotheses or first.described or first.work:
         return (_several(models, request) for request in group)
     try:
         model = models.model_for(first)
@@ -128,17 +131,20 @@ def _guess(model: Any, text: str, translations: Translations) -> str:
 
 
 def _several(models: Models, request: Request) -> Answer:
-    """Other translations of a text: the final hypotheses of the beam, or samples. Or the model itself, described."""
+    """Other translations of a text: the final hypotheses of the beam, or samples. Or the model itself, described, or
+    what it is wanted for."""
     try:
         model = models.model_for(request)
         if request.described:
             return _guest(model)
+        if request.work:
+            return request.work.done(model, models.on_step)
         if not isinstance(model, Translator):
             return f"{request.model} does not translate, so it has no other translations"
         if request.hypotheses:
             return model.hypotheses(request.text, request.beam)
         return model.samples(request.text, request.sample_count)
-    except ValueError as error:
+    except (ValueError, Stopped) as error:
         return str(error)
 
 
@@ -156,6 +162,7 @@ def _guest(model: Any) -> Guest:
         model.reads_pairs,
         model.limit,
         model.context if hasattr(model, "reduced") else model.limit,
+        sum(next(iter(model.head_counts.values()))),
         hasattr(model, "write"),
         why_no_ablation,
         model.why_no_log_prob,

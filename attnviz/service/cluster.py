@@ -98,6 +98,10 @@ class Cluster:
             futures[-1].add_done_callback(self._done)
         return futures
 
+    def stop(self, future: Future) -> None:
+        """See `Service`."""
+        self._guests.stop(future)
+
     def state_of(self, futures: Collection[Future]) -> str:
         """See `Service`. Replicas gather requests themselves, so the state is the same for all."""
         return self._guests.state if self._guests.has(futures) else self.state

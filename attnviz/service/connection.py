@@ -5,16 +5,20 @@ process imports torch for a second, so a server may start it before anything els
 here.
 """
 
+import copyreg
+import io
 import math
 import os
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import IO, Any
 
 STARTING, READY = "starting", "ready"  # what the process says of itself before it takes requests
+STEPS, STOP = "steps", "stop"  # in place of a request's number: its number of new steps; what ends work at a step
 
 
 class ModelProcess(subprocess.Popen[bytes]):
@@ -94,7 +98,11 @@ def write(stream: IO[bytes], value: Any) -> None:
     """Send a value. Raises OSError if the other end is closed."""
     from multiprocessing.reduction import ForkingPickler
 
-    content = ForkingPickler.dumps(value)
+    buffer = io.BytesIO()
+    pickler: Any = ForkingPickler(buffer)
+    pickler.dispatch_table = copyreg.dispatch_table  # tensors as bytes: torch would hand over its memory
+    pickler.dump(value)
+    content = buffer.getbuffer()
     stream.write(len(content).to_bytes(8, "little"))
     stream.write(content)
     stream.flush()
@@ -108,12 +116,15 @@ def read(stream: IO[bytes]) -> Any:
 
 
 def frozen(answer: Any) -> Any:
-    """A received trace with its weights made read-only again; other values are returned unchanged."""
+    """A received answer with all weights of its traces made read-only again."""
     from attnviz.trace import Trace
 
     if isinstance(answer, Trace):
         for attention in answer.maps:
             attention.weights.setflags(write=False)
+    elif is_dataclass(answer):
+        for part in vars(answer).values():
+            frozen(part)
     return answer
 
 

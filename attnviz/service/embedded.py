@@ -43,12 +43,18 @@ CLOSED = "the model service has been stopped; start the server again"
 NO_START = "the model process does not start; whoever runs the server can see why in its output"
 
 
+class Counted(Future):
+    """steps : of its work that are done."""
+
+    steps = 0
+
+
 @dataclass(eq=False)
 class _Job:
     """deaths : number of processes that died while computing it. is_slow : may it take the full time of a request?"""
 
     request: Request
-    future: Future = field(default_factory=Future)
+    future: Counted = field(default_factory=Counted)
     deaths: int = 0
     is_slow: bool = False
 
@@ -106,6 +112,10 @@ class Embedded:
             self._guests.add(job for job in jobs if job not in ours)
         return [job.future for job in jobs]
 
+    def stop(self, future: Future) -> None:
+        """See `Service`."""
+        self._guests.stop(future)
+
     def state_of(self, futures: Collection[Future]) -> str:
         """See `Service`."""
         if self._guests.has(futures):
@@ -136,7 +146,7 @@ class _Lane:
         self._is_first, self._apart = apart is not None, apart or self
         self._state, self._closed, self._rests = STARTING, False, not self._is_first
         self._waiting: deque[_Job] = deque()
-        self._change = threading.Condition()
+        self._change, self._writing = threading.Condition(), threading.Lock()
         self._process: connection.ModelProcess | None = None
         self._unanswered: dict[int, _Job] = {}  # of the batch that is computed, by place
         self._reading: tuple | None = None  # the model whose files the process reads
@@ -258,12 +268,15 @@ class _Lane:
     def _compute(self, process: connection.ModelProcess, batch: list[_Job]) -> None:
         self._watchdog.watch(process, self._patience())
         try:
-            connection.write(process.stdin, [job.request for job in batch])
+            with self._writing:
+                connection.write(process.stdin, [job.request for job in batch])
             while self._unanswered:
                 place, answer = connection.read(process.stdout)
                 self._hear()
                 if place is None:
                     self._read(answer)
+                elif place == connection.STEPS:
+                    self._step(answer)
                 else:
                     self._unanswered.pop(place).answer(answer)
                 self._watchdog.watch(process, self._patience())
@@ -284,6 +297,19 @@ class _Lane:
         if model is None and self._took < self._limits.silence:
             self._slow_models.discard(self._reading)
         self._reading = model
+
+    def _step(self, count: int) -> None:
+        """Work goes on: it has its full time for each step."""
+        self._computed = 0.0
+        for job in self._unanswered.values():
+            job.future.steps += count
+
+    def stop(self, future: Future) -> None:
+        """See `Service`."""
+        future.cancel()
+        if (process := self._process) and any(job.future is future for job in self._unanswered.values()):
+            with contextlib.suppress(OSError), self._writing:
+                connection.write(process.stdin, connection.STOP)
 
     def _patience(self) -> float:
         """Seconds that the process may be silent from now on."""

@@ -3,21 +3,25 @@ closed.
 
 First it writes "starting" four times a second, so that a slow start differs from a hang, then "ready". For each batch
 it writes (place, answer) of every request; (None, model key) when it begins to read the files of a model, and (None,
-None) when it has read them. See connection.py.
+None) when it has read them; (STEPS, n) when work has done n more steps. See connection.py.
 """
 
 import contextlib
 import gc
 import os
+import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from types import ModuleType
 from typing import IO
 
 from attnviz.service import connection
+from attnviz.service.request import Stopped
 
+EVERY = 0.1  # s between two words on steps
 UNUSED = "torch._meta_registrations"  # shapes of torch's operations, for compiled models
 
 
@@ -36,14 +40,33 @@ def main() -> None:
     gc.enable()
 
     torch.set_num_threads(1)
-    models = Models(lambda key: connection.write(replies, (None, key)))
+    models = Models(lambda key: connection.write(replies, (None, key)), _Steps(replies).step)
     try:
         connection.write(replies, connection.READY)
         while True:
-            for answer in answers(models, connection.read(sys.stdin.buffer)):
+            requests = connection.read(sys.stdin.buffer)
+            for answer in answers(models, () if requests == connection.STOP else requests):
                 connection.write(replies, answer)
     except (EOFError, BrokenPipeError):
         return
+
+
+class _Steps:
+    """Tells the page of the steps of work, and ends work that nobody wants any more."""
+
+    def __init__(self, replies: IO[bytes]):
+        self._replies, self._count, self._next = replies, 0, 0.0
+
+    def step(self) -> None:
+        """Raises Stopped."""
+        self._count += 1
+        if time.monotonic() < self._next:
+            return
+        connection.write(self._replies, (connection.STEPS, self._count))
+        self._count, self._next = 0, time.monotonic() + EVERY
+        with contextlib.suppress(OSError, ValueError):  # Windows cannot ask whether a pipe has something
+            if select.select([sys.stdin.buffer], [], [], 0)[0] and connection.read(sys.stdin.buffer) == connection.STOP:
+                raise Stopped("the work was ended, because nobody wants it any more")
 
 
 @contextlib.contextmanager

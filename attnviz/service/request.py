@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 STARTING, RUNNING, RESTARTING, SILENT, APART = "starting", "running", "restarting", "silent", "apart"  # see Service
 OF_GUEST = "of a guest"  # a model of the transformers library has not answered for `Limits.quiet`
@@ -30,6 +31,28 @@ class Limits:
     waiting: int = 1000
 
 
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What is done with a model: a function of the library, as "ablation:effect", whose first argument the model is;
+    or a method of the model, as ":write". language : that the model produces, unless it says itself which. steps : the
+    name of the argument that hears of each step; "" for none."""
+
+    function: str
+    arguments: tuple = ()
+    options: tuple[tuple[str, Any], ...] = ()
+    language: str = ""
+    steps: str = ""
+
+    def done(self, model: Any, on_step: Callable[[], None]) -> Any:
+        """What it gives. Raises what the function raises, and what `on_step` raises."""
+        if self.language and not model.language:
+            model = model.producing(self.language)
+        module, _, name = self.function.partition(":")
+        given = (model, *self.arguments) if module else self.arguments
+        function = getattr(importlib.import_module(f"attnviz.{module}") if module else model, name)
+        return function(*given, **dict(self.options), **({self.steps: on_step} if self.steps else {}))
+
+
 @dataclass(frozen=True)
 class Request:
     """A text to trace, or to draw translations of.
@@ -38,8 +61,8 @@ class Request:
     root : the folder of checkpoints. stamp : changes with the files of the model, which is then read again.
     statistics : the answer is a `TraceStatistics` without weights, not a trace. sample_count : the answer is this
     number of random translations, a tuple of strings. hypotheses : the answer is the beam's final hypotheses, a tuple
-    of `attnviz.trace.Hypothesis`. For a model of the transformers library `root` is its folder or its name on the hub,
-    and described : the answer is a `Guest`.
+    of `attnviz.trace.Hypothesis`. For a model of the transformers library `root` is its folder or its name on the hub;
+    described : the answer is a `Guest`, and work : the answer is what this gives.
     """
 
     model: str
@@ -52,6 +75,7 @@ class Request:
     sample_count: int = 0
     hypotheses: bool = False
     described: bool = False
+    work: Work | None = field(default=None, hash=False)
 
     @property
     def model_key(self) -> tuple:
@@ -63,8 +87,8 @@ class Guest(NamedTuple):
     """What the page asks of a model of the transformers library before it reads a text.
 
     kinds : of its attention. cross : layers, and most heads of one, of its cross-attention. codes : of its languages.
-    limit : tokens of the longest text of a trace. context : of the longest text that is read. why_no_ablation,
-    why_no_importance : "" if it can be done.
+    limit : tokens of the longest text of a trace. context : of the longest text that is read. heads : of all layers,
+    of its first kind. why_no_ablation, why_no_importance : "" if it can be done.
     """
 
     kinds: tuple[str, ...]
@@ -73,6 +97,7 @@ class Guest(NamedTuple):
     reads_pairs: bool
     limit: int
     context: int
+    heads: int
     writes_on: bool
     why_no_ablation: str
     why_no_importance: str
@@ -84,6 +109,10 @@ class ServiceError(ValueError):
 
 class Busy(ServiceError):
     """The queue of requests is full."""
+
+
+class Stopped(Exception):
+    """Work has ended because nobody wants it any more."""
 
 
 class Service(Protocol):
@@ -107,6 +136,10 @@ class Service(Protocol):
     def state_of(self, futures: Collection[Future]) -> str:
         """What requests wait for: a state, or APART if they take so long that they were moved to a process of their
         own."""
+
+    def stop(self, future: Future) -> None:
+        """Nobody wants this any more. What is not begun is not computed; the work of a model of the transformers
+        library ends at its next step."""
 
     def close(self) -> None:
         """Stop the service. Unanswered requests raise ServiceError."""

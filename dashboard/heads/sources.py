@@ -125,16 +125,22 @@ class HuggingFaceSource:
         told = caches.guest(self.name)
         if told.context == told.limit or len(text) + _AROUND <= told.limit:
             return False
-        return len(caches.model(self.name).read(text, most=told.context).ids) > told.limit
+        return self._length(text) > told.limit
+
+    def _length(self, text: str) -> int:
+        """The number of its tokens."""
+
+        def read() -> int:
+            return len(caches.work(self.name, ":read", text, most=caches.guest(self.name).context).ids)
+
+        return caches.keep(("length", self.key, text), read, lambda made: len(text))
 
     def seconds(self, text: str) -> float:
         """About how long it takes one processor to read a long text; 0 for any other."""
         if not text.strip() or not self._is_long(text):
             return 0
-        model = caches.model(self.name)
-        (kind,) = model.fields
-        count = len(model.read(text, most=model.context).ids)
-        return sum(model.head_counts[kind]) * count**2 * _SECONDS * (1 + count / _LONG_ROW)
+        count = self._length(text)
+        return caches.guest(self.name).heads * count**2 * _SECONDS * (1 + count / _LONG_ROW)
 
     def reduced(self, text: str) -> Reduced | None:
         """Read head by head, where a trace would be too large."""
@@ -143,7 +149,7 @@ class HuggingFaceSource:
 
         def read() -> Reduced:
             with turns.long_turn([self.name]), st.spinner("Reading the long text …"):
-                return caches.model(self.name).reduced(text, turns.let_go_if_asked)
+                return caches.work(self.name, ":reduced", text, on_step=turns.let_go_if_asked, steps="on_heads")
 
         return caches.keep(("reduced", self.key, text), read, lambda made: made.nbytes)
 
@@ -152,7 +158,7 @@ class HuggingFaceSource:
 
         def read() -> AttentionMap:
             with turns.long_turn([self.name]), st.spinner("Reading the text again for this head …"):
-                return caches.model(self.name).opened(text, layer, head)
+                return caches.work(self.name, ":opened", text, layer, head)
 
         return caches.keep(("opened", self.key, text, layer, head), read, lambda made: made.weights.nbytes)
 

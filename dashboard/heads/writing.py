@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from attnviz import faithfulness, figures, intervene, select
+from attnviz import figures, intervene, select
 from attnviz.export import heading
 from attnviz.figures.labels import plain, shown
 from attnviz.figures.what_if import effect_bars
@@ -279,8 +279,8 @@ def _sampling_of(writing: Writing) -> Sampling:
 
 def _effect(current: HeadsScene, change: Change, scope: Scope, dark: bool) -> None:
     writing = current.choices.writing
-    model, how = caches.model(current.choices.source.name), _sampling_of(writing)
-    outcome = intervene.written(model, current.trace, change, scope, how, dict(writing.choices))
+    given = current.trace, change, scope, _sampling_of(writing), dict(writing.choices)
+    outcome = caches.work(current.choices.source.name, "intervene:written", *given)
     layer = current.layers[-1] if scope.layer is None else scope.layer
     note = f"{_CHANGES[change.name]}, {_place(None if scope.layer is None else (layer, scope.head))}"
     cells = _effect_cells(outcome, f"under the change ({note})", dark)
@@ -300,8 +300,8 @@ def _effect(current: HeadsScene, change: Change, scope: Scope, dark: bool) -> No
 
 
 def _effect_of_word(current: HeadsScene, word: Word, new: str, dark: bool) -> None:
-    model, how = caches.model(current.choices.source.name), _sampling_of(current.choices.writing)
-    outcome = intervene.written_after(model, current.trace, word, new, how)
+    given = current.trace, word, new, _sampling_of(current.choices.writing)
+    outcome = caches.work(current.choices.source.name, "intervene:written_after", *given)
     plots(_effect_cells(outcome, "after the other prompt", dark), "replaced")
     if current.choices.tables:
         st.html(_effect_table(outcome, "after the other prompt"))
@@ -338,7 +338,7 @@ def _effect_table(outcome: Outcome | Rewritten, how: str) -> str:
 def _rows_alone(current: HeadsScene) -> None:
     """For each change: the number of rows whose most probable next token is unchanged, and the change of the
     distribution."""
-    measured = faithfulness.written(caches.model(current.choices.source.name), current.trace)
+    measured = caches.work(current.choices.source.name, "faithfulness:written", current.trace)
     rows = [
         (_CHANGES[name.partition(":")[0]], [f"{part['preserved'].mean():.0%}", f"{part['total_variation'].mean():.3f}"])
         for name, part in measured.groupby("change", sort=False)

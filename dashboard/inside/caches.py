@@ -1,7 +1,5 @@
 """Caches of the page of one step, as in session/caches.py: immutable values, shared by all sessions."""
 
-from dataclasses import replace
-
 import streamlit as st
 
 from attnviz.models.names import is_hugging_face
@@ -28,34 +26,36 @@ def other_scores(column, step: int, others: tuple[str, ...]):
 
 def outcome(column, change, scope, on_step=lambda: None):
     """A translation under a change (`attnviz.intervene.Outcome`). on_step : of `run`. Raises ValueError."""
-    from attnviz import intervene
 
     def decoded():
-        model = _producing(column.model, column.languages.target)
+        how = _steps(column, on_step)
         if column.writes:
-            return intervene.written(model, column.trace, change, scope, on_step=on_step)
-        return intervene.run(model, column.text, change, scope, column.target, on_step)
+            return models.work(column.model, "intervene:written", column.trace, change, scope, **how)
+        return models.work(column.model, "intervene:run", column.text, change, scope, column.target, **how)
 
     key = column.text, _output(column), str(change), scope, column.languages.target
     return _changing(models.key(column.model), *key).get(decoded)
 
 
-def _producing(name: str, language: str):
-    """Any model. One of the transformers library stands beside a pair's: it produces their language, unless it says
-    itself which."""
-    own = models.model(name)
-    return own.producing(language) if is_hugging_face(name) and not own.language else own
+def _steps(column, on_step) -> dict:
+    """How `models.work` is done. A model of the transformers library stands beside a pair's: it produces their
+    language, unless it says itself which."""
+    return {"on_step": on_step, "steps": "on_step", "language": language_of(column.model, column.languages.target)}
+
+
+def language_of(name: str, language: str) -> str:
+    """The language for a model of the transformers library; "" for a trained one, which knows its own."""
+    return language if is_hugging_face(name) else ""
 
 
 def rewritten(column, word, new: str, on_step=lambda: None):
     """A translation with a source word replaced (`attnviz.intervene.Rewritten`). Raises ValueError."""
-    from attnviz import intervene
 
     def decoded():
-        model = models.model(column.model)
         if column.writes:
-            return intervene.written_after(model, column.trace, word, new)
-        return intervene.rewrite(model, column.text, word, new, column.target, on_step)
+            return models.work(column.model, "intervene:written_after", column.trace, word, new)
+        given = column.text, word, new, column.target
+        return models.work(column.model, "intervene:rewrite", *given, on_step=on_step, steps="on_step")
 
     return _changing(models.key(column.model), column.text, _output(column), word, new).get(decoded)
 
@@ -69,19 +69,15 @@ def testing(column):
 def integrated(column, on_step=lambda: None):
     """Integrated gradients of all target tokens (`attnviz.faithfulness.Integrated`), once their text is tested.
     on_step : of the subject."""
-    from attnviz import faithfulness
-
-    subject = replace(testing(column).tests.subject, on_step=on_step)
+    subject = testing(column).tests.subject
     return _integrated(models.key(column.model), column.text, _output(column)).get(
-        lambda: faithfulness.integrated_gradients(subject)
+        lambda: models.work(column.model, "faithfulness.sentence:integrated", subject, **_steps(column, on_step))
     )
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _step(key: tuple, text: str, target: str | None, step: int, layer: int, head: int, _trace):
-    from attnviz import inside
-
-    return inside.step(models.model(key[0]), _trace, step, layer, head)
+    return models.work(key[0], "inside:step", _trace, step, layer, head)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
@@ -100,7 +96,7 @@ def _changing(key: tuple, text: str, target: str | None, *change) -> Once:
 def _testing(key: tuple, text: str, target: str | None, language: str, _output):
     from dashboard.inside import faithfulness
 
-    return faithfulness.RunningTests(_producing(key[0], language), text, _output)
+    return faithfulness.RunningTests(key[0], text, _output, language_of(key[0], language))
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

@@ -3,16 +3,15 @@ results: attributions beside attention, charts, tables and plain sentences. No S
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import torch
 
-from attnviz import faithfulness
 from attnviz.faithfulness import CHANGES, Subject, agreement, spread_of_tau
 from attnviz.faithfulness.attributions import POINTS
-from attnviz.faithfulness.sentence import INTEGRATED, METHODS, ORDERS, Results, attributed, orders
+from attnviz.faithfulness.sentence import INTEGRATED, METHODS, ORDERS, STAGES, Results
 from attnviz.faithfulness.subject import Continued
 from attnviz.figures import heatmap, labels
 from attnviz.figures.faithfulness import agreement_bars, erasure_curves, saliency, variation_by_weight
@@ -26,9 +25,9 @@ from dashboard.inside.scene import Column
 from dashboard.markup import tables
 from dashboard.markup.terms import cited
 from dashboard.markup.text import escape
+from dashboard.session.caches import work
 from dashboard.shell.turns import Steps
 
-STAGES = 5
 GRADIENT, LEFT_OUT = "gradient", "leave-one-out"
 OFFERED = (GRADIENT, LEFT_OUT, INTEGRATED)
 TITLES = METHODS
@@ -59,13 +58,13 @@ class RunningTests:
     """Running tests: `advance` does the next stage. All sessions with the same text share them.
 
     done : finished stages, of STAGES. tests : None until all are done. problem : why the text cannot be tested, or "".
-    model : its name.
+    model : its name. language : that a model of the transformers library produces here.
     """
 
-    def __init__(self, model, text: str, target: str | Trace | None):
+    def __init__(self, model: str, text: str, target: str | Trace | None, language: str = ""):
         self.tests: FaithfulnessTests | None = None
-        self.problem, self.model = "", model.name
-        self._asked = model, text, target
+        self.problem, self.model = "", model
+        self._asked, self._language = (text, target), language
         self._results: list = []  # of the stages that are done
         self._lock = threading.Lock()
 
@@ -84,33 +83,17 @@ class RunningTests:
             if self.finished:
                 return
             torch.set_num_threads(1)  # of this thread: small models are slower with more
+            given, how = (*self._asked, tuple(self._results)), {"language": self._language, "steps": "on_step"}
             try:
-                self._results.append(self._stage(on_step))
+                made = work(self.model, "faithfulness.sentence:stage", *given, on_step=on_step, **how)
             except ValueError as error:  # an empty translation
                 self.problem = str(error)
                 return
+            self._results.append(made)
             if self.done == STAGES:
                 subject, preserved, variation, (attributions, agreement), erased = self._results
                 results = Results(preserved, variation, attributions, agreement, erased)
                 self.tests = FaithfulnessTests(subject, results)
-
-    def _stage(self, on_step: Callable[[], None]):
-        """The result of the next stage."""
-        if not self._results:
-            return faithfulness.subject(*self._asked)
-        subject = replace(self._results[0], on_step=on_step)
-        stages = (
-            lambda: faithfulness.preserved(subject),
-            lambda: faithfulness.variation(subject),
-            lambda: _attributed(subject),
-            lambda: faithfulness.erasures(subject, orders(subject, self._results[3][0])),
-        )
-        return stages[self.done - 1]()
-
-
-def _attributed(subject: Subject):
-    attributions = attributed(subject)
-    return attributions, faithfulness.agreement(subject.attention, attributions, subject.trace.target)
 
 
 @dataclass(frozen=True, eq=False)

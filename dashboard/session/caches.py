@@ -1,7 +1,7 @@
 """Values that all sessions share because they cannot change: models and traces. One page has its own in its folder.
 
-Trained models are traced by the model service, in a process of its own (`attnviz.service`). Here models are loaded only
-for operations that change them, such as switching heads off.
+Models are traced by the model service, in processes of their own (`attnviz.service`). Here trained models are loaded
+only for operations that change them, such as switching heads off; those of the transformers library never are.
 
 Each function takes names and texts. Behind it is a cached one that also takes a stamp of the model's files, so that a
 model whose files have changed is read again.
@@ -12,7 +12,7 @@ import functools
 import math
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -32,13 +32,40 @@ from dashboard.session import catalogue
 from dashboard.session.traces import Requested, Traces, size
 
 Value = TypeVar("Value")
+_LOOK = 0.1  # s between two looks at the steps of work
+_SLICE = 0.3  # s of heads that are measured in one go
 _BLOCK = 32  # tokens written at once
 _ONE_AT_A_TIME = threading.RLock()  # two first visitors would start two services
 
 
 def model(name: str):
-    """Any model (`attnviz.models.names.parse`), ready to trace. Raises ValueError."""
-    return (_own if is_hugging_face(name) else _trained)(*key(name))
+    """A trained model, ready to trace. Raises ValueError."""
+    return _trained(*key(name))
+
+
+def work(name: str, function: str, *arguments, on_step: Callable[[], None] | None = None, **options):
+    """What is done with any model (`service.Work`, whose `language` and `steps` may be among the options): here, or of
+    a model of the transformers library in its own process. on_step : called at each step; an exception that it raises
+    ends the work. Raises ValueError."""
+    how = {part: options.pop(part, "") for part in ("language", "steps")}
+    wanted = service.Work(function, arguments, tuple(options.items()), **how)
+    if not is_hugging_face(name):
+        return wanted.done(model(name), on_step or _nothing)
+    (future,) = model_service().submit([replace(request(name, "", None, 1), work=wanted)])
+    done = 0
+    try:
+        while wait([future], _LOOK).not_done and on_step:
+            for _ in range(future.steps - done):
+                done += 1
+                on_step()
+        return future.result()
+    except BaseException:  # the run of the page ends, as when a person has typed again
+        model_service().stop(future)
+        raise
+
+
+def _nothing() -> None:
+    """A step of which nobody hears."""
 
 
 def guest(name: str) -> service.Guest:
@@ -86,7 +113,7 @@ def written(name: str, text: str, writing):
     steps = -(-writing.steps // _BLOCK) * _BLOCK
     how = {"top_k": writing.top_k, "top_p": writing.top_p, "seed": writing.seed, "choices": dict(writing.choices)}
     value_key = ("written", key(name), text, replace(writing, steps=steps))
-    whole = keep(value_key, lambda: model(name).write(text, steps, writing.temperature, **how))
+    whole = keep(value_key, lambda: work(name, ":write", text, steps, writing.temperature, **how))
     return beginning(whole, whole.given + writing.steps)
 
 
@@ -95,16 +122,15 @@ def candidates(name: str, trace, writing):
     from attnviz.networks.writing import Sampling
 
     how = Sampling(writing.temperature, writing.top_k, writing.top_p, writing.seed)
-    return model(name).candidates(trace, None, how)
+    return work(name, ":candidates", trace, None, how)
 
 
 def stream(name: str, trace) -> tuple:
     """The predictions of a model that writes after each layer, the parts of each logit (or the reason why there are
     none), and the logit of the last token from a full pass. Raises ValueError."""
-    writer = model(name)
-    layers = writer.lens(trace)
+    layers = work(name, ":lens", trace)
     try:
-        return layers, writer.contributions(trace), writer.logit(trace)
+        return layers, work(name, ":contributions", trace), work(name, ":logit", trace)
     except ValueError as error:  # of a family that is not known well enough
         return layers, str(error), None
 
@@ -123,10 +149,8 @@ def effect(name: str, text: str, off: tuple, target: str | None = None):
     forced."""
 
     def measure():
-        from attnviz import ablation
-
         with st.spinner("Computing again without them …"):
-            return ablation.effect(model(name), off, text, target)
+            return work(name, "ablation:effect", off, text, target)
 
     value_key = ("effect", key(name), text, off, target)
     return keep(value_key, measure, lambda made: sum(map(size, (made.before, made.after, made.free))))
@@ -142,7 +166,12 @@ def importance(name: str, text: str, target: str | None, only: list):
     """The heads of `only` switched off in turn: an iterator that can be stopped at any time."""
     from attnviz import ablation
 
-    return ablation.importance(model(name), text, target, only)
+    if not is_hugging_face(name):
+        yield from ablation.importance(model(name), text, target, only)
+    while is_hugging_face(name) and only:
+        some = work(name, "ablation:some_importance", text, target, only, _SLICE)
+        yield from some
+        only = only[len(some) :]
 
 
 def measure(choices, shown):
@@ -303,14 +332,6 @@ def _windows(name: str, root: str, stamp: tuple, text: str, translation: str, fo
     from attnviz import inside
 
     return inside.windows(_trained(name, root, stamp), _trace)
-
-
-# Models that people bring are large. Few are kept, and only for what is done inside them.
-@st.cache_resource(show_spinner="Reading the model …", max_entries=2)
-def _own(name: str, place: str, stamp: tuple):
-    from attnviz import loading
-
-    return loading.load_from(place, name)
 
 
 @st.cache_resource(show_spinner="Measuring every head …", max_entries=64)

@@ -14,9 +14,10 @@ import pytest
 import serving
 import tiny
 
+from attnviz import ablation
 from attnviz.service import CLUSTER, Busy, Request, ServiceError, connection, embedded, open_service, prepare
 from attnviz.service.embedded import Embedded
-from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING, Limits
+from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING, Limits, Work
 
 MECHANISMS = ("bahdanau", "transformer")
 TEXTS = [english for english, _ in tiny.sentences(12, 5)]
@@ -63,7 +64,7 @@ def test_a_model_of_the_transformers_library_stops_and_nobody_else_waits(service
     request = Request(name, "The black dog", "Le chien", root=place)
     assert answer(service, request) == replace(load("bart").trace("The black dog", "Le chien"), model=name)
     told = answer(service, Request(name, "", root=place, described=True))
-    assert told == (("cross", "encoder", "decoder"), (2, 2), (), False, 40, 40, False, "", "")
+    assert told == (("cross", "encoder", "decoder"), (2, 2), (), False, 40, 40, 4, False, "", "")
     os.kill(service._guests.pid, signal.SIGSTOP)
     (stopped,) = service.submit([request])
     while not stopped.running():
@@ -75,6 +76,38 @@ def test_a_model_of_the_transformers_library_stops_and_nobody_else_waits(service
         with pytest.raises(ValueError, match="^hf:mine: ") as raised:
             answer(service, replace(request, root=wrong))
         assert str(folder("bart").parent) not in str(raised.value)
+
+
+@pytest.mark.xdist_group("hf")
+def test_work_inside_a_model_of_the_transformers_library_is_done_in_its_process_and_ends_when_nobody_wants_it(
+    service, folder, load
+):
+    """What comes back is what the library gives here; it can be stopped at a step, and the process goes on."""
+    texts = "The black dog runs. " * 3, "Le chien noir court. " * 3
+    asked = Request("hf:mine", "", root=str(folder("bart")))
+
+    def submit(function, *arguments, steps=""):
+        (future,) = service.submit([replace(asked, work=Work(function, arguments, steps=steps))])
+        return future
+
+    off = tuple(ablation.heads(load("bart"))[:1])
+    effect, own = submit("ablation:effect", off, *texts).result(WAIT), ablation.effect(load("bart"), off, *texts)
+    assert effect.change == pytest.approx(own.change, abs=1e-4) and not effect.after.maps[0].weights.flags.writeable
+    assert [head.head for head in submit("ablation:some_importance", *texts, off, 9.0).result(WAIT)] == list(off)
+    with pytest.raises(ValueError, match="the text is empty"):
+        submit(":trace", "").result(WAIT)
+    subject = submit("faithfulness.sentence:stage", *texts, ()).result(WAIT)
+    begun, pid = submit("faithfulness.sentence:integrated", subject, steps="on_step"), service._guests.pid
+    while not begun.steps:
+        time.sleep(0.001)
+    service.stop(begun)
+    with pytest.raises(ValueError, match="nobody wants it any more"):
+        begun.result(WAIT)
+    assert submit(":read", "The dog").result(WAIT).ids and service._guests.pid == pid
+    gpt = replace(
+        asked, root=str(folder("gpt2")), work=Work(":contributions", (load("gpt2").write("The dog", 2, 0.0),))
+    )
+    assert answer(service, gpt).heads.shape == load("gpt2").contributions(gpt.work.arguments[0]).heads.shape
 
 
 def test_the_page_s_process_needs_no_torch():

@@ -23,7 +23,7 @@ def models(tmp_path_factory):
 @pytest.fixture
 def tested(models, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
-    testing = RunningTests(caches.model(MODEL), "The dog runs.", "Le chien court.")
+    testing = RunningTests(MODEL, "The dog runs.", "Le chien court.")
     for done in range(1, STAGES + 1):
         assert not testing.finished
         testing.advance()
@@ -77,14 +77,14 @@ def test_a_study_that_cannot_be_read_is_none(models, tested, content):
 
 def test_a_text_of_which_the_model_says_nothing_is_refused(models, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
-    testing = RunningTests(caches.model(MODEL), "", None)
+    testing = RunningTests(MODEL, "", None)
     testing.advance()
     assert testing.finished and testing.tests is None and testing.problem
 
 
 def test_a_stage_that_is_stopped_begins_anew(models, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
-    testing = RunningTests(caches.model(MODEL), "The dog runs.", "Le chien court.")
+    testing = RunningTests(MODEL, "The dog runs.", "Le chien court.")
 
     def stop():
         raise KeyboardInterrupt
@@ -99,7 +99,7 @@ def test_a_stage_that_is_stopped_begins_anew(models, monkeypatch):
 
 
 def finished(name: str) -> RunningTests:
-    testing = RunningTests(caches.model(name), REVIEW, None)
+    testing = RunningTests(name, REVIEW, None)
     while not testing.finished:
         testing.advance()
     return testing
