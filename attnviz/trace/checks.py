@@ -144,7 +144,7 @@ def maps(trace) -> None:
         if attention.keys.shape[1:] != (queries, keys):
             raise ValueError(
                 f"weights of {attention.name} must have {queries} queries and {keys} keys, as the tokens do; "
-                f"got shape {attention.keys.shape}{_other_axes(attention.keys.shape, queries, keys)}"
+                f"got shape {attention.keys.shape}{_other_axes(attention, queries, keys)}"
             )
     causal = [attention for attention in trace.maps if attention.kind == "decoder"]
     if causal:
@@ -155,11 +155,15 @@ def maps(trace) -> None:
             future(attention, hidden, done)
 
 
-def _other_axes(shape: tuple, queries: int, keys: int) -> str:
-    """What to do with weights whose axes are in another order, to be put behind an error."""
+def _other_axes(attention, queries: int, keys: int) -> str:
+    """What to do with weights whose axes are others, to be put behind an error."""
+    shape = attention.keys.shape
     if shape[1:] == (keys, queries):
         return "; rows and columns are exchanged: give the transposed weights"
-    return "; the batch of 1 is its second axis: give weights[:, 0]" if shape == (queries, 1, keys) else ""
+    if shape == (queries, 1, keys):
+        return "; the batch of 1 is its second axis: give weights[:, 0]"
+    only_rows = attention.kind == "encoder" and queries == keys == shape[2]
+    return "; if its rows are target tokens, give these too, as target" if only_rows else ""
 
 
 def future(attention, hidden: np.ndarray, done: str) -> None:

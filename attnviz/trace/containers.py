@@ -28,6 +28,7 @@ _KIND_IN_NAME = {
 }
 _PATTERN = re.compile(r"hook_pattern$|attn_weights$")  # beside scores, values and more, as TransformerLens keeps them
 _TEXTS = ("tokens", "target", "special", "kind", "padding", "word_ids")
+_MASK = "attention_mask"
 _OUTPUT = "sequences", "logits", "last_hidden_state", "loss"  # fields of an output of the transformers library
 _FLOAT8 = {"F8_E4M3": (3, 7), "F8_E5M2": (2, 15)}  # bits of the fraction, bias of the exponent
 
@@ -93,9 +94,14 @@ def layers_by_name(names: Mapping, kind: str | None) -> dict:
         layer = int(numbers[0]) if numbers else None
         if layer is not None and layer >= files.LAYERS:
             raise ValueError(f"layers are counted from 0 to {files.LAYERS - 1}; got {key!r:.80}")
+        if isinstance(inner := names[keys[key]], Mapping):
+            raise ValueError(
+                f"{key!r:.80} has names in it, {arguments.listed([str(name) for name in inner][:5])}; put the array of "
+                "each layer under a name of its own, without names in it"
+            )
         if layer in result.setdefault(own, {}):
             raise ValueError(f"each name must hold one layer; got {key!r:.80} beside another of layer {layer}")
-        result[own][layer] = names[keys[key]]
+        result[own][layer] = inner
     return {kind: _in_order(layers) for kind, layers in result.items()}
 
 
@@ -169,7 +175,14 @@ def _npz(content: bytes, most: int) -> dict:
                 arrays[member.filename.removesuffix(".npy")] = _npy(io.BytesIO(data))
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError):
         raise ValueError("its zip archive is damaged") from None
-    return {key: value.tolist() if value.dtype.kind == "U" else value for key, value in arrays.items()}
+    return {key: _words(value) if value.dtype.kind in "SU" else value for key, value in arrays.items()}
+
+
+def _words(values: np.ndarray) -> list:
+    try:
+        return (np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values).tolist()
+    except UnicodeError:
+        raise ValueError("its texts are not UTF-8") from None
 
 
 def _npy(file: io.BytesIO) -> np.ndarray:
@@ -197,8 +210,16 @@ def _safetensors(content: bytes) -> dict:
     except (SafetensorError, ValueError, RecursionError):
         raise ValueError("its safetensors data are damaged or incomplete") from None
     written = header.get("__metadata__") or {}
-    texts = {name: storage.parse_json(written[name]) for name in _TEXTS[:3] if name in written}
+    texts = {name: _listed(written[name]) for name in _TEXTS[:3] if name in written}
     return {name: _tensor(entry) for name, entry in tensors.items()} | texts
+
+
+def _listed(text: str) -> object:
+    """Texts as JSON, or with spaces between them."""
+    try:
+        return storage.parse_json(text)
+    except ValueError:
+        return text.split()
 
 
 def _tensor(entry: Mapping) -> np.ndarray:
@@ -226,9 +247,11 @@ def _float8(fraction: int, bias: int) -> np.ndarray:
 
 
 def texts_of(named: dict) -> tuple[dict, dict]:
-    """The arrays of a file, and its other entries (`tokens`, `target`, …)."""
+    """The arrays of a file, and its other entries (`tokens`, `target`, …). A mask names its padding."""
     texts = {name: named[name] for name in _TEXTS if name in named}
-    arrays = {name: value for name, value in named.items() if name not in texts}
+    if _MASK in named:
+        texts.setdefault("padding", named[_MASK])
+    arrays = {name: value for name, value in named.items() if name not in texts and name != _MASK}
     if set(arrays) == {"weights"}:
         arrays = arrays["weights"]
     return arrays, texts

@@ -142,6 +142,8 @@ def _joined(steps: list[np.ndarray]) -> np.ndarray:
 def _split(weights, array: np.ndarray, read: Reading) -> list:
     """One array of some layers, or of one."""
     shape = array.shape
+    if not array.size:
+        raise ValueError(f"weights are empty: an array of shape {shape} has no numbers")
     if array.ndim == 5:
         return list(weights)
     if array.ndim == 2 or shape[0] == 1 or read.batch is not None:

@@ -46,7 +46,7 @@ def is_trace(content: bytes) -> bool:
         except (ValueError, RecursionError):
             return True
         return not isinstance(header, dict) or "trace" in (header.get("__metadata__") or {})
-    if content.lstrip()[:1] == b"[" or content[:2] == b"PK" or content[:6] == b"\x93NUMPY":
+    if content.lstrip()[:1] == b"[" or content.startswith((b"PK", b"\x93NUMPY", b"\x80")):  # the last: a pickle
         return False
     try:
         values = storage.parse_json(content)

@@ -71,3 +71,35 @@ def test_parameters_of_a_model_are_no_weights_of_attention():
     content = save({"encoder.query.weight": np.array([[0.5, -0.2]], np.float32)})
     with pytest.raises(ValueError, match="holds -0.200 in 'encoder.query.weight'.*the parameters of a model"):
         uploads.unpack(content, "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"\x80\x04]q\x00.", "it is a pickle, which runs code when it is read; save it as .npz or .safetensors"),
+        (npz(weights=np.zeros((0, 2, 3, 3)), tokens=["a"]), "weights are empty: an array of shape (0, 2, 3, 3) has no"),
+        (npz(weights=LAYER[None], tokens=np.array([b"\xff", b"b", b"c"])), "its texts are not UTF-8"),
+        (
+            npz(weights=np.full((1, 2, 4, 3), 1 / 3), tokens=list("abc")),
+            "if its rows are target tokens, give these too",
+        ),
+        (
+            json.dumps({"attentions": {"layer0": LAYER.tolist()}, "tokens": list("abc")}).encode(),
+            "'attentions' has names in it, layer0; put the array of each layer under a name of its own",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(content, message):
+    with pytest.raises(ValueError) as raised:
+        uploads.unpack(content, "mine.npz")
+    assert message in str(raised.value)
+
+
+def test_tokens_as_other_programs_write_them():
+    """Bytes, words in the header of safetensors, and the mask of a tokenizer."""
+    padded = np.array([[[1, 0, 0], [0.5, 0.5, 0], [0, 0, 0]]])
+    of_bytes = npz(weights=LAYER[None], tokens=np.array(["é".encode(), b"b", b"c"]))
+    words = save({"weights": LAYER[None]}, metadata={"tokens": "a b c"})
+    masked = npz(weights=padded[None], tokens=list("abc"), attention_mask=np.array([1, 1, 0]))
+    texts = [[token.text for token in uploads.unpack(content, "x").source] for content in (of_bytes, words, masked)]
+    assert texts == [["é", "b", "c"], ["a", "b", "c"], ["a", "b"]]

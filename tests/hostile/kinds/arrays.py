@@ -2,6 +2,8 @@
 sentence says why not."""
 
 import io
+import json
+import pickle
 
 from hypothesis import strategies as st
 
@@ -17,11 +19,14 @@ def strategy():
     import numpy as np
     from safetensors.numpy import save
 
-    layer, files = np.full((2, 3, 3), 1 / 3, np.float32), [io.BytesIO() for _ in range(3)]
+    layer, files = np.full((2, 3, 3), 1 / 3, np.float32), [io.BytesIO() for _ in range(4)]
     np.savez(files[0], layer_0=layer, layer_1=layer, tokens=["a", "b", "c"])
     np.savez_compressed(files[1], layer_0=layer)
     np.save(files[2], layer)
-    contents = [file.getvalue() for file in files] + [save({"encoder.0": layer}, {"tokens": '["a", "b", "c"]'})]
+    np.savez(files[3], weights=layer[None], tokens=np.array([b"a", b"b", b"c"]), attention_mask=np.array([1, 1, 0]))
+    headers = [save({"encoder.0": layer}, {"tokens": written}) for written in ('["a", "b", "c"]', "a b c")]
+    nested = json.dumps({"attentions": {"layer0": layer.tolist()}, "tokens": ["a", "b", "c"]}).encode()
+    contents = [file.getvalue() for file in files] + [*headers, nested, pickle.dumps([1])]
     files_damaged = st.one_of(map(strategies.damaged, contents))
     meant = st.sampled_from(["cross", "decoder", "skip", "sink", "<pad>", 0, 1, -1, [0, 1, 1], [[1, 1, 0]], [True] * 3])
     shapes = st.lists(st.integers(0, 3), max_size=5)
@@ -49,7 +54,7 @@ def _held(shape: list[int], kind: str, options: dict) -> None:
 
     values = np.full(shape, 1 / max(1, shape[-1] if shape else 1), "float64" if kind == "lists" else kind)
     weights = values.tolist() if kind == "lists" else values
-    for held in (weights, [weights], {"blocks.0.attn.hook_pattern": weights}):
+    for held in (weights, [weights], {"blocks.0.attn.hook_pattern": weights}, {"attentions": {"layer0": weights}}):
         with sentence():
             attnviz.from_arrays(held, ["a", "b", "<pad>"], **options)
     generated = {"sequences": np.arange(4)[None], "attentions": [[weights], [weights]]} | options
