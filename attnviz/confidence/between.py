@@ -49,7 +49,11 @@ _SPELT = {  # English words for numbers; "a couple of days" may be two or three,
     **{"december": 12, "dozen": 12, "noon": 12, "quarter": 15, "half": 30},
 }
 _TIMES = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
-_IN_CHARACTERS = re.compile("[〇一二三四五六七八九十百千万億]")
+_MULTIPLIED = re.compile(rf"([0-9][0-9,]*(?:\.[0-9]+)?) ({'|'.join(_TIMES)})", re.IGNORECASE)
+_CHARACTERS = {character: value for value, character in enumerate("〇一二三四五六七八九")}  # of Japanese and Chinese
+_PLACES, _GROUPS = {"十": 10, "百": 100, "千": 1000}, {"万": 10**4, "億": 10**8}
+_MIXED = "[0-9〇一二三四五六七八九十百千万億]"
+_IN_CHARACTERS = re.compile(f"{_MIXED}*[〇一二三四五六七八九十百千万億]{_MIXED}*")
 _LETTER = "a-zà-ÿ"  # not \\w, which has raised digits: m²
 _NAMES = "|".join(
     re.escape(unit) + f"(?![{_LETTER}])" * unit.isalpha() for unit in sorted(UNITS, key=len, reverse=True)
@@ -59,20 +63,21 @@ SMALL = 12  # numbers up to here are often words in a translation ("4 people", "
 
 
 def changed(text: str, translation: str) -> tuple[str, ...]:
-    """Numbers of the text that the translation lacks, then numbers that only the translation has, as typed, without
+    """Numbers of the text that the translation lacks, then numbers that only the translation has, in digits, without
     thousands separators. A number that an English text spells in words ("six") is not reported.
 
-    A small number, or any where the translation has numbers in Chinese characters, may be there in words: it counts
-    only where the translation has another number in its place.
+    A small number may be there in words: it counts only where the translation has another number in its place. A number
+    may be there in Chinese characters: 25 as 二十五, 30,000 as 3万, 1998 as 一九九八. One in characters alone that the
+    text lacks is not reported: 一番 is no number.
     """
-    before, after = _numbers(text), _numbers(translation)
+    after, in_characters = _numbers(translation), set(map(_value, _IN_CHARACTERS.findall(_plain(translation))))
+    before = _numbers(_MULTIPLIED.sub(lambda match: _product(match, in_characters.union(after)), text))
     missing, added = list((before - after).elements()), list((after - before).elements())
+    missing = [number for number in missing if number not in in_characters]
     spelt = _spelt(text) if added else ()
     added = [number for number in added if number not in spelt]
     if not added:
-        missing = (
-            [] if _IN_CHARACTERS.search(translation) else [n for n in missing if not n.isdecimal() or int(n) > SMALL]
-        )
+        missing = [number for number in missing if not number.isdecimal() or int(number) > SMALL]
     return tuple(dict.fromkeys((*missing, *added)))
 
 
@@ -84,7 +89,31 @@ def lost_units(text: str, translation: str) -> tuple[str, ...]:
 
 
 def _numbers(text: str) -> Counter[str]:
-    return Counter(_NUMBER.findall(_THOUSANDS.sub("", _plain(text))))
+    """The numbers in digits, also those that go on in Chinese characters, such as 3万."""
+
+    def in_digits(match: re.Match) -> str:
+        return f" {_value(match[0])} " if any(map(str.isdecimal, match[0])) else match[0]
+
+    return Counter(_NUMBER.findall(_IN_CHARACTERS.sub(in_digits, _THOUSANDS.sub("", _plain(text)))))
+
+
+def _value(written: str) -> str:
+    """A number in Chinese characters and digits: 二十五 is 25, 3万 30000, 一九九八 1998."""
+    total, part, digits = 0, 0, ""
+    for character in written:
+        if character in _PLACES:
+            part, digits = part + int(digits or 1) * _PLACES[character], ""
+        elif character in _GROUPS:
+            total, part, digits = total + (part + int(digits or 0) or 1) * _GROUPS[character], 0, ""
+        else:
+            digits += str(_CHARACTERS.get(character, character))
+    return str(total + part + int(digits or 0))
+
+
+def _product(match: re.Match, written: set[str]) -> str:
+    """A match of _MULTIPLIED as one number if this number is written, else as it is: 3 million is 300万."""
+    product = f"{float(match[1].replace(',', '')) * _TIMES[match[2].lower()]:.0f}"
+    return product if product in written else match[0]
 
 
 def _spelt(text: str) -> set[str]:

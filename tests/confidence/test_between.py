@@ -17,6 +17,14 @@ from attnviz.confidence.between import changed, lost_negation, lost_units, repea
         ("4 people", "14 personnes", ("4", "14")),
         ("47 people", "des gens", ("47",)),
         ("in 1998", "一九九八年に", ()),
+        ("in 1998", "千九百九十八年に", ()),
+        ("25 people", "三十人です", ("25",)),
+        ("30,000 people and 2,500,000 yen", "３万人と250万円", ()),
+        ("3 million people and 1.5 Billion yen", "300万人と十五億円", ()),
+        ("3 million people", "30万人", ("3", "300000")),
+        ("3 million people", "3 millions de personnes", ()),
+        ("30,000 people", "30万人", ("30000", "300000")),
+        ("20 of them are best", "二十人が一番です", ()),
         ("He is 25.", "彼は２５歳です。", ()),  # full-width digits are digits
         ("two halves of ½", "deux moitiés de 12", ("½", "12")),
         ("I get up at six.", "私は毎朝６時に起きる。", ()),  # in words on one side, in digits on the other
