@@ -192,7 +192,8 @@ def cluster():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_raylet_start_wait_time_s", "300")  # a busy machine is no failure
-        head = {"num_cpus": 1, "include_dashboard": False, "_system_config": DEAD}
+        unused = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}  # processes
+        head = {"num_cpus": 1, "_system_config": DEAD, **unused}
         cluster = _started(lambda: Cluster(initialize_head=True, head_node_args=head))
         yield cluster
         cluster.shutdown()
