@@ -41,16 +41,17 @@ def load_tokenizer(name: str, library: ModuleType, folder: Path, rows: int) -> A
     if not any(any(folder.glob(pattern)) for pattern in VOCABULARIES):
         raise missing
     with folder_rules.tokenizer_files(folder, rows) as files_copy:
-        _try(files_copy)
+        trial = _try(files_copy)
         tokenizer = read(name, "its tokenizer", lambda: library.AutoTokenizer.from_pretrained(files_copy, **SAFE))
         files = {"tokenizer.json", *tokenizer.vocab_files_names.values()} - {"tokenizer_config.json"}
         if not any((folder / file).is_file() for file in files):  # the library then makes an empty tokenizer
             raise missing
-        return read(name, "its tokenizer", lambda: _careful(tokenizer, files_copy, rows))
+        return read(name, "its tokenizer", lambda: _careful(tokenizer, files_copy, rows, trial))
 
 
-def _try(copy: Path) -> None:
-    """Have another process read the files: native code reads them, and may end the process. Raises TokenizerError."""
+def _try(copy: Path) -> Trial | None:
+    """Have another process read the files: native code reads them, and may end the process -> the trial of the folder,
+    where there was one. Raises TokenizerError."""
     file = copy / "tokenizer.json"
     if file.is_file() and "model" in json.loads(
         file.read_text(encoding="utf-8")
@@ -60,16 +61,19 @@ def _try(copy: Path) -> None:
         shutil.copyfile(file, place)
         Trial("json", place, keep).ask(text="a")
     elif not file.is_file() and any(any(copy.glob(pattern)) for pattern in folder_rules.COMPILED):
-        _trial_of_folder(copy).ask(text="a")  # the library runs what such files describe when it reads them
+        trial = _trial_of_folder(copy)
+        trial.ask(text="a")  # the library runs what such files describe when it reads them
+        return trial
+    return None
 
 
-def _careful(tokenizer: Any, copy: Path, rows: int) -> Any:
+def _careful(tokenizer: Any, copy: Path, rows: int, trial: Trial | None) -> Any:
     """The tokenizer without padding and truncation. Raises TokenizerError.
 
     Unless the time of every step is linear in the length of a text, each text is first tried in another process.
     """
     if not tokenizer.is_fast:
-        return Tried(tokenizer, _trial_of_folder(copy))
+        return Tried(tokenizer, trial or _trial_of_folder(copy))
     backend = tokenizer.backend_tokenizer
     backend.no_padding()
     backend.no_truncation()

@@ -10,6 +10,7 @@ with a line: `ok`, or an error.
 """
 
 import json
+import os
 import queue
 import signal
 import subprocess
@@ -152,6 +153,8 @@ def _reader(kind: str, place: str) -> tuple[Callable[[str], int], Callable[[list
         tokenizer = Tokenizer.from_file(place)
         tokenizer.to_str()  # as the process does that is protected: it takes memory for each number up to the last
         return lambda text: len(tokenizer.encode(text).ids), lambda ids: len(tokenizer.decode(ids))
+    sys.modules["torch"] = None  # type: ignore[assignment]  # no tokenizer needs it, and to import it takes a second
+    os.environ["TRANSFORMERS_VERBOSITY"] = "error"  # else it says so
     import transformers
 
     whole = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False, local_files_only=True)

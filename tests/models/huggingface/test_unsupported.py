@@ -1,11 +1,14 @@
 """Models whose attention cannot be shown, and tokenizers without places: the whole message of each."""
 
 import json
+import os
+from pathlib import Path
 
 import any_family
 import families
 import family_table
 import numpy as np
+import processes
 import pytest
 import transformers
 from families import FAMILIES
@@ -17,6 +20,11 @@ from attnviz.models.model import TextError
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 
 
+def trials() -> set[int]:
+    """The processes in which texts are tried on tokenizers that only the library can read."""
+    return {pid for pid in processes.family(os.getpid()) if "tokenizer_trial folder" in processes.command(pid)}
+
+
 def test_a_tokenizer_without_offsets(bert):
     """A slow one: what its pieces spell is found in the text, or the text is refused."""
     pieces = ["<unk>", "The", "d@@", "o@@", "g", "s"]
@@ -24,6 +32,7 @@ def test_a_tokenizer_without_offsets(bert):
     (bert / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
     (bert / "merges.txt").write_text("#version\nT h\nTh e</w>\n")
     (bert / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "CTRLTokenizer", "unk_token": "<unk>"}))
+    before = trials()
     model = attnviz.load(f"hf:{bert}")
     tokens = model.trace("The  dog s").source
     assert not model.tokenizer.is_fast and [(t.text, t.start, t.word) for t in tokens] == [
@@ -33,6 +42,8 @@ def test_a_tokenizer_without_offsets(bert):
         ("g", 7, 1),
         ("s", 9, 2),
     ]
+    (trial,) = trials() - before
+    assert "libtorch" not in Path(f"/proc/{trial}/maps").read_text()  # a second less until the model is there
     with pytest.raises(TextError) as error:
         model.trace("The cat")
     assert str(error.value) == (
