@@ -37,7 +37,7 @@ def test_it_learns_what_the_words_say_and_the_best_epoch_ships(taught):
     assert card["weights_sha256"] == checkpoints.fingerprint(NAME, taught) and card["training_pairs"] == 150
     assert card["data"].keys() == {"sst2/train.tsv.gz", "sst2/dev.tsv"} and "chosen on dev" in card["remark"]
     assert card["command"].startswith(
-        "python -m attnviz train --pair sst2 --mechanism self-attention --data DIR --epochs 4 "
+        "python -m attnviz train --pair sst2 --mechanism self-attention --data DIR --epochs 12 "
     )
     for key in (
         "seed",
