@@ -32,7 +32,7 @@ from attnviz.models.huggingface.writing import WritingModel
 from attnviz.models.names import HUGGING_FACE, HuggingFaceName
 from attnviz.trace import AttentionMap
 
-REQUIREMENT = "transformers>=5.23,<6"
+REQUIREMENT = "transformers>=5.15,<6"
 SINGLE_STACK_FIELDS = {"encoder": "attentions"}  # kind of map -> field of the output
 ENCODER_DECODER_FIELDS = {
     "cross": "cross_attentions",
@@ -152,7 +152,7 @@ def _library() -> ModuleType:
         raise ModelError(
             f'models of the Hugging Face hub need the transformers library: pip install "{REQUIREMENT}"'
         ) from None
-    if not (5, 23) <= tuple(map(int, transformers.__version__.split(".")[:2])) < (6,):
+    if not (5, 15) <= tuple(map(int, transformers.__version__.split(".")[:2])) < (6,):
         raise ModelError(
             f"models of the Hugging Face hub need another version of the transformers library than "
             f'{transformers.__version__}: pip install "{REQUIREMENT}"'
