@@ -66,8 +66,10 @@ def run(args: Namespace) -> None:
         return
     checkpoints.write_json(moments_file(args.model, root), {"sentences": len(val), "moments": measured})
     words = {"bleu_lc": "BLEU", "error_rate": "alignment error rate"} | writing.ROLES
-    rows = [["–" if row[key] is None else f"{row[key]:{form}}" for key, form in columns.items()] for row in measured]
-    print(table([[words.get(key, key) for key in columns], *rows], ">" * len(columns)))
+    rows = (
+        tuple("–" if row[key] is None else f"{row[key]:{form}}" for key, form in columns.items()) for row in measured
+    )
+    print(table([tuple(words.get(key, key) for key in columns), *rows], ">" * len(columns)))
 
 
 def _windows(name: str, root: Path, texts: list[tuple[str, str]], count: int) -> list[tuple[str, str]]:

@@ -21,6 +21,7 @@ from attnviz.arguments import checked
 from attnviz.faithfulness.subject import Subject
 from attnviz.function_words import OTHER
 from attnviz.intervene import Change, Permuted, Stacked, Uniform
+from attnviz.models.huggingface.writing import WritingModel
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer
 from attnviz.trace import Trace
@@ -50,7 +51,7 @@ def preserved(subject: Subject, changes: Sequence[Change] = CHANGES) -> pd.DataF
 
 
 @checked
-def written(model: Writer, trace: Trace, changes: Sequence[Change] = CHANGES) -> pd.DataFrame:
+def written(model: Writer | WritingModel, trace: Trace, changes: Sequence[Change] = CHANGES) -> pd.DataFrame:
     """`preserved` for a text that a model wrote, prompt included: one row per token and change, with columns step,
     token, change, preserved, total_variation. Self-attention is changed in the row of that token alone, in all layers
     and heads. preserved : the model's first choice is unchanged, whether or not it is the token. ValueError for another

@@ -18,8 +18,10 @@ from attnviz.arguments import brief, checked
 from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.intervene import Change, StepEffect
+from attnviz.intervene.changed import network_of
 from attnviz.models.classifier import Classifier
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
+from attnviz.models.huggingface.writing import WritingModel
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer
@@ -27,7 +29,8 @@ from attnviz.networks import decode
 from attnviz.networks.cpu import OneDNN
 from attnviz.trace import Trace
 
-Explained = Translator | Classifier | Writer | EncoderDecoderModel  # the last where its family can be opened
+# The last two where their family can be opened.
+Explained = Translator | Classifier | Writer | EncoderDecoderModel | WritingModel
 ROWS = 128  # inputs read at once; a few more or fewer take as long for each
 
 
@@ -220,18 +223,28 @@ class Labelled(Subject):
 class Continued(Subject):
     """What a model wrote after a prompt. Only the prompt varies. written : the trace of both."""
 
-    model: Writer
+    model: Writer | WritingModel
     written: Trace = field(kw_only=True)
 
+    @functools.cached_property
+    def network(self):
+        return network_of(self.model)
+
+    @property
+    def begun(self) -> list[int]:
+        """The ids that the model reads before the prompt."""
+        return [BOS] if isinstance(self.model, Writer) else []
+
     def best(self, logits):
-        return logits.index_fill(-1, torch.tensor(decode.NEVER), -torch.inf).argmax(-1)
+        never = decode.NEVER if isinstance(self.model, Writer) else ()
+        return logits.index_fill(-1, torch.tensor(never, dtype=torch.long), -torch.inf).argmax(-1)
 
     def logits(self, vectors, mask, rows, steps):
         """Prompts of one length are read together."""
         lengths = torch.full((len(vectors),), vectors.shape[1]) if mask is None else mask.sum(1)
         begun, wrote = (
             self.network.embedding(torch.tensor([ids], dtype=torch.long))
-            for ids in ([BOS], self.target[: int(steps.max())])
+            for ids in (self.begun, self.target[: int(steps.max())])
         )
         parts, places = [], []
         for length in lengths.unique().tolist():
@@ -240,7 +253,7 @@ class Continued(Subject):
                 texts = [part.expand(len(here), -1, -1) for part in (begun, vectors[here, :length], wrote)]
                 readouts = self.network.readouts_of(torch.cat(texts, dim=1))
                 at = torch.searchsorted(here, rows[asked])
-                parts.append(self.network.logits(readouts[at, length + steps[asked]]))
+                parts.append(self.network.logits(readouts[at, len(self.begun) + length - 1 + steps[asked]]))
                 places.append(asked)
         return torch.cat(parts)[torch.cat(places).argsort()]
 
@@ -248,7 +261,7 @@ class Continued(Subject):
     def effects_together(subjects, change, rows=1):
         """Of one subject: its self-attention is changed in the row of each token that was written, alone."""
         (subject,) = subjects
-        given = len(subject.source)
+        given = subject.written.given
         effects = intervene.written_effects(subject.model, subject.written, change, rows=rows, first=given)
         for step, weights, plain, changed in effects:
             yield StepEffect(step - given, tuple(layer[None] for layer in weights), plain[None], changed[:, None])
@@ -261,7 +274,7 @@ def subject(model: Explained, text: str, target: str | Trace | None = None) -> S
 
     ValueError for a model without attention, errors as of `trace`, TextError when the output is empty.
     """
-    if isinstance(model, Writer):
+    if isinstance(model, Writer | WritingModel):
         return _continued(model, target)
     if isinstance(target, Trace):
         raise ValueError(f"target must be a text for {model.name}, which does not write on; got a trace")
@@ -297,12 +310,12 @@ def _kind(model: Explained) -> type[Subject]:
     return Labelled if model.labels else Translated
 
 
-def _continued(model: Writer, wrote: Any) -> Subject:
+def _continued(model: Writer | WritingModel, wrote: Any) -> Subject:
     """TextError if nothing was written."""
     if not isinstance(wrote, Trace):
         raise ValueError(f"target must be a trace of what {model.name} wrote; got {type(wrote).__name__}")
-    ids, given = model.ids(wrote), wrote.given
-    if len(ids) == given or given < 2:
+    ids, given, count = model.ids(wrote), wrote.given, len(wrote.source)
+    if len(wrote.target) == given or count < 2:
         raise TextError(f"{model.name} needs a prompt of two tokens, and one that it wrote after it, to be tested")
     weights = np.concatenate([attention.weights for attention in wrote.maps]).mean(0, dtype=np.float64)
     trace = replace(
@@ -313,7 +326,12 @@ def _continued(model: Writer, wrote: Any) -> Subject:
         maps=(),
     )
     return Continued(
-        model, tuple(ids[:given]), tuple(ids[given:]), trace, weights[given:, 1 : given + 1], written=wrote
+        model,
+        tuple(ids[:count]),
+        tuple(ids[count:]),
+        trace,
+        weights[given:, given + 1 - count :][:, :count],
+        written=wrote,
     )
 
 

@@ -33,6 +33,7 @@ from attnviz.inside.values import REFERENCES, Comparison, Parts, Step, Window, f
 from attnviz.models import probabilities
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.opened import Scaled
+from attnviz.models.huggingface.writing import WritingModel
 from attnviz.models.model import Trained
 from attnviz.models.writer import Writer
 from attnviz.networks import decode
@@ -66,7 +67,7 @@ class AttentionInputs:
     """The inputs of one attention at one step. In a Transformer, query, prepared and values are those of one head.
 
     query (D,), prepared (S, ...) the keys as the score function wants them, values (S, V), logits of the next token.
-    asks, states : as in `values.Step`.
+    asks, states : as in `values.Step`. seen (S,) : bool, of a row with a window; None if it sees all.
     """
 
     attention: Attention | MultiHead
@@ -76,6 +77,7 @@ class AttentionInputs:
     logits: Tensor
     asks: str
     states: tuple[Tensor, ...] = ()
+    seen: Tensor | None = None
 
     def terms(self) -> tuple[Tensor, str]:
         """The terms of each key's score (S, N), and what one term belongs to."""
@@ -93,7 +95,10 @@ class AttentionInputs:
         return float(centre), gaussian[0, 0], seen[0, 0]
 
 
-def target_ids(model: Trained | EncoderDecoderModel, trace: Trace) -> list[int]:
+Opening = Trained | EncoderDecoderModel | WritingModel
+
+
+def target_ids(model: Opening, trace: Trace) -> list[int]:
     """The piece ids of a trace's target, <eos> included where the trace has it: from a given target, from greedy
     decoding, or from the pieces of the tokens (beam search).
 
@@ -101,8 +106,6 @@ def target_ids(model: Trained | EncoderDecoderModel, trace: Trace) -> list[int]:
     """
     if isinstance(model, EncoderDecoderModel):
         return model.target_ids(trace)
-    if isinstance(model, Writer):
-        return model.ids(trace)
     if trace.forced:
         given = model.tokenizer.encode(trace.translation)
         if _spelt(given.tokens, trace):
@@ -133,15 +136,15 @@ def _pieces(tokenizer: SubwordTokenizer, trace: Trace) -> list[int]:
 
 
 @torch.inference_mode()
-def attention_inputs(
-    model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: int, head: int
-) -> AttentionInputs:
+def attention_inputs(model: Opening, trace: Trace, step: int, layer: int, head: int) -> AttentionInputs:
     """Replay `trace` up to a step (0-based, checked by the caller)."""
     if isinstance(model, EncoderDecoderModel):
         return _foreign(model, trace, step, layer, head)
+    if isinstance(model, WritingModel):
+        return _foreign_writer(model, torch.tensor([model.read_for(trace)[: step + 1]]), layer, head)
+    if isinstance(model, Writer):
+        return _looking_back(model.model, torch.tensor([model.read_for(trace)[: step + 1]]), layer, head)
     asks = mechanisms.find(model.mechanism).asks
-    if asks == "text":
-        return _looking_back(model.model, torch.tensor([[BOS, *target_ids(model, trace)][: step + 1]]), layer, head)
     source = torch.tensor([model.read(trace.text).ids])
     if asks == "always":
         return _pooling(model.model, source)
@@ -201,6 +204,14 @@ def _foreign(model: EncoderDecoderModel, trace: Trace, step: int, layer: int, he
     return AttentionInputs(Scaled(read.scaling), query, keys, values, network.logits(readouts[0, -1]), "layer")
 
 
+def _foreign_writer(model: WritingModel, inputs: Tensor, layer: int, head: int) -> AttentionInputs:
+    """inputs (1, t + 1) of a causal model of the transformers library -> the last step. ValueError as of `last_row`."""
+    places = [place.number for place in model.places.get("decoder", ())]
+    network, number = model.opened_network(), places.index(layer) if places else layer
+    read, visible, logits = network.last_row(inputs, number, head, f"{model.name} is of the family {model.mechanism}")
+    return AttentionInputs(Scaled(read.scaling), read.query, read.key, read.value, logits, "text", seen=visible)
+
+
 def _pooling(network: SelfAttention, source: Tensor) -> AttentionInputs:
     """source (1, S) -> the one query of the attention that pools a sentence."""
     watched: SelfAttention = sharing(network)
@@ -219,7 +230,7 @@ def sharing(network: Any) -> Any:
 
 @torch.inference_mode()
 @checked
-def step(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: int = -1, head: int = 0) -> Step:
+def step(model: Opening, trace: Trace, step: int, layer: int = -1, head: int = 0) -> Step:
     """All numbers of one head of cross-attention when `model` produced target token `step` (0-based) of `trace`; of a
     model that writes, of self-attention.
 
@@ -261,7 +272,7 @@ def step(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: i
     )
 
 
-def _check(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer: int, head: int) -> AttentionMap:
+def _check(model: Opening, trace: Trace, step: int, layer: int, head: int) -> AttentionMap:
     """The map of the layer. ValueError as in `step`."""
     kind = mechanisms.find(model.mechanism) if isinstance(model, Trained) else None
     if kind and not kind.asks:
@@ -270,7 +281,8 @@ def _check(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer:
         raise ValueError("trace must be at the level of pieces, as a model makes it; got one of words")
     if not 0 <= step < len(trace.target):
         raise ValueError(f"step must be from 0 to {len(trace.target) - 1}, as the target has tokens; got {step}")
-    attention = trace.map("decoder" if kind and kind.writes else "cross", layer)
+    writes = isinstance(model, Writer | WritingModel)
+    attention = trace.map("decoder" if writes else "cross", layer)
     if not 0 <= head < len(attention.weights):
         raise ValueError(f"head must be from 0 to {len(attention.weights) - 1}; got {head}")
     return attention
@@ -278,8 +290,8 @@ def _check(model: Trained | EncoderDecoderModel, trace: Trace, step: int, layer:
 
 def _attended(inputs: AttentionInputs) -> dict:
     """Scores, mask, weights, values, context and window, as the fields of a Step."""
-    scores, size = inputs.scores(), len(inputs.values)
-    mask, window = np.ones(size, dtype=bool), None
+    scores, window = inputs.scores(), None
+    mask = np.ones(len(inputs.values), dtype=bool) if inputs.seen is None else inputs.seen.numpy()
     if (place := inputs.window()) and isinstance(inputs.attention, Local):
         centre, gaussian, seen = place
         scores, mask = scores + gaussian, seen.numpy()

@@ -217,7 +217,8 @@ def _written(opened: Step) -> tuple[str, str, str]:
 def symbols(opened: Step) -> str:
     """The meaning of each letter of `formula`, as a sentence."""
     _, letters, _ = _written(opened)
-    tokens = "token j, of which <bos> is the first," if opened.asks == "text" else "source token j"
+    begun = ", of which <bos> is the first," if opened.scaling is None else ""  # of a model of the project
+    tokens = f"token j{begun}" if opened.asks == "text" else "source token j"
     return (
         f"e is the score and α the weight of {tokens} at step t, both counted from 1"
         f"{'; ' if letters else ''}{letters}. The brace has the part of every token’s score that the softmax "

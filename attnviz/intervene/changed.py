@@ -22,7 +22,10 @@ from attnviz.function_words import CONTENT, FUNCTION
 from attnviz.intervene.changes import Change, Hide, Identity, Place
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.opened import Opened, Rows
+from attnviz.models.huggingface.single_stack import OpenedWriter
+from attnviz.models.huggingface.writing import WritingModel
 from attnviz.models.translator import Translator
+from attnviz.models.writer import Writer
 from attnviz.networks import DecoderStep, Memory, Network, decode
 from attnviz.networks.decoder_only import DecoderOnly, Reading
 from attnviz.networks.transformer import Transformer
@@ -30,6 +33,7 @@ from attnviz.trace import Trace
 
 MASK = "□"  # in no vocabulary of this project: the model reads one unknown piece
 OnStep = Callable[[], None]
+WritesOn = Writer | WritingModel  # the second where its family can be opened (`why_closed`)
 Chosen = Callable[[int, Callable[[], Tensor]], bool]  # step, what the unchanged network says there (V,) -> change it?
 
 
@@ -208,14 +212,13 @@ class ChangedWriter:
     the network does not have, and for a scope of kinds of words.
     """
 
-    def __init__(self, network: DecoderOnly, change: Change, scope: Scope, on_step: OnStep = lambda: None):
+    def __init__(
+        self, network: DecoderOnly | OpenedWriter, change: Change, scope: Scope, on_step: OnStep = lambda: None
+    ):
         if scope.words is not None:
             raise ValueError("words must be None for a model that writes: it has no steps of kinds of words")
-        layers = network.decoder
-        for name, number, count in (
-            ("layer", scope.layer, len(layers)),
-            ("head", scope.head, layers[0].attention.heads),
-        ):
+        self.layers, heads = network.layers, network.heads
+        for name, number, count in (("layer", scope.layer, self.layers), ("head", scope.head, heads)):
             if number is not None and not 0 <= number < count:
                 raise ValueError(f"{name} must be None or from 0 to {count - 1}; got {number}")
         self.network, self.change, self.scope, self.on_step = network, change, scope, on_step
@@ -225,32 +228,55 @@ class ChangedWriter:
         """Like the `read` of the network."""
         self.on_step()
         first = state[0][0].shape[2] if state else 0
-        changes = [
-            partial(self._rows, layer, first) if self.scope.layer in (None, layer) else None
-            for layer in range(len(self.network.decoder))
-        ]
-        return self.network.read(tokens, state, changes)
+        return self.network.read(tokens, state, self.changes(lambda: first))
 
-    def _rows(self, layer: int, first: int, weights: Tensor, _mask: Tensor | None) -> Tensor:
-        """weights (B, H, T, t), the rows those of the tokens from `first` on."""
+    def changes(self, first: Callable[[], int]) -> list[Reweigh]:
+        """The change of each layer's weights; None where there is none. first : the place of a pass's first token."""
+        return [
+            partial(self._rows, layer, first) if self.scope.layer in (None, layer) else None
+            for layer in range(self.layers)
+        ]
+
+    def _rows(self, layer: int, first: Callable[[], int], weights: Tensor, mask: Tensor | None) -> Tensor:
+        """weights (B, H, T, t), the rows those of the tokens from `first` on. The columns are the last t tokens; a
+        cache with a window has dropped those before."""
         result, heads = weights.clone(), slice(None) if self.scope.head is None else [self.scope.head]
-        for row in range(weights.shape[2]):
-            step = first + row
+        count, columns = weights.shape[2:]
+        for row in range(count):
+            step, end = first() + row, columns - count + row + 1
             if self.scope.steps is None or step in self.scope.steps:
-                seen = weights[:, heads, row, : step + 1]
-                result[:, heads, row, : step + 1] = self._row(seen, Place(step, layer))
+                seen = weights[:, heads, row, :end]
+                visible = torch.ones_like(seen, dtype=torch.bool) if mask is None else mask[..., row, :end]
+                result[:, heads, row, :end] = self._row(seen, visible.expand_as(seen), Place(step, layer))
         return result
 
-    def _row(self, seen: Tensor, place: Place) -> Tensor:
-        """seen (B, H, t): a row over its visible tokens. A row that sees none of the tokens to hide, or no others, is
-        unchanged."""
+    def _row(self, seen: Tensor, visible: Tensor, place: Place) -> Tensor:
+        """seen (B, H, t): a row over the tokens up to its own; visible : those in its window. A row that sees none of
+        the tokens to hide, or no others, is unchanged."""
         change = self.change
         if isinstance(change, Hide):
-            tokens = tuple(token for token in change.tokens if token <= place.step)
-            if len(tokens) in (0, seen.shape[-1]):
+            before = place.step + 1 - seen.shape[-1]
+            in_view = visible.flatten(0, -2).all(0)
+            tokens = [at for token in change.tokens if 0 <= (at := token - before) < len(in_view) and in_view[at]]
+            if len(tokens) in (0, int(in_view.sum())):
                 return seen
-            change = Hide(tokens)
-        return change(seen, torch.ones_like(seen, dtype=torch.bool), place)
+            change = Hide(tuple(tokens))
+        return change(seen, visible, place)
+
+
+def network_of(model: WritesOn) -> DecoderOnly | OpenedWriter:
+    """The network that writes. ValueError, with the reason, if that of a family cannot be opened."""
+    return model.opened_network() if isinstance(model, WritingModel) else model.model
+
+
+def writing_under(model: WritesOn, change: Change, scope: Scope, on_step: OnStep) -> WritesOn:
+    """A model that writes, with its attention changed. ValueError as of `network_of` and `ChangedWriter`."""
+    network, name = network_of(model), f"{model.name} ({change.title})"
+    changed = ChangedWriter(network, change, scope, on_step)
+    if isinstance(network, OpenedWriter):
+        network.reweigh, network.on_step = changed.changes(lambda: network.first), on_step
+        return replace(model, name=name, model=network.network)
+    return replace(model, name=name, model=changed)
 
 
 def at_steps(steps: Sequence[int] | None) -> Chosen:

@@ -18,7 +18,6 @@ from torch import Tensor
 from attnviz import function_words
 from attnviz.arguments import brief, checked
 from attnviz.data.batching import pad
-from attnviz.data.tokenizer import BOS
 from attnviz.intervene.changed import (
     MASK,
     Changed,
@@ -26,21 +25,23 @@ from attnviz.intervene.changed import (
     OnStep,
     Scope,
     Word,
+    WritesOn,
     at_steps,
     changed_name,
     check_scope,
     first_id,
+    network_of,
     opened_under,
     replaced,
     reweigh_layers,
     target_language,
     where_first_choice,
+    writing_under,
 )
 from attnviz.intervene.changes import Change, Identity, Place
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
-from attnviz.models.writer import Writer
 from attnviz.networks import Network, ReadoutStep
 from attnviz.networks.classifier import SelfAttention
 from attnviz.networks.cpu import OneDNN
@@ -323,7 +324,7 @@ def rewrite(
 @checked
 @torch.inference_mode()
 def written(
-    model: Writer,
+    model: WritesOn,
     trace: Trace,
     change: Change,
     scope: Scope = Scope(),
@@ -341,8 +342,7 @@ def written(
     count = len(before.target)
     if scope.steps and max(scope.steps) >= count:
         raise ValueError(f"steps must be from 0 to {count - 1}, as the text has tokens; got {max(scope.steps)}")
-    network = ChangedWriter(model.model, change, scope, on_step)
-    changed = replace(model, name=f"{model.name} ({change.title})", model=network)
+    changed = writing_under(model, change, scope, on_step)
     forced, logits = changed.again(trace)
     free, wrote = forced, count - trace.given
     if wrote:
@@ -356,7 +356,7 @@ def written(
 @checked
 @torch.inference_mode()
 def written_after(
-    model: Writer,
+    model: WritesOn,
     trace: Trace,
     word: Word,
     new: str = MASK,
@@ -380,17 +380,18 @@ def written_after(
 @checked
 @torch.inference_mode()  # of a generator: only while it runs
 def written_effects(
-    model: Writer, trace: Trace, change: Change, scope: Scope = Scope(), rows: int = 1, first: int = 0
+    model: WritesOn, trace: Trace, change: Change, scope: Scope = Scope(), rows: int = 1, first: int = 0
 ) -> Iterator[StepEffect]:
     """`effects` for a text that a model wrote: self-attention is changed in the row of each token alone; earlier rows
     are unchanged. weights (H, t) of each layer. first : the first row that is changed."""
-    network, ids = ChangedWriter(model.model, change, scope), [BOS, *model.ids(trace)[:-1]]
-    state = model.model.read(torch.tensor([ids[:first]])).state if first else ()
+    plainly, ids = network_of(model), model.read_for(trace)
+    network = ChangedWriter(plainly, change, scope)
+    state = plainly.read(torch.tensor([ids[:first]])).state if first else ()
     for step in range(first, len(ids)):
         token = torch.tensor([[ids[step]]])
-        plain = model.model.read(token, state)
+        plain = plainly.read(token, state)
         changed = network.read(token.expand(rows, 1), widened(state, rows))
         weights = tuple(layer[0, :, 0] for layer in plain.maps)
-        both = (model.model.logits(reading.readouts[:, -1]) for reading in (plain, changed))
+        both = (plainly.logits(reading.readouts[:, -1]) for reading in (plain, changed))
         yield StepEffect(step, weights, next(both)[0], next(both))
         state = plain.state

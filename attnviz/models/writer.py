@@ -172,6 +172,10 @@ class Writer(batches.OneByOne, Trained):
             )
         return [*given.ids, *numbers]
 
+    def read_for(self, trace: Trace) -> list[int]:
+        """The ids that the model reads to produce the tokens of a trace's target. ValueError as of `ids`."""
+        return [BOS, *self.ids(trace)[:-1]]
+
     def _writes(self, number: int) -> bool:
         """Is it the id of a token that may be written?"""
         return 0 <= number < len(self.tokenizer) and number not in NEVER

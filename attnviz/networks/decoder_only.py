@@ -94,6 +94,15 @@ class DecoderOnly(nn.Module):
         self.dropout = Dropout(dropout)
         self._begin_small()
 
+    @property
+    def layers(self) -> int:
+        return len(self.decoder)
+
+    @property
+    def heads(self) -> int:
+        """Of each layer."""
+        return self.decoder[0].attention.heads
+
     def _begin_small(self) -> None:
         """Draw the initial weights. The outputs of the 2 * layers sub-layers are scaled by 1 / sqrt(2 * layers)
         (Radford et al. 2019, sec. 2.3)."""

@@ -6,9 +6,11 @@ In the families of ENDS it is the last step of attention, and a head is a slice 
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Self
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from attnviz.attention import MultiHead
 
@@ -104,3 +106,37 @@ def _kind(path: list[str], cross: bool, counts: Mapping[str, Sequence[int]]) -> 
 def _width(module: Any) -> int:
     """The input width of a linear layer; 0 for another module. (GPT-2 has a class of its own for linear layers.)"""
     return getattr(module, "in_features", 0) or getattr(module, "nx", 0)
+
+
+class Watched:
+    """Records the inputs and outputs (B, T, …) of modules while it is open, in the order of the modules."""
+
+    def __init__(self, modules: list[nn.Module]):
+        self.modules = modules
+        self.inputs: list[Any] = [None] * len(modules)
+        self.outputs: list[Any] = [None] * len(modules)
+
+    def __enter__(self) -> Self:
+        self._handles = [m.register_forward_hook(partial(self._keep, place)) for place, m in enumerate(self.modules)]
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    def _keep(self, place: int, _module: nn.Module, inputs: tuple, output: Any) -> None:
+        self.inputs[place], self.outputs[place] = inputs[0], output[0] if isinstance(output, tuple) else output
+
+
+def of_heads(projection: Any, contexts: Tensor, heads: int) -> Tensor:
+    """contexts (T, H*d) -> what each head adds (H, T, D). GPT-2 stores its projection matrix transposed."""
+    matrix = projection.weight if isinstance(projection, nn.Linear) else projection.weight.T  # (D, H*d)
+    return torch.einsum(
+        "thd,khd->htk", contexts.unflatten(1, (heads, -1)).float(), matrix.unflatten(1, (heads, -1)).float()
+    )
+
+
+def bias_of(projection: Any) -> Tensor:
+    """(D,): its bias, or 0."""
+    bias = projection.bias
+    return bias.float() if bias is not None else torch.zeros(projection.weight.shape[0])

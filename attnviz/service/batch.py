@@ -154,7 +154,7 @@ def _guest(model: Any) -> Guest:
         model.projections()
     except ValueError as error:  # of a family that is not known well enough
         why_no_ablation = str(error)
-    heads = model.head_counts.get("cross", (1,))
+    heads = model.head_counts.get("cross") or model.head_counts.get("decoder", (1,))
     return Guest(
         model.head_kinds,
         (len(heads), max(heads)),

@@ -86,7 +86,8 @@ class Request:
 class Guest(NamedTuple):
     """What the page asks of a model of the transformers library before it reads a text.
 
-    kinds : of its attention. cross : layers, and most heads of one, of its cross-attention. codes : of its languages.
+    kinds : of its attention. cross : layers, and most heads of one, of its cross-attention, or of the attention of a
+    causal model. codes : of its languages.
     limit : tokens of the longest text of a trace. context : of the longest text that is read. heads : of all layers,
     of its first kind. why_no_ablation, why_no_importance : "" if it can be done.
     """

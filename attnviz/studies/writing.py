@@ -70,7 +70,7 @@ def _writes(name: str) -> bool:
     return model.pair in TASKS and model.mechanism in ALL and ALL[model.mechanism].writes
 
 
-def _windows(writer: Writer, data: Path, count: int | None) -> Tensor:
+def _windows(writer: Writer, data: Path | None, count: int | None) -> Tensor:
     """Windows of validation (N, T), T the context, spread evenly over its texts. ValueError when it has none."""
     texts = [text for text, _ in corpora.load(writer.pair, data).val]
     return torch.tensor(spread(writer.tokenizer, texts, writer.limit, count or WINDOWS))
@@ -140,9 +140,10 @@ def _mean_weights(model: DecoderOnly, target: Tensor) -> Iterator[np.ndarray]:
 def measure_moments(name: str, root: Path, data: Path) -> list[dict]:
     """Of each packed moment of a model that writes: its update, its losses (nats a token), and of each score the best
     head. ValueError for no moments."""
-    listed, writer = moments.moments(name, root), loading.load(name, root)
+    listed = moments.moments(name, root)
     if not listed:
         raise ValueError(f"{name} has no packed moments to measure")
+    writer: Any = loading.load(name, root)
     restored = ((listed[number].update, network) for number, network in moments.restored(name, root))
     rows = _training(writer, _windows(writer, data, SEQUENCES), restored)
     return sorted(rows, key=lambda row: row["update"])

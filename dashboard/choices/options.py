@@ -84,6 +84,23 @@ _BESIDE = replace(
     paper="",
     words="An encoder–decoder of the transformers library. It was trained on other data than the models beside it.",
 )
+_WRITING = replace(
+    _BESIDE,
+    kinds=("decoder",),
+    writes=True,
+    words="A causal model of the transformers library. It was trained on other data than the model beside it.",
+)
+# The field of such a model: what may be typed, and what it is for.
+A_TRANSLATOR = (
+    "./opus-mt-en-fr or Helsinki-NLP/opus-mt-en-fr",
+    "An encoder–decoder of the transformers library, such as Marian, T5, BART or mBART: its folder, or its name on the "
+    "Hugging Face hub. For NLLB and others of many languages put #eng_Latn:fra_Latn behind it.",
+)
+A_WRITER = (
+    "./my-gpt2 or openai-community/gpt2",
+    "A causal model of the transformers library, such as GPT-2, Llama, Mistral or Qwen: its folder, or its name on the "
+    "Hugging Face hub.",
+)
 _LONGEST = 40  # letters of its name on the page
 
 
@@ -92,9 +109,12 @@ def limit(task: Task) -> int:
     return _TO_WRITE_ON if task.writes else LIMIT
 
 
-def facts(mechanism: str) -> Mechanism:
-    """The facts on a mechanism, or on a model listed among the mechanisms."""
-    return replace(_BESIDE, title=title(mechanism)) if is_hugging_face(mechanism) else mechanisms.find(mechanism)
+def facts(mechanism: str, writes: bool = False) -> Mechanism:
+    """The facts on a mechanism, or on a model listed among the mechanisms, which translates or, with `writes`, writes
+    on."""
+    if is_hugging_face(mechanism):
+        return replace(_WRITING if writes else _BESIDE, title=title(mechanism))
+    return mechanisms.find(mechanism)
 
 
 def model(pair: str, mechanism: str, moment: int = -1) -> str:

@@ -222,11 +222,8 @@ def _way(name: str, way: Trace, fork: int) -> str:
 def show_changes(current: HeadsScene, dark: bool) -> None:
     """The text under changed self-attention, and after a prompt with another word."""
     st.subheader("Change attention, or a word", divider="gray")
-    if not current.choices.languages.writes:
-        st.html(
-            '<p class="small" role="status">The attention of a model of the transformers library cannot be changed '
-            "here, because each family computes it in its own way. Heads can be switched off below.</p>"
-        )
+    if not current.trace.target:  # of the transformers library: such a model gives no row to a text that it only reads
+        st.html('<p class="small" role="status">Let the model write a token first.</p>')
         return
     first, second, third = st.columns(3)
     change = first.selectbox("Change", list(_CHANGES), format_func=_CHANGES.get, key="rule", bind="query-params")
@@ -282,7 +279,7 @@ def _effect(current: HeadsScene, change: Change, scope: Scope, dark: bool) -> No
     given = current.trace, change, scope, _sampling_of(writing), dict(writing.choices)
     outcome = caches.work(current.choices.source.name, "intervene:written", *given)
     layer = current.layers[-1] if scope.layer is None else scope.layer
-    note = f"{_CHANGES[change.name]}, {_place(None if scope.layer is None else (layer, scope.head))}"
+    note = f"{_CHANGES[change.name]}, {_place((scope.layer, scope.head))}"
     cells = _effect_cells(outcome, f"under the change ({note})", dark)
     for name, trace in (("as it is", outcome.before), ("under the change", outcome.forced)):
         grid = select.select(trace, "decoder", layer, scope.head)

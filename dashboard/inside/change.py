@@ -66,7 +66,7 @@ def show(current: InsideScene, dark: bool) -> None:
             "attention.</p>"
         )
         return
-    changes = _by_hand(current) if name == BY_HAND else dict.fromkeys(_models(current), _value(name, current))
+    changes = _by_hand(current) if name == BY_HAND else _by_rule(name, current)
     steps = Steps("Decoding with changed attention", effects.steps(current.columns), "stop-change", _unchanged)
     affected = [
         (column, outcome)
@@ -80,6 +80,22 @@ def show(current: InsideScene, dark: bool) -> None:
 
 def _models(current: InsideScene) -> list[str]:
     return [column.model for column in current.columns]
+
+
+def _by_rule(name: str, current: InsideScene) -> dict[str, Change]:
+    """Model -> the change. A hidden token is that at the same place of the text: models may divide it otherwise."""
+    value = _value(name, current)
+    if not isinstance(value, intervene.Hide):
+        return dict.fromkeys(_models(current), value)
+    hidden = current.columns[0].keys()[value.tokens[0]]
+    changes = {}
+    for column in current.columns:
+        keys = column.keys()
+        if keys[value.tokens[0] : value.tokens[0] + 1] == (hidden,):
+            changes[column.model] = value
+        elif places := tuple(at for at, key in enumerate(keys) if key.start < hidden.end and key.end > hidden.start):
+            changes[column.model] = intervene.Hide(places)
+    return changes
 
 
 def _unchanged() -> None:

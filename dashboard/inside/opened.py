@@ -8,7 +8,8 @@ from attnviz import inside
 from attnviz.figures import labels
 from attnviz.figures.what_if import product_spread, score_functions, weights_by_score
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models.names import ModelName
+from attnviz.models.names import ModelName, without_prefix
+from attnviz.trace import Token
 from dashboard.browser.plot import Cell, bridge, named, plots
 from dashboard.choices.options import model
 from dashboard.inside import caches, downloads, pictures
@@ -43,7 +44,8 @@ def show(current: InsideScene, dark: bool) -> None:
         reference = _reference()
     with right:
         temperature = _temperature()
-    opened = [_open(column, step, key, (temperature, reference)) for column in current.columns]
+    named = None if key == LARGEST else current.columns[0].keys(step)[key]
+    opened = [_open(column, step, key, named, (temperature, reference)) for column in current.columns]
     cells = pictures.cells(opened, dark)
     with st.container(key=f"linked{len(opened)}"):  # style.css: a column for each model
         plots(cells, "opened")
@@ -77,10 +79,9 @@ def step_control(current: InsideScene) -> int:
             help="Move it with the arrow keys.",
         )
     if current.differs:
-        st.caption(
-            "The models write different texts, so a step is not the same word in each. To compare the same word, "
-            "choose “One text for all” on the left."
-        )
+        how = " To compare the same word, choose “One text for all” on the left."
+        writes = any(column.writes for column in current.columns)
+        st.caption(f"The models write different texts, so a step is not the same word in each.{'' if writes else how}")
     return st.session_state["step"] - 1
 
 
@@ -129,8 +130,9 @@ def _temperature() -> float:
     )
 
 
-def _open(column: Column, step: int, key: int, chosen: tuple[float, str]) -> Opened:
-    """The step of a model, or the reason why there is none. chosen : temperature and reference."""
+def _open(column: Column, step: int, key: int, named: Token | None, chosen: tuple[float, str]) -> Opened:
+    """The step of a model, or the reason why there is none. key, named : the token whose score is split; a model with
+    another token there shows the one with the largest weight. chosen : temperature and reference."""
     count = len(column.trace.target)
     if step >= count:
         return Opened(column, None, 0, *chosen, f"This text ends after {count} steps.")
@@ -139,8 +141,10 @@ def _open(column: Column, step: int, key: int, chosen: tuple[float, str]) -> Ope
     try:
         open_steps = caches.step(column, step)
     except ValueError as error:
-        return Opened(column, None, 0, *chosen, sentence(str(error)), step)
-    return Opened(column, open_steps, int(open_steps.weights.argmax()) if key == LARGEST else key, *chosen)
+        return Opened(column, None, 0, *chosen, sentence(without_prefix(str(error))), step)
+    theirs = open_steps.keys[key : key + 1] if named else ()
+    is_there = [token.text for token in theirs] == [named and named.text]
+    return Opened(column, open_steps, key if is_there else int(open_steps.weights.argmax()), *chosen)
 
 
 def _formula(shown: Opened, named: bool) -> None:

@@ -22,6 +22,8 @@ ASKS = {  # with the token before this one
     "that afterwards, together with the context.",
     "after": "The decoder first reads {}. The query is its state <b>after</b> that.",
     "layer": "This layer reads the target so far, up to {}. The query is its state, times the head’s query matrix.",
+    "own": "This layer reads the text so far, up to {}. The query is its state, times the head’s query matrix. Keys "
+    "and values are of the same text. How positions enter is the family’s own.",
     "text": "This layer reads the text so far, up to {}. The query is its state, times the head’s query matrix, "
     "rotated by its position. Keys and values are of the same text.",
 }
@@ -122,7 +124,8 @@ def who_asks(shown: Opened, dark: bool) -> Cell:
             "tokens to either side."
         )
     words = f"Step {step.step + 1} of {escape(column.title)} writes {token}{column.place}. "
-    words += f"{ASKS[step.asks].format(_before(shown))}{window}"
+    asks = "own" if step.asks == "text" and step.scaling is not None else step.asks  # a model of the library
+    words += f"{ASKS[asks].format(_before(shown))}{window}"
     return Cell(f'{_heading(shown, "who asks")}<p class="what" role="status">{words}</p>{steps_in_order(step.asks)}')
 
 
@@ -141,7 +144,8 @@ def steps_in_order(asks: str) -> str:
 def _before(shown: Opened) -> str:
     """The token before that of the step, which the decoder reads; HTML."""
     if not shown.step.step:
-        return f"<b>{escape(shown.column.trace.start.text)}</b>, the sign of the start"
+        start = shown.column.trace.start
+        return f"<b>{escape(start.text)}</b>, {'the sign of the start' if start.special else 'the first token'}"
     token = labels.shown(shown.column.trace.target)[shown.step.step - 1]
     return f"{in_language(token, shown.column.languages.target, 'b')}, the token before"
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from attnviz.export import heading
 from attnviz.select import Grid, select
 from attnviz.trace import Token, Trace
+from dashboard.choices import pairs
 from dashboard.choices.options import OWN, facts, head_title, model
 from dashboard.shell import side_by_side
 from dashboard.shell.side_by_side import ModelColumn, SideBySide, Tracer, forced_text
@@ -115,7 +116,8 @@ def compose(choices: InsideChoices, tracer: Tracer) -> InsideScene:
 def _column(mechanism: str, choices: InsideChoices, target: str | None, tracer: Tracer) -> Column:
     trace = tracer(model(choices.pair, mechanism), choices.text, target, choices.beam)
     layer, head = (choices.layer, choices.head) if facts(mechanism).multi_head else (0, 0)
-    layer, head = side_by_side.fitting(trace, "decoder" if facts(mechanism).writes else "cross", layer, head)
+    kind = "decoder" if pairs.task(choices.pair).writes else "cross"
+    layer, head = side_by_side.fitting(trace, kind, layer, head)
     if choices.beam > 1:
         target = trace.translation  # what is changed and tested is this text, which greedy decoding may not find
     return Column(trace, layer, head, target)

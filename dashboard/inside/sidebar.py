@@ -2,11 +2,12 @@
 
 import streamlit as st
 
+from attnviz.models.names import is_hugging_face
 from dashboard.choices import pairs
 from dashboard.choices.options import MOST_WRITTEN, OWN, facts, model
 from dashboard.inside.scene import InsideScene
 from dashboard.session import catalogue, memory
-from dashboard.shell import widgets
+from dashboard.shell import frame, widgets
 
 
 def show() -> dict:
@@ -37,9 +38,12 @@ def _of_translators(pair: str, offered: list[str]) -> dict:
 
 def _of_writers(pair: str, offered: list[str]) -> dict:
     piece = pairs.task(pair).piece
+    _, chosen, _ = widgets.models(pair, offered)
+    least = int(any(map(is_hugging_face, chosen)))  # such a model has no row for a text that it only reads
+    frame.slider_value("added", least, MOST_WRITTEN)
     written = st.slider(
         f"{piece.capitalize()}s written",
-        0,
+        least,
         MOST_WRITTEN,
         20,
         key="added",
@@ -47,7 +51,7 @@ def _of_writers(pair: str, offered: list[str]) -> dict:
         help=f"The model writes on after your text, each time the most probable {piece}. On “Heads and layers” it can "
         "also draw them.",
     )
-    return {"pair": pair, "mechanisms": tuple(offered[:1]), "written": written}
+    return {"pair": pair, "mechanisms": tuple(chosen), "written": written}
 
 
 def _enter() -> None:

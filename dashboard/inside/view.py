@@ -6,7 +6,8 @@ import functools
 import streamlit as st
 
 from attnviz.models.names import is_hugging_face
-from dashboard.choices.options import TYPED, Writing, facts, mechanism_of, model
+from dashboard.choices import pairs
+from dashboard.choices.options import TYPED, Writing, model
 from dashboard.inside import change, downloads, matter, opened, replaced, scene
 from dashboard.inside.scene import Column, InsideChoices, InsideScene
 from dashboard.markup import card, terms
@@ -21,7 +22,7 @@ def show(fields: dict) -> None:
     text = widgets.sentence(fields["pair"])
     models = [model(fields["pair"], mechanism) for mechanism in fields["mechanisms"]]
     ours = [name for name in models if not is_hugging_face(name)]
-    writes = any(facts(mechanism).writes for mechanism in fields["mechanisms"])
+    writes = pairs.task(fields["pair"]).writes
     sentences = caches.one_by_one(ours, text) if fields.get("target") != TYPED and not writes else ()
     choices = InsideChoices(text=widgets.one_sentence(text, sentences), **fields)
     wanted = () if writes else side_by_side.wanted_traces(choices, models, caches.ask, caches.trace)
@@ -34,7 +35,7 @@ def show(fields: dict) -> None:
 
 def _trace(choices: InsideChoices, name: str, text: str, target: str | None, beam: int):
     """The trace of a model's output, or of the text with what it writes after it. Raises ValueError."""
-    if facts(mechanism_of(name)).writes:
+    if pairs.task(choices.pair).writes:
         return caches.written(name, text, Writing(choices.written, 0.0))
     return caches.trace(name, text, target, beam)
 

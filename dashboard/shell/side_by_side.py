@@ -40,7 +40,7 @@ class ModelColumn:
 
     @functools.cached_property
     def mechanism(self) -> Mechanism:
-        return facts(mechanism_of(self.model))
+        return facts(mechanism_of(self.model), all(attention.kind == "decoder" for attention in self.trace.maps))
 
     @functools.cached_property
     def languages(self) -> Task:

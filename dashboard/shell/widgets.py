@@ -9,6 +9,8 @@ from attnviz.data.tasks import Task
 from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
 from dashboard.choices import pairs, settings
 from dashboard.choices.options import (
+    A_TRANSLATOR,
+    A_WRITER,
     BEAMS,
     FROM,
     HF,
@@ -122,12 +124,14 @@ def models(pair: str, offered: list[str]) -> tuple[list[str], list[str], str]:
     says why.
     """
     above = st.container()
-    typed = _beside()
+    typed = _beside(pairs.task(pair).writes)
     named = [*map(catalogue.guest, settings.beside().get(pair, ())), *filter(None, [typed])]
     listed = [*offered, *dict.fromkeys(named)]
     keep_those(listed)
+    writes = pairs.task(pair).writes
     with above:
-        chosen = [name for name in mechanisms(listed) if not is_hugging_face(name) or _stands(name)]
+        chosen = listed if writes and len(listed) == 1 else mechanisms(listed)
+        chosen = [name for name in chosen if not is_hugging_face(name) or _stands(name, writes)]
     return listed, chosen, without_prefix(st.session_state[_BESIDE].strip()) if typed else ""
 
 
@@ -145,28 +149,31 @@ def _cross_of(name: str) -> tuple[int, int]:
         return 1, 1
 
 
-def _beside() -> str:
-    """A visitor's model that translates; "" without one (the page shows the reason if it is not suitable)."""
+def _beside(writes: bool) -> str:
+    """A visitor's model that translates, or writes on; "" without one (the page shows the reason if it is not
+    suitable)."""
     if not {settings.FOLDERS, settings.HUB} & settings.allowed():
         return ""
     try:
         name = named_model(
             _BESIDE,
             "A model of yours beside them",
-            "./opus-mt-en-fr or Helsinki-NLP/opus-mt-en-fr",
-            "An encoder–decoder of the transformers library, such as Marian, T5, BART or mBART: its folder, or its "
-            "name on the Hugging Face hub. For NLLB and others of many languages put #eng_Latn:fra_Latn behind it.",
+            *(A_WRITER if writes else A_TRANSLATOR),
         )
     except (ValueError, OSError) as error:
         _refuse(error)
         return ""
-    return name if name and _stands(name) else ""
+    return name if name and _stands(name, writes) else ""
 
 
-def _stands(name: str) -> bool:
-    """Can a model of the transformers library stand beside the mechanisms? Else the page says why not."""
+def _stands(name: str, writes: bool) -> bool:
+    """Can a model of the transformers library stand beside the mechanisms, or, with `writes`, beside a model that
+    writes? Else the page says why not."""
     try:
-        if "cross" not in caches.guest(name).kinds:
+        guest = caches.guest(name)
+        if writes and not guest.writes_on:
+            raise SceneError(f"{title(name)} does not write a text on. The page “Heads and layers” shows it.")
+        if not writes and "cross" not in guest.kinds:
             raise SceneError(f"{title(name)} reads a text and produces none. The page “Heads and layers” shows it.")
     except (ValueError, OSError) as error:  # a model that cannot be shown; a folder that cannot be read
         _refuse(error)

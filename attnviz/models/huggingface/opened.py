@@ -54,7 +54,38 @@ class Scaled(Attention):
         return products(query * self.scaling, prepared)
 
 
-class Opened:
+class Copied:
+    """A copy of a `network` of the library that shares all its weights, and computes attention by `attend`."""
+
+    def __init__(self, network: Any):
+        _register()
+        shared = {id(tensor): tensor for tensor in [*network.parameters(), *network.buffers()]}
+        self.network = copy.deepcopy(network, shared)
+        for module in self.network.modules():
+            module.attnviz_opened = self  # where `_attend` finds it
+            if hasattr(module, "config"):
+                module.config._attn_implementation = _NAME
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """Its weights."""
+        return self.network.parameters()
+
+    def eager(self, module: nn.Module, *inputs: Tensor | None, **options: Any) -> tuple[Tensor, Tensor]:
+        """The attention of the module's family. ValueError if it has a way of its own."""
+        own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
+        if own is None:
+            raise ValueError(f"{type(module).__name__} computes attention in a way of its own")
+        return own(module, *inputs, **options)
+
+
+def inputs_of(query: Tensor, key: Tensor, value: Tensor, options: dict) -> LayerInputs:
+    """The inputs of attention with the library's arguments; key and value (B, G, S, …) of heads in G groups."""
+    key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], 1) for part in (key, value))
+    scaling = options.get("scaling")
+    return LayerInputs(query, key, value, query.shape[-1] ** -0.5 if scaling is None else scaling)
+
+
+class Opened(Copied):
     """A network as `networks.Network` describes it: a copy of the library's `network` that shares all weights.
 
     rows : changes the weights of cross-attention; None for none. on_step : called once per target position; an
@@ -65,13 +96,7 @@ class Opened:
 
     def __init__(self, network: Any, bos: int, layers: int, heads: int):
         """ValueError, with the reason, if cross-attention is computed in an unsupported way."""
-        _register()
-        shared = {id(tensor): tensor for tensor in [*network.parameters(), *network.buffers()]}
-        self.network = copy.deepcopy(network, shared)
-        for module in self.network.modules():
-            module.attnviz_opened = self  # where `_attend` finds it
-            if hasattr(module, "config"):
-                module.config._attn_implementation = _NAME
+        super().__init__(network)
         self.bos, self.cross_layers, self.cross_heads = bos, layers, heads
         self.rows: Rows | None = None
         self.on_step: Callable[[], None] = lambda: None
@@ -172,10 +197,6 @@ class Opened:
         encoder = self.network.get_encoder()
         return (encoder if hasattr(encoder, "get_input_embeddings") else self.network).get_input_embeddings()
 
-    def parameters(self) -> Iterator[nn.Parameter]:
-        """Its weights."""
-        return self.network.parameters()
-
     def encode(self, source: Tensor, mask: Tensor | None = None) -> OpenedMemory:
         """As of `Network`."""
         seen = torch.ones_like(source, dtype=torch.bool) if mask is None else mask
@@ -272,10 +293,7 @@ class Opened:
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options
     ) -> tuple[Tensor, Tensor]:
         """Attention with the library's signature -> context (B, T, H, v), weights (B, H, T, S)."""
-        eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
-        if eager is None:
-            raise ValueError(f"{type(module).__name__} computes attention in a way of its own")
-        context, weights = eager(module, query, key, value, mask, **options)
+        context, weights = self.eager(module, query, key, value, mask, **options)
         if not self._numbers and (query.shape[2], key.shape[2]) == _TRIED[::-1]:
             self._crossing.append(module)
         layer = self._numbers.get(id(module))
@@ -284,13 +302,11 @@ class Opened:
             return context, weights
         for _ in range(query.shape[2] if layer == 0 else 0):
             self.on_step()
-        key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], 1) for part in (key, value))
-        scaling = options.get("scaling")
-        self.inputs[layer] = LayerInputs(query, key, value, query.shape[-1] ** -0.5 if scaling is None else scaling)
+        self.inputs[layer] = inputs_of(query, key, value, options)
         if self.rows is None:
             return context, weights
         weights = self.rows(layer, self._first, weights)
-        return (weights @ value).transpose(1, 2).contiguous(), weights
+        return (weights @ self.inputs[layer].value).transpose(1, 2).contiguous(), weights
 
 
 def _changed(change: Reweigh, weights: Tensor) -> Tensor:

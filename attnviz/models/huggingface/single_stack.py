@@ -2,22 +2,27 @@
 text."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from attnviz.attention import Reweigh
 from attnviz.data.tokenizer import Tokens
 from attnviz.models import probabilities
 from attnviz.models.huggingface import tokenization
 from attnviz.models.huggingface.base import HuggingFaceModel, TakeHeads, by_heads
+from attnviz.models.huggingface.opened import CLOSE, Copied, LayerInputs, cache_name, inputs_of
 from attnviz.models.measured import Reduced, Reducer
 from attnviz.models.model import TextError
+from attnviz.networks.decoder_only import Reading
 from attnviz.trace import Alternative, AttentionMap, Trace
 
+_TRIED = 6  # tokens that a network is tried with
 MASKED = 64  # tokens of a text that are masked in turn, at most: the model reads the whole text for each
 PERMUTES = ("xlnet",)  # families that predict a token from those before it in a random order (Yang et al. 2019)
 BATCH = 8  # of these texts read at once
@@ -241,3 +246,121 @@ class SingleStackModel(HuggingFaceModel):
     @property
     def _no_text(self) -> str:
         return f"{self.name} reads a text and produces none, so it takes no target and no beam"
+
+
+class OpenedWriter(Copied):
+    """The network of a causal model with the interface of `DecoderOnly`; its readouts are logits already.
+
+    reweigh : changes the weights (B, H, T, t) of each layer; () for none. on_step : called once per pass; an exception
+    that it raises ends the pass. Both also apply to passes of `network`. inputs, seen : layer -> the last inputs of its
+    attention, and what each row sees, bool (B, 1, T, t), or None for all tokens up to its own. first : the place of the
+    first token of the last pass. layers, heads : of its attention. longest : tokens of the longest text.
+    why_no_scores : why the scores before the softmax are not known; "" if they are.
+    """
+
+    def __init__(self, network: Any, layers: int, heads: int, longest: int):
+        """ValueError, with the reason, if attention is computed in an unsupported way."""
+        super().__init__(network)
+        self.layers, self.heads, self.longest, self.why_no_scores = layers, heads, longest, ""
+        self.reweigh: Sequence[Reweigh] = ()
+        self.on_step: Callable[[], None] = lambda: None
+        self.inputs: dict[int, LayerInputs] = {}
+        self.seen: dict[int, Tensor | None] = {}
+        self.first = 0
+        self._numbers: dict[int, int] = {}  # id of a module of attention -> its layer
+        self.network.register_forward_pre_hook(self._before, with_kwargs=True)
+        self._check(network)
+
+    @property
+    def embedding(self) -> nn.Module:
+        return self.network.get_input_embeddings()
+
+    @torch.inference_mode()
+    def _check(self, network: Any) -> None:
+        """ValueError, with the reason, unless passes of all kinds reproduce the logits of the model."""
+        pad = network.config.get_text_config().pad_token_id  # some families hide it
+        ids = torch.tensor([[number for number in range(_TRIED + 1) if number != pad][:_TRIED]])
+        whole = self.read(ids)
+        if len(self._numbers) != self.layers:
+            raise ValueError("some of its layers compute attention in code of their own, which takes no other weights")
+        for layer, weights in enumerate(whole.maps):
+            read, seen = self.inputs[layer], self.seen[layer]
+            scores = read.query @ read.key.mT * read.scaling
+            seen = torch.ones_like(scores, dtype=torch.bool).tril() if seen is None else seen
+            if not _close(scores.masked_fill(~seen, -torch.inf).softmax(-1), weights):
+                self.why_no_scores = "its weights are not the softmax of products of queries and keys"
+        steps, state = [], ()
+        for token in ids.unbind(1):
+            steps.append(self.read(token[:, None], state, [lambda weights, _mask: weights.clone()] * self.layers))
+            state = steps[-1].state
+        for reason, logits in (
+            ("its output does not follow from weights times values", whole.readouts),
+            ("its steps one by one are not those of one pass", torch.cat([step.readouts for step in steps], dim=1)),
+            ("it reads no rows of the embedding in place of tokens", self.readouts_of(self.embedding(ids))),
+        ):
+            if not _close(network(input_ids=ids, use_cache=False).logits.float(), logits):
+                raise ValueError(reason)
+
+    def read(self, tokens: Tensor, state: Sequence = (), reweigh: Sequence[Reweigh] = ()) -> Reading:
+        """As of `DecoderOnly`."""
+        from transformers import DynamicCache
+
+        cache, before = DynamicCache(list(state) or None), self.reweigh
+        self.reweigh = reweigh or before
+        try:
+            options = {cache_name(self.network): cache, "use_cache": True, "output_attentions": True}
+            output = self.network(input_ids=tokens, **options)
+        finally:
+            self.reweigh = before
+        states = tuple((layer.keys, layer.values) for layer in cache.layers)
+        return Reading(output.logits.float(), states, tuple(output.attentions))
+
+    def last_row(self, tokens: Tensor, layer: int, head: int, whose: str) -> tuple[LayerInputs, Tensor | None, Tensor]:
+        """The attention of the last of the tokens (1, t) in one head: query (d,), key and value (t, …); what it sees
+        (t,), None for all; the logits (V). ValueError, which begins with `whose`, if the scores are not known."""
+        if self.why_no_scores:
+            raise ValueError(f"{whose}: {self.why_no_scores}, so its scores cannot be shown, only its weights")
+        logits = self.read(tokens).readouts[0, -1]
+        read, seen = self.inputs[layer], self.seen[layer]
+        row = LayerInputs(read.query[0, head, -1], read.key[0, head], read.value[0, head], read.scaling)
+        return row, None if seen is None else seen[0, 0, -1], logits
+
+    def readouts(self, tokens: Tensor) -> Tensor:
+        """As of `DecoderOnly`."""
+        return self.network(input_ids=tokens, use_cache=False).logits.float()
+
+    def readouts_of(self, vectors: Tensor) -> Tensor:
+        """As of `DecoderOnly`."""
+        return self.network(inputs_embeds=vectors, use_cache=False).logits.float()
+
+    def logits(self, readouts: Tensor) -> Tensor:
+        return readouts
+
+    def _before(self, _module: nn.Module, _inputs: tuple, given: dict) -> None:
+        mask = given.get("attention_mask")  # of the whole text, where tokens are read one by one
+        self.first = 0 if mask is None else mask.shape[1] - given["input_ids"].shape[1]
+
+    def attend(
+        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options
+    ) -> tuple[Tensor, Tensor]:
+        """Attention with the library's signature -> context (B, T, H, v), weights (B, H, T, t)."""
+        context, weights = self.eager(module, query, key, value, mask, **options)
+        layer = self._numbers.setdefault(id(module), len(self._numbers))
+        if layer == 0:
+            self.on_step()
+        if options.get("softcap") is not None:
+            self.why_no_scores = "it caps its scores before the softmax"
+        self.inputs[layer] = inputs_of(query, key, value, options)
+        seen = None if mask is None else mask[..., : weights.shape[-1]]
+        if seen is not None and seen.dtype != torch.bool:
+            seen = seen > torch.finfo(seen.dtype).min / 2
+        self.seen[layer] = seen
+        change = self.reweigh[layer] if self.reweigh else None
+        if change is None:
+            return context, weights
+        weights = change(weights, seen)
+        return (weights @ self.inputs[layer].value).transpose(1, 2).contiguous(), weights
+
+
+def _close(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and torch.allclose(a, b, CLOSE, CLOSE)

@@ -5,11 +5,11 @@ computation of every token.
 Letters: n tokens, V vocabulary.
 """
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,13 +19,13 @@ from attnviz.arguments import shown
 from attnviz.models import probabilities
 from attnviz.models.huggingface import LIBRARY_ERRORS, FileError, folder_rules, one_line, tokenization
 from attnviz.models.huggingface.opened import cache_name
-from attnviz.models.huggingface.single_stack import SingleStackModel
+from attnviz.models.huggingface.single_stack import OpenedWriter, SingleStackModel
 from attnviz.models.model import TextError
 from attnviz.models.names import HuggingFaceName, without_prefix
 from attnviz.models.probabilities import TokenProbabilities
 from attnviz.networks import writing
 from attnviz.networks.decoder_only import Contributions
-from attnviz.networks.projections import Projection
+from attnviz.networks.projections import Projection, Watched, bias_of, of_heads
 from attnviz.networks.writing import Candidate, Sampling
 from attnviz.trace import Token, Trace
 from attnviz.trace.generated import by_layer
@@ -104,7 +104,7 @@ class WritingModel(SingleStackModel):
         if len(before) >= self.limit or (before[-1] in self.ends and place):
             return ()
         logits = self._pass(torch.tensor([before])).logits[0, -1]
-        return writing.candidates(logits, writing.allowed(logits, how, ()), self._spelled, count)
+        return writing.candidates(logits, writing.allowed(logits, how, ()), self.output, count)
 
     @torch.inference_mode()
     def lens(self, trace: Trace) -> tuple[TokenProbabilities, ...]:
@@ -128,7 +128,7 @@ class WritingModel(SingleStackModel):
             raise ValueError(
                 f"{self.name} ({self.mechanism}) makes its logits in another way than by a norm and a matrix"
             )
-        return tuple(probabilities.of_sentence(logits, ids[1:], self._spelled) for logits in layers)
+        return tuple(probabilities.of_sentence(logits, ids[1:], self.output) for logits in layers)
 
     @torch.inference_mode()
     def contributions(self, trace: Trace) -> Contributions:
@@ -142,7 +142,7 @@ class WritingModel(SingleStackModel):
         places = [place for place in self.projections() if place.kind == "decoder"]
         feeds = [self._feed(place) for place in places]
         modules = [self.model.get_submodule(place.path) for place in places]
-        with _Watched([*modules, *feeds, self._final_norm()]) as watched:
+        with Watched([*modules, *feeds, self._final_norm()]) as watched:
             output = self.model(input_ids=torch.tensor([ids[:-1]]), output_hidden_states=True)
         count = len(places)
         streams = torch.cat([*output.hidden_states[:count], watched.inputs[-1]]).float()
@@ -155,9 +155,9 @@ class WritingModel(SingleStackModel):
             raise ValueError(
                 f"the layers of {self.name} ({self.mechanism}) are more than sums of attention and feed-forward"
             )
-        heads = torch.stack([_of_heads(m, x[0], p.heads) for m, x, p in zip(modules, watched.inputs, places)])
+        heads = torch.stack([of_heads(m, x[0], p.heads) for m, x, p in zip(modules, watched.inputs, places)])
         directions, constant = self._directions(watched, torch.tensor(ids[1:]))
-        biases = torch.stack([_bias(module) for module in modules])
+        biases = torch.stack([bias_of(module) for module in modules])
         parts = Contributions(
             (streams[0] * directions).sum(-1),
             torch.einsum("lhtd,td->lht", heads, directions),
@@ -172,7 +172,7 @@ class WritingModel(SingleStackModel):
             )
         return parts
 
-    def _directions(self, watched: "_Watched", produced: Tensor) -> tuple[Tensor, Tensor]:
+    def _directions(self, watched: Watched, produced: Tensor) -> tuple[Tensor, Tensor]:
         """(T, D) vectors whose product with the stream is the logit of each produced token, and (T,) constants to add.
 
         The final norm multiplies every entry by a gain and all by one number. A LayerNorm subtracts the mean first."""
@@ -211,6 +211,51 @@ class WritingModel(SingleStackModel):
             if name.rpartition(".")[2] in _FINAL_NORMS and name.count(".") <= 1:
                 return module
         raise ValueError(f"the final norm of {self.name} ({self.mechanism}) is not known")
+
+    @torch.inference_mode()
+    def again(self, trace: Trace, prompt: str | None = None) -> tuple[Trace, Tensor]:
+        """As `Writer.again`. ValueError for another model's trace, TextError for a prompt that leaves no room."""
+        text, ids = trace.text if prompt is None else prompt, self.ids(trace)
+        source = self._beginning(text)
+        whole = [*source.ids, *ids[len(trace.source) :]]
+        if len(whole) > self.limit:
+            raise TextError(
+                f"the prompt is too long: with what was written it has {len(whole)} tokens; the limit is {self.limit}"
+            )
+        output = self._pass(torch.tensor([whole[:-1]]))
+        logits, maps = output.logits[0].float(), [weights for _, weights in self.attending("decoder", output)]
+        return self._trace_of(text, source, whole, logits, by_layer([maps], [0])), logits
+
+    def read_for(self, trace: Trace) -> list[int]:
+        """As `Writer.read_for`."""
+        return self.ids(trace)[:-1]
+
+    @functools.cached_property
+    def why_closed(self) -> str:  # type: ignore[override]
+        """Why its attention cannot be changed, in a sentence; "" when it can."""
+        try:
+            self._opened()
+        except LIBRARY_ERRORS:
+            reason = "its network is built in a way that attnviz does not know"
+        except ValueError as error:
+            reason = str(error)
+        else:
+            return ""
+        return (
+            f"{self.name} is of the family {self.mechanism}: {reason}, so its steps cannot be opened or changed here; "
+            "its maps can be shown, and heads switched off (attnviz.ablation)"
+        )
+
+    def opened_network(self) -> OpenedWriter:
+        """Its network with access to attention, for changing it. ValueError, with the reason, if this is not
+        possible."""
+        if self.why_closed:
+            raise ValueError(self.why_closed)
+        return self._opened()
+
+    def _opened(self) -> OpenedWriter:
+        heads = self.head_counts["decoder"]
+        return OpenedWriter(self.model, len(heads), min(heads), self.limit)
 
     @property
     def ends(self) -> frozenset[int]:
@@ -282,7 +327,7 @@ class WritingModel(SingleStackModel):
     def _trace_of(self, text: str, source, ids: list[int], logits: Tensor, layers: list) -> Trace:
         count = len(source.ids)
         whole, tokens = self._joined(text, source.tokens, ids)
-        token_probabilities = probabilities.of_sentence(logits, ids[1:], self._spelled)
+        token_probabilities = probabilities.of_sentence(logits, ids[1:], self.output)
         numbers = [place.number for place in self.places.get("decoder", ())] or range(len(layers))
         maps = tuple(self.map_of("decoder", number, weights) for number, weights in zip(numbers, layers))
         return Trace(
@@ -320,12 +365,12 @@ class WritingModel(SingleStackModel):
         ]
         return text + spelled[first:], (*given, *written)
 
+    def output(self, number: int) -> str:
+        """The piece of an id."""
+        return tokenization.name(self.tokenizer, number)
+
     def _writes(self, number: int) -> bool:
         return 0 <= number < len(self.tokenizer)
-
-    @property
-    def _spelled(self) -> Callable[[int], str]:
-        return partial(tokenization.name, self.tokenizer)
 
     def _number(self, before: Token, token: Token) -> int | None:
         """The id of a generated token, from its piece and the number of spaces before it."""
@@ -336,40 +381,6 @@ class WritingModel(SingleStackModel):
             return number
         unnamed = piece.removeprefix("#")  # a row of the embedding that the tokenizer has no piece for
         return int(unnamed) if piece != unnamed and unnamed.isdecimal() else vocabulary.get(piece)
-
-
-class _Watched:
-    """Records the inputs and outputs (B, T, …) of modules while it is open, in the order of the modules."""
-
-    def __init__(self, modules: list[nn.Module]):
-        self.modules = modules
-        self.inputs: list[Any] = [None] * len(modules)
-        self.outputs: list[Any] = [None] * len(modules)
-
-    def __enter__(self) -> Self:
-        self._handles = [m.register_forward_hook(partial(self._keep, place)) for place, m in enumerate(self.modules)]
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        for handle in self._handles:
-            handle.remove()
-
-    def _keep(self, place: int, _module: nn.Module, inputs: tuple, output: Any) -> None:
-        self.inputs[place], self.outputs[place] = inputs[0], output[0] if isinstance(output, tuple) else output
-
-
-def _of_heads(projection: Any, contexts: Tensor, heads: int) -> Tensor:
-    """contexts (T, H*d) -> what each head adds (H, T, D). GPT-2 stores its projection matrix transposed."""
-    matrix = projection.weight if isinstance(projection, nn.Linear) else projection.weight.T  # (D, H*d)
-    return torch.einsum(
-        "thd,khd->htk", contexts.unflatten(1, (heads, -1)).float(), matrix.unflatten(1, (heads, -1)).float()
-    )
-
-
-def _bias(projection: Any) -> Tensor:
-    """(D,): its bias, or 0."""
-    bias = projection.bias
-    return bias.float() if bias is not None else torch.zeros(projection.weight.shape[0])
 
 
 def _chat_template(folder: Path) -> str:

@@ -202,7 +202,8 @@ def test_a_model_whose_files_changed_is_read_again(tmp_path):
 
 def test_a_causal_model_writes_on(folder):
     """Greedy, five tokens; the next ones can be clicked; heads off, the lens and every panel follow the whole text."""
-    app = own(folder, "gpt2", written="5", temperature="0 (greedy)", off="layer 1, head 1")
+    change = {"rule": "uniform", "prompt_word": "2 black", "prompt_new": "green", "rows_alone": "true"}
+    app = own(folder, "gpt2", written="5", temperature="0 (greedy)", off="layer 1, head 1", **change)
     drawn(app)
     trace = heads_scene(app).trace
     assert trace.target and trace == beginning(as_named(folder("gpt2")).write(TEXT, 32, 0), trace.given + 5)
@@ -210,6 +211,7 @@ def test_a_causal_model_writes_on(folder):
     shown = shown or " ".join(element.proto.body for element in app.get("html"))
     assert "5 pieces written" in shown and "The most probable token after each layer" in shown
     assert any(button.key.startswith("candidate") for button in app.button)
+    assert cells(app, "changed") and cells(app, "replaced") and "Attention changed in one of" in shown
     app.button(key="write_step").click().run()
     assert len(heads_scene(sound(app)).trace.target) == len(trace.target) + 1
     app.slider(key="written").set_value(0).run()

@@ -10,7 +10,8 @@ from inside_app import cells, figures, opened, page
 
 import attnviz
 from attnviz import inside, intervene
-from attnviz.intervene import Given, Scope
+from attnviz.figures import labels
+from attnviz.intervene import Given, Hide, Scope
 from dashboard.session import address, catalogue, memory
 
 PROMPT = "The dog runs. The"
@@ -39,7 +40,7 @@ def trace(model):
 def run(**query):
     query = {"pair": "Stories and sentences · written on", "show": "", "added": "6", "text": PROMPT} | query
     app = opened(**query)
-    assert not app.exception and not app.error, (app.exception, app.error)
+    assert not app.exception and not app.error, (app.exception, [error.value for error in app.error])
     return app
 
 
@@ -93,6 +94,34 @@ def test_the_tests_are_of_the_tokens_that_were_written():
     assert len(shown[2]["layout"]["yaxis"]["ticktext"]) == 6
     none = opened(pair="Stories and sentences · written on", show="", added="0", text=PROMPT, tests="true")
     assert not none.exception and "one that it wrote after it" in none.error[0].value
+
+
+@pytest.mark.xdist_group("hf")  # one process imports the transformers library
+def test_a_causal_model_of_the_transformers_library_stands_beside_it(folder):
+    """Its step, a changed text, a hidden token at the same place of the text, another word, and the tests."""
+    own = attnviz.load(f"hf:{folder('gpt2')}")
+    text = "The dog runs"
+    both = {"guest": str(folder("gpt2")), "show": ["Self-attention writer", "gpt2"], "text": text, "added": "4"}
+    hide = {"change": "hide a source token", "hidden": "3 dog"}
+    app = run(**both, step="6", word="2 dog", instead="cat", tests="true", **hide)
+    ours, theirs = memory.last(app.session_state, "inside").columns
+    assert theirs.writes and theirs.title == "gpt2" and theirs.trace.target == own.write(text, 4, 0).target
+    step = inside.step(own, own.write(text, 4, 0), 5, 2, 0)
+    assert [*figures(app, "opened")[1]["layout"]["xaxis"]["ticktext"]] == labels.shown(step.keys)
+    assert "How positions enter is the family’s own" in page(app) and "of which &lt;bos&gt; is the first" in page(app)
+    changed = cells(app, "changed")
+    assert len([cell for cell in changed if "Under the change" in cell["words"]]) == 2
+    places = [place for place, key in enumerate(theirs.keys()) if key.start < 7 and key.end > 4]
+    forced = intervene.written(own, own.write(text, 4, 0), Hide(tuple(places))).forced
+    assert f"{sum(forced.log_probs):.2f}".replace("-", "−") in changed[1]["words"]
+    assert "The cat runs" in page(app) and len(cells(app, "tests")) == 2 * len(cells(app, "tests")[::2])
+
+
+@pytest.mark.xdist_group("hf")
+def test_a_model_that_only_reads_or_translates_is_not_offered_there(folder):
+    app = run(guest=str(folder("t5")), show="Self-attention writer")
+    assert "t5 does not write a text on" in page(app)
+    assert len(memory.last(app.session_state, "inside").columns) == 1
 
 
 def test_the_pair_goes_along_to_pages_that_have_it_alone():

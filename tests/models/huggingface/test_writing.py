@@ -1,5 +1,6 @@
 """Causal models of the transformers library write on: as `generate` does, with the weights of a full pass."""
 
+import copy
 import dataclasses
 import json
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 import torch
 
 import attnviz
+from attnviz import faithfulness, inside, intervene
+from attnviz.intervene import Hide, Identity, Scope, Uniform
 from attnviz.models.huggingface.writing import WritingModel
 from attnviz.models.model import TextError
 from attnviz.models.names import without_prefix
@@ -194,3 +197,108 @@ def test_layers_that_are_more_than_sums_are_refused(tmp_path):
     gemma = attnviz.load(f"hf:{families.save(tmp_path, network, made)}")
     with pytest.raises(ValueError, match="are more than sums of attention and feed-forward$"):
         gemma.contributions(gemma.write(PROMPT, 3, 0))
+
+
+def test_a_text_is_read_again_as_it_was_written(model):
+    trace = model.write(PROMPT, 8, 0.9, seed=2)
+    again, logits = model.again(trace)
+    assert again.target == trace.target and again.log_probs == pytest.approx(trace.log_probs, abs=1e-5)
+    assert logits.shape == (len(trace.target), len(model.candidates(trace, 0, Sampling(), 10**6)))
+    for a, b in zip(again.maps, trace.maps):
+        assert np.abs(a.weights - b.weights).max() < 1e-5
+
+
+def _no_queries(model):
+    """A copy of the model whose scores are all equal: its queries are 0."""
+    network = copy.deepcopy(model.model)
+    for name, module in network.named_modules():
+        if name.endswith(("q_proj", "c_attn", "query_key_value")):
+            for part in module.parameters():
+                if name.endswith("query_key_value"):  # by head: query, key, value
+                    part.view(4, 3, -1)[:, 0] = 0
+                else:
+                    part[..., : network.config.hidden_size if name.endswith("c_attn") else None] = 0
+    return dataclasses.replace(model, model=network)
+
+
+@torch.inference_mode()
+def test_uniform_attention_is_that_of_queries_that_are_zero(model):
+    """The window of Mistral included: a row is even over what it sees."""
+    trace = model.write(PROMPT, 8, 0)
+    outcome = intervene.written(model, trace, Uniform())
+    plain, even = (writer.again(trace)[1].softmax(-1) for writer in (model, _no_queries(model)))
+    assert outcome.total_variation == pytest.approx(((plain - even).abs().sum(-1) / 2).numpy(), abs=1e-5)
+    assert outcome.total_variation.max() > 1e-3 and outcome.before.target == trace.target
+    assert outcome.free.translation == _no_queries(model).write(PROMPT, 8, 0).translation
+    unchanged = intervene.written(model, trace, Identity())
+    assert unchanged.free.translation == trace.translation and not unchanged.total_variation.any()
+
+
+def test_a_change_of_one_step_and_another_word(model):
+    trace = model.write(PROMPT, 5, 0)
+    effects = list(intervene.written_effects(model, trace, Uniform(), rows=2, first=2))
+    step = len(trace.target) - 2
+    alone = intervene.written(model, trace, Uniform(), Scope(steps=(step,)))
+    variation = intervene.total_variation(effects[step - 2].plain, effects[step - 2].changed)
+    assert variation.tolist() == pytest.approx([alone.total_variation[step]] * 2, abs=1e-5)
+    assert not alone.total_variation[:step].any()
+    hidden = intervene.written(model, trace, Hide((1,))).forced.map("decoder", 1).weights
+    assert not hidden[:, 2:, 1].any() and hidden.sum(-1) == pytest.approx(1, abs=1e-5)
+    other = intervene.written_after(model, trace, intervene.words(trace)[1], "green")
+    wanted = model.again(trace, "The green dog")[0].log_probs
+    assert other.free.text == "The green dog" and other.forced.log_probs == wanted
+    assert other.log_prob_changes == pytest.approx(np.subtract(wanted, trace.log_probs)[-5:], abs=1e-5)
+
+
+def test_a_step_is_opened_with_the_numbers_of_the_model(model):
+    trace = model.write(PROMPT, 6, 0)
+    for step, head in ((0, 0), (2, 1), (len(trace.target) - 1, 0)):
+        opened = inside.step(model, trace, step, 1, head)
+        assert opened.weights == pytest.approx(trace.map("decoder", 1).weights[head, step, : step + 1], abs=1e-5)
+        assert opened.parts.terms.sum(1) == pytest.approx(opened.scores, abs=1e-4)
+        assert [a.text for a in opened.alternatives] == [a.text for a in trace.alternatives[step]]
+        assert len(opened.keys) == step + 1 and opened.keys[0] == trace.start
+    if model.mechanism == "mistral":
+        assert opened.mask.tolist() == [False] * (step - 3) + [True] * 4
+        assert "outside the window" in inside.formula(opened, 0)
+
+
+def test_attention_is_tested(model):
+    trace = model.write(PROMPT, 4, 0)
+    subject = faithfulness.subject(model, PROMPT, trace)
+    assert subject.log_probs([subject.source])[0].tolist() == pytest.approx(trace.log_probs[trace.given :], abs=1e-4)
+    assert subject.attention.shape == (4, len(trace.source)) and len(subject.effects(Uniform()).__next__().plain)
+    shorter = subject.source[:1] + subject.source[2:]
+    wanted = model.model(input_ids=torch.tensor([[*shorter, *subject.target[:-1]]])).logits[0].log_softmax(-1)
+    rows = range(len(shorter) - 1, len(shorter) + 3)
+    assert subject.log_probs([shorter])[0].tolist() == pytest.approx(wanted[rows, subject.target].tolist(), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "name, settings, closed, words",
+    [
+        ("BloomForCausalLM", {"n_layer": 2, "n_head": 4}, True, "compute attention in code of their own"),
+        (
+            "Gemma2ForCausalLM",
+            {**families.STACK, "num_key_value_heads": 2, "head_dim": 4},
+            False,
+            "it caps its scores before the softmax, so its scores cannot be shown, only its weights",
+        ),
+    ],
+)
+def test_what_a_family_hides_is_said(tmp_path, name, settings, closed, words):
+    import transformers
+
+    tokenizer, special = families.byte_pairs()
+    cls = getattr(transformers, name)
+    ends = {"hidden_size": 16, "bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+    network = cls(cls.config_class(vocab_size=tokenizer.get_vocab_size(), **ends | settings))
+    model = attnviz.load(f"hf:{families.save(tmp_path, network, (tokenizer, special))}")
+    trace = model.write(PROMPT, 2, 0)
+    with pytest.raises(ValueError, match=words):
+        inside.step(model, trace, 1, 0, 0)
+    if closed:
+        with pytest.raises(ValueError, match=words):
+            intervene.written(model, trace, Uniform())
+    else:
+        assert intervene.written(model, trace, Uniform()).total_variation.any()
