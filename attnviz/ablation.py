@@ -157,18 +157,28 @@ def importance(
     `effect`, raised at the first head.
     """
     chosen = heads(model) if only is None else list(only)
+    yield from _measured(model, text, *with_all(model, text, target), chosen)
+
+
+def with_all(model: Model, text: str, target: str | None) -> tuple[str | None, float]:
+    """The output that `importance` measures, and its log-probability with all heads."""
     target = _output(model.trace(text)) if target is None else target
-    before = model.log_prob(text, target)
+    return target, model.log_prob(text, target)
+
+
+def _measured(
+    model: Model, text: str, target: str | None, before: float, chosen: Sequence[Head]
+) -> Iterator[Importance]:
     for done, head in enumerate(chosen, start=1):
         yield Importance(head, switch_off(model, [head]).log_prob(text, target) - before, done, len(chosen))
 
 
 def some_importance(
-    model: Model, text: str, target: str | None, only: Sequence[Head], seconds: float
+    model: Model, text: str, before: tuple[str | None, float], only: Sequence[Head], seconds: float
 ) -> list[Importance]:
-    """The first heads of `importance`, at least one: as many as it measures in so many seconds."""
+    """The first heads of `importance`, at least one: as many as it measures in so many seconds. before : `with_all`."""
     end, measured = time.monotonic() + seconds, []
-    for head in importance(model, text, target, only):
+    for head in _measured(model, text, *before, only):
         measured.append(head)
         if time.monotonic() > end:
             break

@@ -50,9 +50,8 @@ def work(name: str, function: str, *arguments, on_step: Callable[[], None] | Non
     how = {part: options.pop(part, "") for part in ("language", "steps")}
     wanted = service.Work(function, arguments, tuple(options.items()), **how)
     if not is_hugging_face(name):
-        return wanted.done(model(name), on_step or _nothing)
-    (future,) = model_service().submit([replace(request(name, "", None, 1), work=wanted)])
-    done = 0
+        return wanted.done(model(name), on_step or (lambda: None))
+    (future,), done = model_service().submit([replace(request(name, "", None, 1), work=wanted)]), 0
     try:
         while wait([future], _LOOK).not_done and on_step:
             for _ in range(future.steps - done):
@@ -62,10 +61,6 @@ def work(name: str, function: str, *arguments, on_step: Callable[[], None] | Non
     except BaseException:  # the run of the page ends, as when a person has typed again
         model_service().stop(future)
         raise
-
-
-def _nothing() -> None:
-    """A step of which nobody hears."""
 
 
 def guest(name: str) -> service.Guest:
@@ -169,9 +164,15 @@ def importance(name: str, text: str, target: str | None, only: list):
     if not is_hugging_face(name):
         yield from ablation.importance(model(name), text, target, only)
     while is_hugging_face(name) and only:
-        some = work(name, "ablation:some_importance", text, target, only, _SLICE)
+        some = work(name, "ablation:some_importance", text, _with_all(name, text, target), only, _SLICE)
         yield from some
         only = only[len(some) :]
+
+
+def _with_all(name: str, text: str, target: str | None) -> tuple[str | None, float]:
+    """The output that is measured, and its log-probability with all heads, computed once."""
+    value_key = ("all heads", key(name), text, target)
+    return keep(value_key, lambda: work(name, "ablation:with_all", text, target), lambda made: 99)
 
 
 def measure(choices, shown):

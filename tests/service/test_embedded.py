@@ -93,7 +93,11 @@ def test_work_inside_a_model_of_the_transformers_library_is_done_in_its_process_
     off = tuple(ablation.heads(load("bart"))[:1])
     effect, own = submit("ablation:effect", off, *texts).result(WAIT), ablation.effect(load("bart"), off, *texts)
     assert effect.change == pytest.approx(own.change, abs=1e-4) and not effect.after.maps[0].weights.flags.writeable
-    assert [head.head for head in submit("ablation:some_importance", *texts, off, 9.0).result(WAIT)] == list(off)
+    before = submit("ablation:with_all", *texts).result(WAIT)
+    assert before == (texts[1], pytest.approx(effect.before.log_prob, abs=1e-4))
+    assert [head.head for head in submit("ablation:some_importance", texts[0], before, off, 9.0).result(WAIT)] == list(
+        off
+    )
     with pytest.raises(ValueError, match="the text is empty"):
         submit(":trace", "").result(WAIT)
     subject = submit("faithfulness.sentence:stage", *texts, ()).result(WAIT)
