@@ -135,7 +135,8 @@ def manifest(current: CompareScene, cursor: Cursor) -> dict:
         chosen["difference"] = current.difference_title(cursor.difference)
     return {
         "sentence": current.choices.text,
-        "settings": current.choices.to_dict() | {"step": cursor.step, "difference": cursor.difference},
+        "settings": downloads.without_folders(current.choices.to_dict())
+        | {"step": cursor.step, "difference": cursor.difference},
     } | downloads.reopening("", chosen, [column.model for column in current.columns])
 
 

@@ -16,7 +16,7 @@ from attnviz import lazy_pandas as pd
 from attnviz.figures import Chart
 from attnviz.trace import Trace
 from dashboard.choices import settings
-from dashboard.session import caches
+from dashboard.session import caches, catalogue
 
 _PACKAGES = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
 
@@ -43,15 +43,26 @@ def zip_and_link(build: Callable[[], bytes], file_name: str, key: str, words: st
         st.html(button, width="content")
 
 
+def without_folders(chosen: Mapping) -> dict:
+    """What was chosen, with the name alone of a model of a person's own: no file shows folders of this machine."""
+
+    def named(typed):
+        return [*map(named, typed)] if isinstance(typed, list) else typed and catalogue.guest(typed)
+
+    return {key: named(value) if key in ("guest", "own") else value for key, value in chosen.items()}
+
+
 def reopening(page: str, query: dict, models: Iterable[str], packages: tuple[str, ...] = ()) -> dict:
     """Entries of a manifest for reproducing the view. `query` is what follows the page's address; it
     reopens the view.
 
     page : its address, "" for the first; packages : those that its numbers depend on, besides the usual ones.
     """
+    named = without_folders(query)
+    again = "; then type the folder of your own model again" if named != query else ""
     return {
-        "query": f"{page}?{urlencode(query, doseq=True)}",
-        "reopen": "start the dashboard and add `query` to its address, for example http://localhost:8501/",
+        "query": f"{page}?{urlencode(named, doseq=True)}",
+        "reopen": f"start the dashboard and add `query` to its address, for example http://localhost:8501/{again}",
         "models": {model: {"sha256": caches.fingerprint(model)} for model in models},
         "versions": {"attnviz": attnviz.__version__, "python": platform.python_version()}
         | {package: version(package) for package in (*_PACKAGES, *packages)},

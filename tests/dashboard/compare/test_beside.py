@@ -1,6 +1,8 @@
 """A model of the transformers library beside the mechanisms, on the first page and on the page of one step, by
 Streamlit's own test driver: named by a visitor or by the operator."""
 
+import json
+
 import compare_app
 import inside_app
 import pytest
@@ -10,7 +12,8 @@ import attnviz
 from attnviz import loading
 from dashboard.choices import settings
 from dashboard.choices.options import title
-from dashboard.session import catalogue
+from dashboard.compare import downloads
+from dashboard.session import catalogue, memory
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 TEXT, TARGET = "The black dog runs.", "Le chien noir court."
@@ -39,6 +42,9 @@ def test_a_visitor_names_a_model_and_it_stands_beside_ours(folder):
     ours, theirs = scene(app).columns
     assert theirs.trace == as_named(folder, "marian").trace(TEXT, TARGET) and theirs.grid.kind == "cross"
     assert scene(app).choices.query()["guest"] == str(folder("marian"))
+    written = downloads.manifest(scene(app), memory.Cursor())
+    assert str(folder("marian")) not in json.dumps(written) and written["settings"]["guest"] == name
+    assert "type the folder of your own model again" in written["reopen"]
 
 
 def test_typing_a_name_chooses_the_model(folder):
