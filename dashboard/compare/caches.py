@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from attnviz import confidence, storage
+from attnviz import confidence, mechanisms, storage
 from attnviz.confidence.training_words import FILE
 from attnviz.models import checkpoint_files, checkpoint_values
 from attnviz.models.names import CARD, WEIGHTS, ModelName, is_hugging_face, moments_file
@@ -66,8 +66,8 @@ def wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
 
 @catalogue.once
 def course(name: str) -> tuple[dict, ...]:
-    """The measurements at each packed moment of a model's training (`training.validation.measure_moments`), the
-    untrained model first; () if there are none or they cannot be read."""
+    """The measurements at each packed moment of a model's training (`training.validation.measure_moments`, or
+    `studies.writing.measure_moments`), the untrained model first; () if there are none or they cannot be read."""
     file = moments_file(name, catalogue.root_of(name))
     return _course(str(file), storage.stamp(file, file.with_suffix(".moments")))
 
@@ -78,9 +78,14 @@ def _course(file: str, stamps: tuple) -> tuple[dict, ...]:
         return ()
     try:
         rows = checkpoint_files.read_json(Path(file))["moments"]
-        return tuple(row for row in rows if checkpoint_values.numbers(row, "update", "loss", "bleu_lc"))
+        of_kind = ("previous", "first", "induction") if _writes(file) else ("bleu_lc",)
+        return tuple(row for row in rows if checkpoint_values.numbers(row, "update", "loss", *of_kind))
     except (checkpoint_files.CheckpointError, KeyError, TypeError):
         return ()
+
+
+def _writes(file: str) -> bool:
+    return Path(file).stem in mechanisms.ALL and mechanisms.ALL[Path(file).stem].writes
 
 
 def card_html(name: str) -> str:

@@ -3,10 +3,11 @@
 import streamlit as st
 
 from attnviz.models import measured
-from attnviz.models.names import HuggingFaceName, is_hugging_face, without_prefix
+from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
 from attnviz.trace import uploads
 from dashboard.choices import pairs, settings
-from dashboard.choices.options import HF, KINDS, SAVED, model_title
+from dashboard.choices.options import HF, KINDS, SAVED, model_title, trained_title
+from dashboard.compare.caches import course
 from dashboard.heads import sources
 from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, Source
 from dashboard.session import caches, catalogue, memory
@@ -26,7 +27,7 @@ def show() -> dict:
         bind="query-params",
         on_change=_enter,
     )
-    source, problem = _source(model)
+    source, problem = _source(_trained_for(model))
     kinds = source.kinds if source else ORDER
     kind = st.selectbox("Which attention", kinds, format_func=KINDS.get, key="kind", bind="query-params")
     fields = {"model": model, "problem": problem, "source": source, "kind": kind, "output": _output(source)}
@@ -34,6 +35,23 @@ def show() -> dict:
     scope = "This applies to the close-up and to compared heads. The other panels include special tokens."
     words = widgets.words(source.languages if source else pairs.ANY)
     return fields | {"words": words, "special": widgets.special(scope), "tables": widgets.tables()}
+
+
+def _trained_for(model: str) -> str:
+    """The model, or a model that writes at the chosen moment of its training, where some are packed."""
+    if model in (HF, SAVED) or not pairs.task(ModelName.parse(model).pair).writes or not (rows := course(model)):
+        return model
+    moment = st.select_slider(
+        "Trained for",
+        [*range(len(rows)), -1],
+        -1,
+        format_func=trained_title,
+        key="moment",
+        bind="query-params",
+        help=f"{len(rows)} moments of a training, from the untrained model to the end of a run. That run is another "
+        "than the one of the model that ships.",
+    )
+    return model if moment < 0 else f"{model}@{moment}"
 
 
 def _brought() -> list[str]:

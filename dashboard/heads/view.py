@@ -93,7 +93,7 @@ def _draw(current: HeadsScene, dark: bool) -> None:
         st.download_button("Reduced trace (safetensors)", current.reduced.pack, "reduced.safetensors", **button)
         return
     if isinstance(source := current.choices.source, sources.TrainedSource):
-        st.html(named_card(source.title, card.show(caches.card(source.name))))
+        _name(current, source, dark)
     languages = current.choices.languages
     if languages.classifies:
         _show_label(current, dark)
@@ -124,6 +124,14 @@ def _draw(current: HeadsScene, dark: bool) -> None:
     for show_panel in (layers.show, comparison.show_other_model, ablation.show, ablation.show_importance):
         show_panel(current, dark)
     st.html(terms.caveat())
+
+
+def _name(current: HeadsScene, source: sources.TrainedSource, dark: bool) -> None:
+    """The model with its card, or the moment of a training that it is of, which has none."""
+    at_moment = ModelName.parse(source.name).moment >= 0
+    st.html(named_card(source.title, "" if at_moment else card.show(caches.card(source.name))))
+    if at_moment:
+        writing.show_training(current, dark)
 
 
 def _text(fields: dict) -> str:

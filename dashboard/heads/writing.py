@@ -1,6 +1,7 @@
 """The panels of a model that continues the text token by token: candidates for the next token, the text with and
 without the last choice, and its output under changed attention or after another word."""
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,13 +11,17 @@ import streamlit as st
 from attnviz import figures, intervene, select
 from attnviz.export import heading
 from attnviz.figures.labels import plain, shown
+from attnviz.figures.learning import over_time
 from attnviz.figures.what_if import effect_bars
 from attnviz.figures.wording import signed
 from attnviz.intervene import Change, Outcome, Rewritten, Scope, Word
+from attnviz.models.names import ModelName
 from attnviz.networks.writing import Sampling
 from attnviz.trace import Trace
 from dashboard.browser.plot import named, plots
 from dashboard.choices.options import MOST_WRITTEN, Writing
+from dashboard.compare.caches import course
+from dashboard.compare.view import PAUSE
 from dashboard.heads.scene import HeadsScene
 from dashboard.inside import effects
 from dashboard.markup import tables
@@ -37,6 +42,12 @@ _CHANGES = {"": "none"} | {
 }
 _CHANGES["last-only"] = "only the token itself"
 _RULES = {"permuted": "permuted:0"}  # those with a number
+_MEASURED = {  # at the moments of a training
+    "loss": "Loss (nats a token)",
+    "previous": "Best head: previous token",
+    "first": "Best head: first token",
+    "induction": "Best head: induction",
+}
 _TOP_P = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5, 0.2)
 
 
@@ -130,6 +141,33 @@ def go_on() -> None:
     time.sleep(BEAT)
     st.session_state[_NEXT] = True
     st.rerun(scope="fragment" if address.runs_alone() else "app")
+
+
+def show_training(current: HeadsScene, dark: bool) -> None:
+    """The model at a moment of a training: what was measured at each moment, and a button that plays them."""
+    name = ModelName.parse(current.choices.source.name)
+    rows, title = course(name.trained), current.choices.source.title
+    row = rows[name.moment]
+    st.html(
+        f'<p class="what">After {row["update"]:,} updates: loss {row["loss"]:.2f} nats a token. The best head has a '
+        f"mean weight of {row['previous']:.2f} on the previous token, {row['first']:.2f} on the first, and "
+        f"{row['induction']:.2f} by induction. These moments are of a run of their own. The last one is the model of "
+        "that run and not the model that ships. Choose “as it ships” to see that one and its card.</p>"
+    )
+    going = st.toggle("▶ Play the training", key="playing_moments") and name.moment < len(rows) - 1
+    st.fragment(functools.partial(_next_moment, name.moment), run_every=PAUSE if going else None)()
+    measured = {"moment": [*range(1, len(rows) + 1)], **{key: [row[key] for row in rows] for key in _MEASURED}}
+    figure = over_time({title: measured}, panels=_MEASURED, unit="moment", at=name.moment + 1, dark=dark)
+    plots(
+        [("", named(figure, "training", dark, lines=["Training: loss on validation, and the best heads"]))], "training"
+    )
+
+
+def _next_moment(moment: int) -> None:
+    """Called at intervals while the training plays."""
+    if address.runs_alone():
+        st.session_state["moment"] = moment + 1
+        st.rerun()
 
 
 def show(current: HeadsScene, dark: bool) -> None:

@@ -13,6 +13,7 @@ import attnviz
 from attnviz import intervene, patterns
 from attnviz.heads import Head
 from attnviz.networks.writing import Sampling
+from dashboard.compare.caches import course
 
 MODEL = "Shakespeare by letters · written on · Self-attention"
 NAME, TEXT = "shakespeare/writer", "ROMEO:\nO, "
@@ -40,6 +41,22 @@ def test_a_link_gives_the_text_that_the_library_writes():
     assert "equal to the logit of the model" in page(app) and "NOT equal" not in page(app)
     assert "10 of at most 2,500 characters<" in page(app)  # not the 500 of translators
     assert "final norm" in page(app) and "after layer 4" in page(app)
+
+
+def test_the_model_at_a_moment_of_its_training():
+    """By a link; the curves are those of the shipped measurements, and the last option is the model that ships."""
+    app = sound(run(moment="moment 10", written="3"))
+    assert heads_scene(app).trace.model == f"{NAME}@9" and app.select_slider(key="moment").value == 9
+    model = attnviz.load(f"{NAME}@9")
+    assert heads_scene(app).trace.translation == model.write(TEXT, 3, 0.8, seed=1).translation
+    rows = course(NAME)
+    assert len(rows) == 12 and rows[0]["update"] == 0 and rows[0]["loss"] > 4 > 1.6 > rows[-1]["loss"]
+    lines = [trace["y"] for trace in cells(app, "training")[0]["figure"]["data"] if trace.get("mode") == "lines"]
+    assert [row["previous"] for row in rows] in lines and [row["induction"] for row in rows] in lines
+    assert f"After {rows[9]['update']:,} updates" in page(app) and "a run of their own" in page(app)
+    app.select_slider(key="moment").set_value(-1).run()
+    assert heads_scene(sound(app)).trace.model == NAME and not cells(app, "training")
+    assert "a run of their own" not in page(app) and course("en/writer") == ()
 
 
 def test_one_step_and_back():
