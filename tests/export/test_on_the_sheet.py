@@ -208,6 +208,17 @@ def test_two_maps_stand_beside_each_other_on_a_slide_and_below_each_other_in_a_c
         printed.of_maps({})
 
 
+def test_maps_of_one_slide_whose_names_have_no_room_stand_on_several():
+    """One name in two was drawn, and that was all."""
+    made = trace(17, "mot")
+    sheet = printed.of_maps(
+        {f"model {place}": (made, select.select(made)) for place in range(4)}, printed.Style("slide")
+    )
+    assert "In a PDF the 4 figures stand on 2 sheets, larger." in checked(sheet).notes
+    rows = [[len(axes.get_yticks()), len(axes.get_xticks())] for page in sheet.pages for axes in plots(page)]
+    assert rows == [[len(made.target), len(made.source)]] * 4
+
+
 @pytest.mark.parametrize(("size", "sheets"), [("slide", [3, 2]), ("column", [2, 2, 1])])
 def test_more_maps_than_one_sheet_has_room_for_go_on_over_sheets_of_a_pdf(size, sheets):
     made = trace(24, "mot")

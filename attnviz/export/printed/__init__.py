@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ from attnviz import figures, storage
 from attnviz.export import heading
 from attnviz.export.printed import letters
 from attnviz.export.printed.axes import line
-from attnviz.export.printed.fit import Fit, Part, fitted
+from attnviz.export.printed.fit import Fit, Part, fitted, unfitted
 from attnviz.export.printed.letters import plain
 from attnviz.export.printed.sheet import FORMATS, POINT, SIZES, Head, Sheet, Style, described, fitted_head, settings
 from attnviz.figures.chart import Chart
@@ -64,7 +64,6 @@ _EDGE, _GAP = 0.012, 0.025  # shares of the width: around the sheet, between fig
 _ROOM = 0.92  # share of the width that a line above may take: letters on a screen are up to a tenth wider
 _HEAD = 0.35  # share of the height that the lines above may take
 _PAGES = 8  # sheets of a PDF, at most
-_UNSEEN = ("hovertext", "customdata", "source", "hovertemplate")  # of a figure: not on the sheet
 _WRITTEN = 0.1  # weights from here on are written over their bars: nobody can point at a bar on paper
 
 
@@ -92,20 +91,20 @@ def of_figures(
     data = [[trace.to_plotly_json() for trace in figure.data] for figure in figures]
     layouts = [figure.plain_layout for figure in figures]
     lines = [style.title, *lines[1:]] if style.title else lines
-    families, missing = letters.families("".join([*lines, *names, *_texts([data, layouts])]), style.family)
+    families, missing = letters.families("".join([*lines, *names, *letters.texts([data, layouts])]), style.family)
     if missing:
         letters.warn_once(missing)
     title, description = described(list(lines), " ".join(figure.description for figure in figures))
     with settings(style, families):
         page = _Page(style, tuple(lines if style.heading else ()), tuple(names), tuple(zip(data, layouts)))
-        figure, fits, notes = page.whole
-        cuts, groups = page.cuts(fits), page.groups(fits)
-    further = functools.partial(page.continued, fits, cuts) if cuts else None
+        figure, _, notes = page.whole
+        cuts, groups = page.cuts, page.groups
+        count = sum(len(group.cuts) or 1 for group in groups)
     if cuts:
         notes.append(f"In a PDF the rows go on over {len(cuts)} sheets, each row with its name.")
     if groups:
-        further = functools.partial(page.grouped, groups)
-        notes.append(f"In a PDF the {len(page.figures)} figures stand on {len(groups)} sheets, larger.")
+        notes.append(f"In a PDF the {len(page.figures)} figures stand on {count} sheets, larger.")
+    further = functools.partial(getattr, page, "sheets") if cuts or groups else None
     notes += [letters.no_font(missing)] if missing else []
     return Sheet(figure, style, families, title, description, tuple(notes), further)
 
@@ -248,19 +247,6 @@ def of_overview(
     return of_figure(chart, [*heading.of_heads(trace, kind), chart.description], style)
 
 
-def _texts(value) -> Iterator[str]:
-    """All texts that a figure may draw."""
-    if isinstance(value, str):
-        yield plain(value)
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            if name not in _UNSEEN:
-                yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)
-
-
 @dataclass(frozen=True)
 class _Page:
     """The contents of a sheet. figures : data and layout of each."""
@@ -309,14 +295,17 @@ class _Page:
             fits.append(fitted(part, least))
             least = 12 * fits[-1].px
         fits = [fit if 12 * fit.px <= least else fitted(part, least) for part, fit in zip(parts, fits)]
-        return self._drawn(above, captions, parts, fits), fits, _notes(self.style, above, fits)
+        return self._drawn(above, captions, parts, fits), fits, unfitted(self.style, above, fits)
 
-    def cuts(self, fits: list[Fit]) -> list[tuple[int, int]]:
+    @functools.cached_property
+    def cuts(self) -> list[tuple[int, int]]:
         """First and last (exclusive) row on each sheet, if one sheet cannot name all rows of a map; [] for any other
-        figure. fits : how it fits on one sheet."""
-        if len(fits) > 1 or fits[0].every.get("y", 1) == 1 or fits[0].every.get("x", 1) > 1:
+        figure."""
+        if len(self.figures) > 1:
             return []
-        [part], [fit] = self.parts(self.head(self.lines), []), fits
+        [part], [fit] = self.parts(self.head(self.lines), []), self.whole[1]
+        if fit.every.get("y", 1) == 1 or fit.every.get("x", 1) > 1:
+            return []
         count = part.map_rows
         more = self.numbered(0, count, count).height - self.head(self.lines).height
         room = fit.height - (fit.margins.top + fit.margins.bottom) * fit.px - more
@@ -326,42 +315,52 @@ class _Page:
             [(first, min(first + rows_each, count)) for first in range(0, count, rows_each)] if number <= _PAGES else []
         )
 
-    def groups(self, fits: list[Fit]) -> list[_Page]:
-        """Several rows of figures on the fewest sheets on which all names are drawn, on slides a row each; [] where one
-        sheet is enough. Figures of one row stay beside each other. fits : on one sheet."""
-        rows, groups = math.ceil(len(self.figures) / self.across), []
-        if rows == 1 or not (self.style.fixed or self._are_small(fits)):
+    @functools.cached_property
+    def groups(self) -> list[_Page]:
+        """The figures on the fewest sheets on which all names are drawn, on slides a row at most each. Where there are
+        none: a row each. [] where one sheet is enough."""
+        total, rows = len(self.figures), math.ceil(len(self.figures) / self.across)
+        if not self.is_small and (rows == 1 or not self.style.fixed):
             return []
         least = math.ceil(rows / _PAGES)
-        for number in range(least if self.style.fixed else math.ceil(rows / 2), least - 1, -1):
-            count = number * self.across
-            groups = [
-                replace(self, names=self.names[first : first + count], figures=self.figures[first : first + count])
-                for first in range(0, len(self.figures), count)
-            ]
-            if number > least and not any(self._are_small(group.whole[1]) for group in groups):
-                break
-        return groups
+        counts = [number * self.across for number in range(math.ceil(rows / 2), least - 1, -1) if rows > 1]
+        if self.style.fixed:
+            shares = [math.ceil(total / sheets) for sheets in range(max(rows, 2), min(total, _PAGES) + 1)]
+            counts = list(dict.fromkeys(shares)) or counts[-1:]
+        tried: list[list[_Page]] = []
+        for count in counts:
+            tried.append([self._some(first, first + count) for first in range(0, total, count)])
+            if sum(len(group.cuts) or 1 for group in tried[-1]) <= _PAGES and all(
+                group.cuts or not group.is_small for group in tried[-1]
+            ):
+                return tried[-1]
+        return (tried[0] if self.style.fixed else tried[-1]) if tried else []
 
-    def _are_small(self, fits: list[Fit]) -> bool:
+    def _some(self, first: int, last: int) -> _Page:
+        return replace(self, names=self.names[first:last], figures=self.figures[first:last])
+
+    @functools.cached_property
+    def is_small(self) -> bool:
         """Is a name left out, or the type smaller than the smallest of the sheet?"""
+        fits = self.whole[1]
         left_out = any(every > 1 for fit in fits for every in fit.every.values())
         return left_out or 12 * min(fit.px for fit in fits) < 0.97 * self.style.least
 
-    @staticmethod
-    def grouped(groups: list[_Page]) -> tuple[Figure, ...]:
-        """The sheets of a PDF, each with some of the figures."""
-        return tuple(group.whole[0] for group in groups)
+    @property
+    def sheets(self) -> tuple[Figure, ...]:
+        """Those of a PDF."""
+        return tuple(sheet for group in self.groups or [self] for sheet in group._by_rows())
 
-    def continued(self, fits: list[Fit], cuts: list[tuple[int, int]]) -> tuple[Figure, ...]:
-        """The sheets of a PDF, each with its rows of the map. fits, cuts : as in `cuts`."""
+    def _by_rows(self) -> tuple[Figure, ...]:
+        """One sheet, or several, each with some rows of the map."""
+        figure, fits, _ = self.whole
         pages = []
-        for first, last in cuts:
-            above = self.numbered(first, last, cuts[-1][1])
-            [part] = self.parts(above, [])
+        for first, last in self.cuts:
+            above = self.numbered(first, last, self.cuts[-1][1])
+            [part] = self.parts(above, self.captions(above.size))
             sliced = replace(part, rows=(first, last))
-            pages.append(self._drawn(above, [], [sliced], [fitted(sliced, 12 * fits[0].px)]))
-        return tuple(pages)
+            pages.append(self._drawn(above, self.captions(above.size), [sliced], [fitted(sliced, 12 * fits[0].px)]))
+        return tuple(pages) or (figure,)
 
     def numbered(self, first: int, last: int, count: int) -> Head:
         """The lines above some rows of a map."""
@@ -384,17 +383,3 @@ class _Page:
                 captions[place].draw(figure, left, height - under, style.colors.text)
             part.drawn(figure, left, under - named - fit.height, fit)
         return figure
-
-
-def _notes(style: Style, above: Head, fits: list[Fit]) -> list[str]:
-    """Sentences on what did not fit."""
-    notes, points = [], 12 * min(fit.px for fit in fits)
-    if not above.whole:
-        notes.append("The lines above are cut; the description of the file has them whole.")
-    if points < 0.97 * style.points:
-        notes.append(f"The type has {points:.1f} points instead of {style.points:g}, so that all fits.")
-    for name, axis in (("row", "y"), ("column", "x")):
-        every = max(fit.every.get(axis, 1) for fit in fits)
-        if every > 1:
-            notes.append(f"One {name} in {every} is named.")
-    return notes

@@ -11,7 +11,7 @@ from matplotlib.transforms import Bbox
 
 from attnviz.export.printed import axes, marks, traces
 from attnviz.export.printed.canvas import PAD, Canvas, Margins
-from attnviz.export.printed.sheet import POINT, Style
+from attnviz.export.printed.sheet import POINT, Head, Style
 
 _HEIGHT = 450  # px of a figure that does not say it
 _LEAST_PLOT = 130, 110  # px: width and height of the smallest plot
@@ -141,3 +141,17 @@ def _draw(canvas: Canvas, data: Sequence[dict]) -> None:
     marks.add_shapes(canvas)
     marks.add_notes(canvas)
     axes.add_legend(canvas, data)
+
+
+def unfitted(style: Style, above: Head, fits: list[Fit]) -> list[str]:
+    """Sentences on what did not fit."""
+    notes, points = [], 12 * min(fit.px for fit in fits)
+    if not above.whole:
+        notes.append("The lines above are cut; the description of the file has them whole.")
+    if points < 0.97 * style.points:
+        notes.append(f"The type has {points:.1f} points instead of {style.points:g}, so that all fits.")
+    for name, axis in (("row", "y"), ("column", "x")):
+        every = max(fit.every.get(axis, 1) for fit in fits)
+        if every > 1:
+            notes.append(f"One {name} in {every} is named.")
+    return notes

@@ -29,6 +29,7 @@ FONTS = ("Source Sans 3", "DejaVu Sans", "Noto Sans CJK JP", "IPAPGothic", "Yu G
 _NO_OUTLINES = ("Last Resort", "Color")  # in names of fonts: boxes for every letter; pictures instead of outlines
 _NOT_DRAWN = ("Cc", "Cf", "Cs", "Mn", "Me", "Zs", "Zl", "Zp")  # no font needs a sign for these
 _COMMON = (*range(0x20, 0x7F), *range(0xA0, 0x100))  # ASCII and Latin: most texts
+_UNSEEN = ("hovertext", "customdata", "source", "hovertemplate")  # of a figure: not on the sheet
 _subset_of_font = _backend_pdf_ps.get_glyphs_subset
 _reported: set[str] = set()  # letters that a warning has named
 
@@ -313,3 +314,16 @@ def _write_runs(
     box = VPacker(children=packed, pad=0, sep=0.3 * size, align=sides[0])
     look = dict(frameon=False, pad=0, annotation_clip=False, box_alignment=tuple(_PLACES[side] for side in sides))
     axes.add_artist(AnnotationBbox(box, place, xycoords=transform, **look))
+
+
+def texts(value) -> Iterator[str]:
+    """All texts that a figure may draw."""
+    if isinstance(value, str):
+        yield plain(value)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if name not in _UNSEEN:
+                yield from texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from texts(inner)
