@@ -151,18 +151,20 @@ def maps_over_time(
     frame["meta"]["axes"] = {"colour": "attention weight"}
     _token_axes(frame, first, len(grids), len(moments), dark)
     frame["annotations"] = [
-        note(
-            labels.escape(f"{model} · {moment}"),
-            dark,
-            x=j * columns - 0.5,
-            y=i * rows + 0.4,
-            xanchor="left",
-            yanchor="middle",
-        )
+        note(text, dark, x=place * columns - 0.5, y=i * rows + line, xanchor="left", yanchor="middle")
         for i, model in enumerate(grids)
-        for j, moment in enumerate(moments)
+        for place, line, text in [(0, 0, f"<b>{labels.escape(model)}</b>"), *_titles(moments)]
     ]
     return build([_cells(grids, moments, (rows, columns), size, dark)], frame)
+
+
+def _titles(moments: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Above each map its moment: column, line below the model's name, text. A word with which all begin, such as
+    "batch", stands above the first map only, because maps may be narrow."""
+    words = [moment.split(" ", 1) for moment in moments]
+    same = len({first for first, *_ in words}) == 1 and all(len(parts) == 2 for parts in words)
+    shown = [moments[0], *(parts[1] if same else moment for parts, moment in zip(words[1:], moments[1:]))]
+    return [(place, 1, labels.escape(text)) for place, text in enumerate(shown) if text]
 
 
 def _token_axes(frame: dict, first: Grid, down: int, across: int, dark: bool) -> None:

@@ -53,7 +53,11 @@ def test_maps_stand_in_rows_of_models_and_columns_of_moments():
             np.testing.assert_allclose(block, grid.weights, atol=1e-4)
     assert np.isnan(z[:2]).all() and np.isnan(z[:, keys : keys + 2]).all()
     assert figure.layout.xaxis.ticktext[1] == "&lt;" and len(figure.layout.yaxis.ticktext) == 2 * rows
-    assert [note.text for note in figure.layout.annotations][:2] == ["M · batch 0", "M · batch 9"]
+    titles = [(note.text, note.x, note.y) for note in figure.layout.annotations]  # none is wider than its map
+    assert titles[:3] == [("<b>M</b>", -0.5, 0), ("batch 0", -0.5, 1), ("9", across - 0.5, 1)]
+    assert titles[3] == ("<b>N</b>", -0.5, down)
+    alone = maps_over_time({"M": [first], "N": [second]}, [""])  # its moment stands elsewhere
+    assert [note.text for note in alone.layout.annotations] == ["<b>M</b>", "<b>N</b>"]
     assert "2 by 2 maps" in figure.description
     other = select.select(synthetic.trace("a c <eos>", "B A", heads=1))
     with pytest.raises(ValueError, match="of the same tokens"):
