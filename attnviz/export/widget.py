@@ -89,9 +89,9 @@ class View(anywidget.AnyWidget):
     @traitlets.observe(*_ASKED)
     def _prepare(self, _: dict | None = None) -> None:
         """Put the picture for the current choice where the browser looks for it."""
-        choice = tuple(getattr(self, name) for name in _ASKED)
-        if _key(choice) not in self._pictures:
-            self._pictures = self._pictures | {_key(choice): self._picture(*choice, level=1)}  # somebody waits for it
+        choice = self.layer, self.head, self.words, self.special  # _ASKED
+        if (key := _key(choice)) not in self._pictures:
+            self._pictures = self._pictures | {key: self._picture(*choice, level=1)}  # somebody waits for it
 
     def _picture(self, layer: int, head: int | None, words: bool, special: bool, level: int = 9) -> str:
         """Every trace with this layer and head; a trace with fewer shows its last layer and the mean of its heads."""

@@ -79,7 +79,7 @@ def answers(models: Models, requests: Sequence[Request]) -> Iterator[tuple[int, 
     """(place, answer) of each request, in groups of requests that differ only in their texts. The model with the
     cheapest steps comes first, because it takes every step; the others only verify its translation as a guess.
 
-    A text asked of one model alone has the numbers of the library bit for bit; of several, equal up to rounding.
+    A batch of one text for one model has the numbers of the library bit for bit; any other, equal up to rounding.
     """
     translations: Translations = {}
     quick = len({request.model for request in requests}) > 1

@@ -94,6 +94,8 @@ def pairs_of(content: bytes, name: str) -> tuple[Pairs, str]:
         )
     if len(read) > MOST_PAIRS:
         raise SceneError(f"At most {MOST_PAIRS:,} pairs can be trained on; there are {len(read):,}. Leave some out.")
+    if len({source for source, _ in read}) == 1:
+        raise SceneError("At least two different texts are needed: one to train on, one to test with. Add some pairs.")
     if not bad:
         return read, ""
     first = f"Left out: line {bad[0]:,}" + (f" and {len(bad) - 1:,} more" if len(bad) > 1 else "")

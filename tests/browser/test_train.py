@@ -33,7 +33,8 @@ LIVE = """() => {
   window.__redrawn = 0;
   Plotly.react = (...asked) => { window.__redrawn += 1; return react(...asked); };
   const colors = rows.map((row, i) => [...row].map((_, j) => color(i, j, row.length)));
-  return { batch: document.querySelector('.moments output').value, colors }; }"""
+  const saves = getComputedStyle(plot.querySelector('.save') ?? plot).visibility; // of the chart below
+  return { batch: document.querySelector('.moments output').value, colors, saves }; }"""
 STILL = """() => {
   const [{ z }] = document.querySelector('.st-key-chart-learning-maps .plot')._fullData;
   const { colors } = document.querySelector('.moments').run;
@@ -94,6 +95,7 @@ def paused(page) -> tuple[int, dict]:
     a moment as it was seen in between."""
     page.get_by_role("button", name="Start", exact=True).click()
     live = page.wait_for_function(LIVE, timeout=WAIT).json_value()
+    assert live["saves"] == "hidden"
     page.wait_for_function(
         "words => document.querySelector('.moments output').value !== words", arg=live["batch"], timeout=WAIT
     )
@@ -112,6 +114,7 @@ def goes_back_to(page, live: dict) -> None:
             slider.press("ArrowLeft")
     maps(page, int(live["batch"].split()[1]))
     assert np.abs(np.array(page.evaluate(STILL)) - live["colors"]).max() <= 3
+    expect(page.get_by_role("button", name="Enlarge").first).to_be_visible()
     page.get_by_role("button", name="Play it again").click()
     expect(page.get_by_role("button", name="Stop playing")).to_be_visible()
     expect(page.get_by_role("button", name="Play it again")).to_be_visible(timeout=WAIT)

@@ -212,6 +212,7 @@ def trained_and_escaped(app):
         (b"\x1f\x8b\x08", "must be UTF-8 text"),
         (b"a\tb\0", "holds a NUL byte"),
         (b"a\tb\n" * 5001, "there are 5,001"),
+        (b"a\tb\na\tc\n", "two different texts are needed"),
     ],
 )
 def test_what_is_no_tsv_of_pairs_is_said(content, reason):
