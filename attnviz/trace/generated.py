@@ -79,7 +79,17 @@ def _steps(output) -> dict:
         raise ValueError(
             "the output has no attention; call generate(..., output_attentions=True, return_dict_in_generate=True)"
         )
+    if any(value is not None and not any(map(_holds, value)) for value in steps.values()):
+        raise ValueError(
+            "the attention of the output is empty, because the model computed it in another way (sdpa or flash): load "
+            'the model with attn_implementation="eager", and call generate again'
+        )
     return steps
+
+
+def _holds(step) -> bool:
+    """Has a step any layer's weights?"""
+    return any(layer is not None for layer in step)
 
 
 def _encoder(output, batch: int) -> dict[str, list]:

@@ -76,3 +76,11 @@ def test_one_text_of_a_batch_padded_on_the_left():
     ids = output.sequences[0]
     trace = attnviz.from_generate(output, names(ids), batch=0, padding=[0, 1])
     assert close(trace, "decoder", model(ids[None, 2:-1], output_attentions=True).attentions)
+
+
+@pytest.mark.parametrize("empty", [(), (None, None)])
+def test_attention_that_the_model_did_not_return_says_how_to_get_it(empty):
+    """As the library returns it of a model that was loaded with sdpa, its default."""
+    output = {"sequences": np.arange(4)[None], "attentions": (empty, empty)}
+    with pytest.raises(ValueError, match='load the model with attn_implementation="eager"'):
+        attnviz.from_generate(output, ["a", "b", "c", "d"])
