@@ -54,6 +54,9 @@ class Source(Protocol):
     def trace(self, text: str, target: str | None = None) -> Trace:
         """The trace of its output, or of the forced `target`. Raises ValueError for a text that cannot be shown."""
 
+    def is_long(self, text: str) -> bool:
+        """Has it more tokens than a trace keeps? Raises ValueError."""
+
     def reduced(self, text: str) -> Reduced | None:
         """Of a text too long to keep all its weights; None for any other. Raises ValueError."""
 

@@ -72,6 +72,9 @@ class TrainedSource:
     def reduced(self, text: str) -> None:
         """The text is read whole."""
 
+    def is_long(self, text: str) -> bool:
+        return False
+
     @property
     def writes_on(self) -> bool:
         return self.languages.writes
@@ -120,7 +123,7 @@ class HuggingFaceSource:
         """The number of tokens of the longest text."""
         return caches.guest(self.name).context
 
-    def _is_long(self, text: str) -> bool:
+    def is_long(self, text: str) -> bool:
         """Has it more tokens than a trace keeps? A token has at least a character, but for a few around the text."""
         told = caches.guest(self.name)
         if told.context == told.limit or len(text) + _AROUND <= told.limit:
@@ -137,14 +140,14 @@ class HuggingFaceSource:
 
     def seconds(self, text: str) -> float:
         """About how long it takes one processor to read a long text; 0 for any other."""
-        if not text.strip() or not self._is_long(text):
+        if not text.strip() or not self.is_long(text):
             return 0
         count = self._length(text)
         return caches.guest(self.name).heads * count**2 * _SECONDS * (1 + count / _LONG_ROW)
 
     def reduced(self, text: str) -> Reduced | None:
         """Read head by head, where a trace would be too large."""
-        if not text.strip() or not self._is_long(text):
+        if not text.strip() or not self.is_long(text):
             return None
 
         def read() -> Reduced:
@@ -223,6 +226,9 @@ class TraceSource:
     @property
     def kinds(self) -> tuple[str, ...]:
         return (self.saved_reduced.kind,) if self.saved_reduced else ordered({m.kind for m in self.saved_trace.maps})
+
+    def is_long(self, text: str) -> bool:
+        return self.saved_reduced is not None
 
     def reduced(self, text: str) -> Reduced | None:
         return self.saved_reduced

@@ -44,7 +44,8 @@ def show(fields: dict) -> None:
     text = _text(fields)
     if (source := fields["source"]) and source.writes_on:
         try:
-            fields = fields | {"writing": writing.controls(source.languages.piece, source.begins_with)}
+            chosen = writing.controls(source.languages.piece, source.begins_with, _is_long(source, text))
+            fields = fields | {"writing": chosen}
         except SceneError as error:
             fields = fields | {"problem": error}
     named = [source.name] if isinstance(source, sources.HuggingFaceSource) else []
@@ -63,6 +64,13 @@ def _wanted(fields: dict, text: str) -> Iterator[Wanted]:
         with contextlib.suppress(SceneError):
             source.check(text)
             yield caches.ask([source.name], text, fields["output"].strip() or None)
+
+
+def _is_long(source: scene.Source, text: str) -> bool:
+    """Is the text too long to be written on?"""
+    with contextlib.suppress(ValueError):  # composing the scene says what is wrong
+        return bool(text.strip()) and source.is_long(text)
+    return False
 
 
 def _may_take_long(source: sources.HuggingFaceSource, text: str) -> SceneError | None:

@@ -51,16 +51,18 @@ _MEASURED = {  # at the moments of a training
 _TOP_P = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5, 0.2)
 
 
-def controls(piece: str, steps: int) -> Writing:
+def controls(piece: str, steps: int, only_read: bool = False) -> Writing:
     """The buttons, and the sampling controls. piece : the noun for a token. steps : the number of tokens written by
-    default. Raises SceneError for invalid choices in a link."""
+    default. only_read : the text is too long to be written on, so the buttons rest. Raises SceneError for invalid
+    choices in a link."""
     if st.session_state.pop(_NEXT, False):
         _move(1)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         steps = st.slider(f"{piece.capitalize()}s written", 0, MOST_WRITTEN, steps, key="written", bind="query-params")
-        st.button("Pause" if playing() else "Play", key="play_writing", on_click=_play, disabled=steps == MOST_WRITTEN)
-        st.button("One step", key="write_step", on_click=_move, args=(1,), disabled=steps == MOST_WRITTEN)
-        st.button("Back", key="write_back", on_click=_move, args=(-1,), disabled=steps == 0)
+        at_end = only_read or steps == MOST_WRITTEN
+        st.button("Pause" if playing() else "Play", key="play_writing", on_click=_play, disabled=at_end)
+        st.button("One step", key="write_step", on_click=_move, args=(1,), disabled=at_end)
+        st.button("Back", key="write_back", on_click=_move, args=(-1,), disabled=only_read or steps == 0)
     with st.container(horizontal=True):
         chosen = _sampling()
         way = st.text_input(

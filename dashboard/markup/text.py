@@ -25,6 +25,7 @@ from dashboard.choices.options import (
     title,
 )
 
+_SHOWN = 300  # characters of a saved text that stand above its maps
 # parameters that mean the same on the first page and on that of one step
 _SAME = ("pair", "text", "target", "force", "layer", "head", "beam", "tables", "guest")
 
@@ -84,10 +85,14 @@ def continued(trace: Trace, piece: str, name: str = "") -> str:
 
 
 def source(trace: Trace, file: str) -> str:
-    """The text of a saved trace."""
+    """The text of a saved trace; a long one behind a click, so that its maps are in sight."""
+    text = in_language(trace.text, "")
+    if len(trace.text) > _SHOWN:
+        first = in_language(f"{trace.text[:_SHOWN]} …", "")
+        text = f"<details><summary>{first}</summary>{text}</details>"
     return (
-        f'<p class="said">{in_language(trace.text, "")}<br><small>from {escape(file)} · {escape(trace.model)} · '
-        f"{len(trace.source)} tokens</small></p>"
+        f'<div class="said">{text}<br><small>from {escape(file)} · {escape(trace.model)} · '
+        f"{len(trace.source)} tokens</small></div>"
     )
 
 

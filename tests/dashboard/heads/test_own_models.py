@@ -257,6 +257,7 @@ def test_a_text_longer_than_a_trace_is_reduced_and_a_head_opened_through_a_windo
     )
     scene, model = heads_scene(app), attnviz.load(f"hf:{reading_far}")
     count, opened = len(scene.tokens), model.opened(LONG, 0, 1)
+    assert all(app.button(key=key).disabled for key in ("play_writing", "write_step", "write_back"))  # not written on
     assert 512 < count <= 600 and scene.trace.maps == () and f"A long text: {count} tokens" in page(app)
     whole, window = (cell["figure"]["data"][0] for cell in cells(app, "closeup"))
     whole, hover = weights_of(whole["z"]), window["hovertext"]
@@ -282,6 +283,8 @@ def test_a_reduced_trace_opens_again_and_says_what_it_lacks(reading_far):
     app = run(model=SAVED)
     app.file_uploader[0].set_value(("long.safetensors", reduced.pack(), "application/octet-stream")).run()
     assert cells(sound(app), "overview") and "lacks the full maps" in page(app) and not cells(app, "closeup")
+    first, rest = page(app).split("</summary>")[0], page(app).split("</summary>")[1]  # the maps stay in sight
+    assert LONG[:300] in first and LONG not in first and LONG in rest
     app.file_uploader[0].set_value(("long.safetensors", reduced.pack()[:-9], "application/octet-stream")).run()
     assert not app.exception and "damaged or incomplete" in app.error[0].value
 
