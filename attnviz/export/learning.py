@@ -82,7 +82,7 @@ def animation(grids: Grids, moments: Sequence[str], lines: Sequence[str], style:
     if not frames:
         raise ValueError("there must be a moment to show; got none")
     size = frames[0].size
-    shades = [frame.resize(size).quantize(128) for frame in frames]
+    shades = [frame.resize(size).quantize(256) for frame in frames]
     file = io.BytesIO()
     times = [FRAME] * (len(shades) - 1) + [FRAME * _LAST]
     shades[0].save(file, "GIF", save_all=True, append_images=shades[1:], duration=times, loop=0)
