@@ -174,7 +174,7 @@ def _npz(content: bytes, most: int) -> dict:
                     raise ValueError("it unpacks to more than is read")
                 arrays[member.filename.removesuffix(".npy")] = _npy(io.BytesIO(data))
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError):
-        raise ValueError("its zip archive is damaged") from None
+        raise ValueError("its zip archive is damaged, encrypted, or packed in a way that is not read") from None
     return {key: _words(value) if value.dtype.kind in "SU" else value for key, value in arrays.items()}
 
 

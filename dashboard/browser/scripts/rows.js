@@ -4,15 +4,19 @@ const BEAT = 900, PATIENCE = 3000, PAUSE = 150; // ms a step is shown while play
 // The server is asked at once, and while keys are held only for the last row.
 function ask(row, setTriggerValue) {
   const now = performance.now();
+  const asked = { row, at: now, sent: state.asked?.sent ?? [] };
   clearTimeout(state.asking);
-  state.asking = setTimeout(() => setTriggerValue("row", row), now - (state.asked?.at ?? -Infinity) < PAUSE ? PAUSE : 0);
-  state.asked = { row, at: now };
+  state.asking = setTimeout(() => { asked.sent.push(row); setTriggerValue("row", row); }, now - (state.asked?.at ?? -Infinity) < PAUSE ? PAUSE : 0);
+  state.asked = asked;
 }
 
-// Does the slider still show an older step than the one that was asked for? Then it is not followed.
+// Does the slider still show an older step than the one that was asked for? Then it is not followed. Answers come in the order in
+// which they were asked for, so the same step may be an older answer.
 function behind(row) {
-  if (!state.asked || performance.now() - state.asked.at > PATIENCE) return false;
-  if (state.asked.row === row) state.asked = null;
+  const { asked } = state;
+  if (!asked || performance.now() - asked.at > PATIENCE) return false;
+  asked.sent.splice(0, asked.sent.indexOf(row) + 1);
+  if (asked.row === row && !asked.sent.length) state.asked = null;
   return Boolean(state.asked);
 }
 
