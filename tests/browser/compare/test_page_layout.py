@@ -130,19 +130,6 @@ def test_in_a_presentation_the_arrow_keys_move_the_step_at_once(dashboard):
     dashboard.page.wait_for_function("new URLSearchParams(location.search).get('step') === '4'")
 
 
-def test_an_older_answer_for_the_same_step_is_not_taken_for_the_newest(view):
-    """Steps 3, 2 and 3 were asked for, one after the other, and are answered in this order."""
-    page = view().page
-    answers = page.evaluate("""async () => {
-      state.asked = null;
-      for (const row of [2, 1, 2]) {
-        ask(row, () => {});
-        await new Promise((done) => setTimeout(done, 200));
-      }
-      return [2, 1, 2].map(behind); }""")
-    assert answers == [True, True, False]
-
-
 def test_no_row_of_the_statistics_is_cut_off_on_a_phone(view):
     dashboard = view()
     dashboard.page.set_viewport_size({"width": 390, "height": 844})
