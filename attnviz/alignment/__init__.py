@@ -6,7 +6,6 @@ link.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,10 +17,10 @@ from attnviz.arguments import checked
 from attnviz.gold import LinkedPair, Span
 from attnviz.select import Grid, shifted_rows
 from attnviz.trace import Token, Trace
+from attnviz.trace.visible import WORD, plain
 
 HeadOrMean = tuple[int | None, int | None]  # layer, head; None for the mean over heads, or over layers too
 SHIFTS = (-1, 0, 1)  # rows by which `report` moves the weights
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _IDIOMS = frozenset("front lot kind sort order case spite".split())  # "in front of", "a lot of": one word elsewhere
 
 
@@ -355,8 +354,8 @@ def coverage(trace: Trace, language: str = "en") -> tuple[Covered, ...]:
     words: list[str] = []
     pieces: list[int] = []
     firsts: list[int] = []  # where the pieces of each word begin
-    for match in _WORD.finditer(trace.text):
-        word, (begin, stop) = match.group(), match.span()
+    for match in WORD.finditer(trace.text):
+        word, (begin, stop) = plain(match.group()), match.span()
         if word.lower() in _IDIOMS or function_words.kind(word, language) != function_words.CONTENT:
             continue
         if keys := [key for key, start, end in places if start < stop and end > begin]:

@@ -3,12 +3,12 @@ characters; a phrase repeated only in the translation; a negation that the trans
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from attnviz import function_words
 from attnviz.data.styles import UNSPACED
+from attnviz.trace.visible import RAISED, plain
 
 # A unit as it is typed -> how its names begin in a translation, in any language of the models; a name of one or two
 # letters is a whole word.
@@ -36,8 +36,7 @@ UNITS = {
     "$": ("$", "dollar", "ドル"),
     "£": ("£", "livre", "pfund", "ポンド"),
 }
-_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹½¼¾⅓⅔"  # NFKC would make 102 of 10²
-_NUMBER = re.compile(rf"[0-9]+|[{_RAISED}]+")
+_NUMBER = re.compile(rf"[0-9]+|[{RAISED}]+")
 _THOUSANDS = re.compile(r"(?<=[0-9])[ .,'](?=[0-9]{3}(?![0-9]))")
 _SPELT = {  # English words for numbers; "a couple of days" may be two or three, "half an hour" 30 minutes
     **dict(zip("zero one two three four five six seven eight nine ten eleven twelve thirteen".split(), range(14))),
@@ -58,7 +57,7 @@ _LETTER = "a-zà-ÿ"  # not \\w, which has raised digits: m²
 _NAMES = "|".join(
     re.escape(unit) + f"(?![{_LETTER}])" * unit.isalpha() for unit in sorted(UNITS, key=len, reverse=True)
 )
-_UNIT = re.compile(rf"(?<=[0-9{_RAISED}]) ?({_NAMES})|([€$£])(?= ?[0-9])")
+_UNIT = re.compile(rf"(?<=[0-9{RAISED}]) ?({_NAMES})|([€$£])(?= ?[0-9])")
 SMALL = 12  # numbers up to here are often words in a translation ("4 people", "quatre personnes")
 
 
@@ -70,7 +69,7 @@ def changed(text: str, translation: str) -> tuple[str, ...]:
     may be there in Chinese characters: 25 as 二十五, 30,000 as 3万, 1998 as 一九九八. One in characters alone that the
     text lacks is not reported: 一番 is no number.
     """
-    after, in_characters = _numbers(translation), set(map(_value, _IN_CHARACTERS.findall(_plain(translation))))
+    after, in_characters = _numbers(translation), set(map(_value, _IN_CHARACTERS.findall(plain(translation))))
     before = _numbers(_MULTIPLIED.sub(lambda match: _product(match, in_characters.union(after)), text))
     missing, added = list((before - after).elements()), list((after - before).elements())
     missing = [number for number in missing if number not in in_characters]
@@ -83,9 +82,9 @@ def changed(text: str, translation: str) -> tuple[str, ...]:
 
 def lost_units(text: str, translation: str) -> tuple[str, ...]:
     """Units after numbers of a text (UNITS) that the translation has neither as a symbol nor by name."""
-    typed = (match.group(1) or match.group(2) for match in _UNIT.finditer(_plain(text).lower()))
-    plain = _plain(translation).lower()
-    return tuple(unit for unit in dict.fromkeys(typed) if not _has(plain, UNITS[unit]))
+    typed = (match.group(1) or match.group(2) for match in _UNIT.finditer(plain(text).lower()))
+    names = plain(translation).lower()
+    return tuple(unit for unit in dict.fromkeys(typed) if not _has(names, UNITS[unit]))
 
 
 def _numbers(text: str) -> Counter[str]:
@@ -94,7 +93,7 @@ def _numbers(text: str) -> Counter[str]:
     def in_digits(match: re.Match) -> str:
         return f" {_value(match[0])} " if any(map(str.isdecimal, match[0])) else match[0]
 
-    return Counter(_NUMBER.findall(_IN_CHARACTERS.sub(in_digits, _THOUSANDS.sub("", _plain(text)))))
+    return Counter(_NUMBER.findall(_IN_CHARACTERS.sub(in_digits, _THOUSANDS.sub("", plain(text)))))
 
 
 def _value(written: str) -> str:
@@ -119,7 +118,7 @@ def _product(match: re.Match, written: set[str]) -> str:
 def _spelt(text: str) -> set[str]:
     """The numbers that an English text has in words: each word, and neighbours together ("two hundred and five")."""
     values, whole, part = set(), 0, 0
-    for word in [*_WORD.findall(text.lower()), ""]:
+    for word in [*_WORD.findall(plain(text).lower()), ""]:
         if word in _TIMES:
             part = max(part, 1) * _TIMES[word]
             whole, part = (whole + part, 0) if _TIMES[word] > 100 else (whole, part)
@@ -130,13 +129,6 @@ def _spelt(text: str) -> set[str]:
             whole = part = 0
         values |= {part, whole + part}
     return set(map(str, values))
-
-
-def _plain(text: str) -> str:
-    """Full-width digits and signs as usual ones; superscript digits and fractions are unchanged."""
-    if unicodedata.is_normalized("NFKC", text):  # nearly always
-        return text
-    return "".join(c if c in _RAISED else unicodedata.normalize("NFKC", c) for c in text)
 
 
 def _has(text: str, names: Iterable[str]) -> bool:
@@ -172,7 +164,7 @@ def repeated(text: str, translation: str, language: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+    return _WORD.findall(plain(text).lower())
 
 
 def _content(words: Iterable[str], language: str) -> set[str]:

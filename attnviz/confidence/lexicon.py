@@ -21,6 +21,7 @@ from attnviz import arguments, function_words
 from attnviz.confidence.training_words import read_lines, write_lines
 from attnviz.data.styles import UNSPACED
 from attnviz.models.checkpoint_files import unreadable
+from attnviz.trace.visible import WORD, plain
 
 FILE = "lexicon.txt.gz"
 SOURCE_STEM, TARGET_STEM = 6, 5  # first letters of a word, which its inflected forms share
@@ -28,7 +29,6 @@ ROUNDS = 4  # of expectation maximisation
 LEAST, MOST = 0.02, 12  # the probability of a translation, and how many of them a word has
 LIFT = 4  # a translation is this many times as frequent beside the word as elsewhere
 FEWEST = 3  # sentences that have the word
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _NO_SPACES = re.compile(f"[{UNSPACED}]")
 Pairs = Sequence[tuple[str, str]]
@@ -182,13 +182,13 @@ def _model_1(sides: Sequence[tuple[list[str], list[str]]]):
 
 def _source(text: str, language: str) -> dict[str, str]:
     """The stems of the content words of a source, and the words as typed; both without the part after an apostrophe."""
-    words = (match.group() for match in _WORD.finditer(text) if _is_content(match.group(), language))
+    words = (match.group() for match in WORD.finditer(plain(text)) if _is_content(match.group(), language))
     return {_stem(word, SOURCE_STEM): re.split("['’]", word)[0] for word in words if len(word) > 1}
 
 
 def _target(text: str, language: str) -> dict[str, str]:
     """The stems of the content words of a translation, and their forms in lower case."""
-    words = (match.group().lower() for match in _LETTERS.finditer(text))
+    words = (match.group().lower() for match in _LETTERS.finditer(plain(text)))
     return {_stem(word, TARGET_STEM): word for word in words if _is_content(word, language)}
 
 

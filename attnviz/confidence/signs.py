@@ -23,7 +23,7 @@ from attnviz.function_words import CONTENT, kind, languages
 from attnviz.models.measured import TraceStatistics
 from attnviz.models.names import ModelName
 from attnviz.trace import Trace
-from attnviz.trace.visible import visible
+from attnviz.trace.visible import plain, visible
 
 SAMPLES = 20  # translations that each of the models that draw them draws for a sentence
 DOUBTFUL = -1.0  # nats; a piece below this log-probability (37 %) counts as doubtful
@@ -180,7 +180,7 @@ def _between(
 
 def _lost_names(trace: Trace | TraceStatistics, known_words: TrainingWords) -> tuple[str, ...]:
     """New capitalised words, not at the beginning of a sentence, that the translation lacks."""
-    lower = trace.translation.lower()
+    lower = plain(trace.translation).lower()
     begins = {match.end() for match in _BEGINNING.finditer(trace.text)}
     names = (word for word in known_words.new(trace) if word.text[0].isupper() and word.start not in begins)
     names = () if trace.read_as else names  # in capitals any word would count
@@ -190,7 +190,7 @@ def _lost_names(trace: Trace | TraceStatistics, known_words: TrainingWords) -> t
 def _invented(trace: Trace | TraceStatistics, target_words: TrainingWords) -> tuple[tuple[str, float], ...]:
     """Words of the translation that no training sentence has, except words of the source and compounds of two known
     words."""
-    source, result = trace.text.lower(), []
+    source, result = plain(trace.text).lower(), []
     for word in training_words.target_words(trace):
         if _is_new(word, target_words) and word.text.lower() not in source:
             places = [

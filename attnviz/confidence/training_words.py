@@ -7,7 +7,6 @@ checkpoints/<pair>/words.txt.gz, target-words.txt.gz
 import functools
 import gzip
 import io
-import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,18 +17,18 @@ from attnviz import arguments, storage
 from attnviz.models.checkpoint_files import unreadable
 from attnviz.models.measured import TraceStatistics
 from attnviz.trace import Token, Trace
+from attnviz.trace.visible import WORD, plain
 
 FILE = "words.txt.gz"  # of the source
 TARGET_FILE = "target-words.txt.gz"  # of the translations
 FILES = FILE, TARGET_FILE
 PART = 4  # letters of a part of a compound, at least
 LARGEST = 64 * 2**20  # bytes of the file's text
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a text: as typed, its place in the text, and the number of pieces that a model reads it in.
+    """A word of a text as it is looked up (`plain`), its place in the text, and the number of its pieces.
 
     unknown : one of the pieces is the unknown one.
     """
@@ -52,7 +51,7 @@ class TrainingWords:
     def learn(cls, texts: Iterable[str]) -> "TrainingWords":
         """Learn from the source sentences of training; a repeated sentence counts once."""
         different = set(texts)
-        counts = Counter(word for text in different for word in set(map(_plain, _WORD.findall(text))))
+        counts = Counter(word for text in different for word in set(map(_plain, WORD.findall(text))))
         return cls(dict(counts), len(different))
 
     @classmethod
@@ -73,14 +72,14 @@ class TrainingWords:
     def count(self, word: str) -> int:
         """The number of training sentences with the word; for a word such as "Tom's", at least the count of its rarest
         part."""
-        plain = _plain(word)
-        return max(self.counts.get(plain, 0), min(self.counts.get(part, 0) for part in plain.split("'")))
+        low = _plain(word)
+        return max(self.counts.get(low, 0), min(self.counts.get(part, 0) for part in low.split("'")))
 
     def has(self, word: str) -> bool:
         """Is the word, or a split of it into two words of at least PART letters, in the training sentences?"""
-        plain = _plain(word)
-        cuts = range(PART, len(plain) - PART + 1)
-        return bool(self.count(word)) or any(plain[:cut] in self.counts and plain[cut:] in self.counts for cut in cuts)
+        low = _plain(word)
+        cuts = range(PART, len(low) - PART + 1)
+        return bool(self.count(word)) or any(low[:cut] in self.counts and low[cut:] in self.counts for cut in cuts)
 
     def new(self, trace: Trace | TraceStatistics) -> list[Word]:
         """The words of a trace's source that no training sentence has."""
@@ -115,12 +114,12 @@ def target_words(trace: Trace | TraceStatistics) -> list[Word]:
 @functools.lru_cache(64)  # several signs ask for the words of a text, and several models read it
 def _words(text: str, tokens: tuple[Token, ...]) -> tuple[Word, ...]:
     result = []
-    for match in _WORD.finditer(text):
+    for match in WORD.finditer(text):
         inside = [t for t in tokens if not t.special and t.start < match.end() and t.end > match.start()]
         unknown = any(token.unknown for token in inside)
-        result.append(Word(match.group(), *match.span(), sum(token.pieces for token in inside), unknown))
+        result.append(Word(plain(match.group()), *match.span(), sum(token.pieces for token in inside), unknown))
     return tuple(result)
 
 
 def _plain(word: str) -> str:
-    return word.lower().replace("’", "'")
+    return plain(word).lower().replace("’", "'")

@@ -17,6 +17,7 @@ from attnviz import function_words
 from attnviz.arguments import checked
 from attnviz.data.tokenizer import SubwordTokenizer, Tokens
 from attnviz.trace import Trace
+from attnviz.trace.visible import WORD
 
 
 @checked
@@ -61,7 +62,6 @@ def notices(trace: Trace) -> tuple[str, ...]:
 
 
 _SENTENCE = re.compile(r"[^.!?…]*(?:[.!?…]+|$)")
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 LETTERS = 4  # of a sentence without small letters, at least; "OK." and "TV?" stay
 IN_A_ROW = 3  # words in capitals within another sentence, at least; "USA, UK" stays
 
@@ -89,7 +89,7 @@ def as_sentence(text: str, pieces: Callable[[str], int]) -> str:
     """
     result = list(text)
     for sentence in _SENTENCE.finditer(text):
-        words = list(_WORD.finditer(text, *sentence.span()))
+        words = list(WORD.finditer(text, *sentence.span()))
         for word in _in_capitals(sentence.group(), words):
             first = word is words[0]
             result[word.start() : word.end()] = _written(word.group(), first, pieces)

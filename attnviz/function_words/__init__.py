@@ -14,6 +14,7 @@ from importlib import resources
 
 from attnviz.arguments import checked
 from attnviz.trace import Token
+from attnviz.trace.visible import plain
 
 FUNCTION, CONTENT, OTHER = "function", "content", "other"
 _THREE_LETTERS = {"eng": "en", "fra": "fr", "fre": "fr", "deu": "de", "ger": "de", "jpn": "ja"}  # of ISO 639-2 and -3
@@ -57,13 +58,13 @@ def words(language: str) -> frozenset[str]:
 @lru_cache(4096)  # a page asks for the words of a sentence more than once for each model
 def kind(word: str, language: str) -> str:
     """FUNCTION or CONTENT; OTHER for a token without a letter or digit, such as a full stop."""
-    plain = word.strip().lower().translate(_APOSTROPHES)
-    if not any(character.isalnum() for character in plain):
+    lower = plain(word).strip().lower().translate(_APOSTROPHES)
+    if not any(character.isalnum() for character in lower):
         return OTHER
     listed = words(language)
     return (
         FUNCTION
-        if plain in listed or any(part in listed and rest in listed for part, rest in _contracted(plain))
+        if lower in listed or any(part in listed and rest in listed for part, rest in _contracted(lower))
         else CONTENT
     )
 

@@ -19,6 +19,11 @@ IGNORED = (
     "\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+# A word: letters with their accents, and the apostrophes and characters that print nothing within.
+_LETTER = "[^\\W\\d_][\u0300-\u036f]*"
+WORD = re.compile(f"{_LETTER}(?:[{IGNORED}]*(?:['’][{IGNORED}]*)?{_LETTER})*")
+_NOT_PRINTED = re.compile(f"[{IGNORED}]")
+RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹½¼¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"  # NFKC would make 102 of 10²
 SPACE = "␣"
 _SPACES = {" ": SPACE, "\t": "⇥", "\n": "⏎", "\r": "⏎", "\u2028": "⏎", "\u2029": "⏎"}
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them
@@ -74,6 +79,16 @@ def _parts(tokens: Sequence) -> list[str]:
         several = span is not None and count > 1
         parts += [str(place).translate(_SMALL) if several else "" for place in range(1, count + 1)]
     return parts
+
+
+@functools.lru_cache(256)  # each model asks for the same text
+def plain(text: str) -> str:
+    """A text as its words and numbers are looked up: without characters that print nothing, accents on their letters,
+    full-width letters, ligatures and signs as usual ones; raised digits and fractions are unchanged."""
+    if text.isascii():
+        return text
+    read = (c if c in RAISED else unicodedata.normalize("NFKC", c) for c in _NOT_PRINTED.sub("", text))
+    return unicodedata.normalize("NFC", "".join(read))
 
 
 def prints_nothing(text: str) -> bool:
