@@ -183,7 +183,7 @@ class Foreign(Translated):
 
     @functools.cached_property
     def network(self):
-        return self.model.opened()
+        return self.model.opened_network()
 
     @property
     def first(self):

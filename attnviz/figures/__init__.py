@@ -7,9 +7,8 @@ says in words what it shows.
 """
 
 from attnviz.figures.bars import guess_bars, next_tokens, step_bars
-from attnviz.figures.by_head import head_map
+from attnviz.figures.by_head import by_distance, head_map
 from attnviz.figures.chart import Chart, large
-from attnviz.figures.distance import by_distance
 from attnviz.figures.lines import line_threshold, token_lines
 from attnviz.figures.many import reliability
 from attnviz.figures.maps import difference, heatmap

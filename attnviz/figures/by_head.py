@@ -1,4 +1,6 @@
-"""Heads as the cells of a heatmap: layers downwards, heads across, or in the order of a statistic.
+"""What heads and layers do, as figures. Heads are the cells of a heatmap: layers downwards, heads across, or in the
+order of a statistic. The weight of layers by distance is one line per layer; deeper layers are darker (on a dark page
+lighter).
 
 `customdata` of a cell is its [layer, head], counted from 0; a click returns it. Texts count layers and heads from 1.
 """
@@ -12,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from attnviz import lazy_pandas as pd
-from attnviz.arguments import checked, listed
+from attnviz.arguments import check_columns, checked, listed
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import CLEAR, TITLE, build, colorscale, layout, note, palette, scale_bar
+from attnviz.figures.theme import CLEAR, TITLE, Theme, build, colorscale, layout, note, palette, scale_bar
 from attnviz.figures.wording import number, statistic_title
 from attnviz.heads import Head
 
@@ -26,6 +28,7 @@ Rows = list[list[Head | None]]  # the heads as they are laid out; None for a pla
 _CELL = (104, 56)  # px of a cell at most: it holds one number
 _WRITTEN = 50  # cells up to which a number is written into each
 _NEAR = 0.05  # numbers that lie closer together have a third digit
+_LINES = 300  # px of the panel of lines
 
 
 def values_by_head(table: pd.DataFrame | None, kind: str, column: str) -> dict[Head, float]:
@@ -198,3 +201,68 @@ def head_map(
     frame = head_frame(rows, False, True, title, dark, description, _CELL[1])
     frame["meta"]["widest"] = side_margins(frame) + _CELL[0] * across  # px: a page makes it no wider
     return build([cells], frame)
+
+
+@checked
+def by_distance(
+    frame: pd.DataFrame, title: str | None = None, *, reach: int | None = None, dark: bool = False
+) -> Chart:
+    """frame : of `rollout.by_distance`, columns layer, distance, weight.
+
+    reach : the largest distance shown, all unless given.
+    """
+    check_columns(frame, ("layer", "distance", "weight"), "frame")
+    if frame.empty:
+        raise ValueError("the frame must hold at least one layer; got none")
+    shown = frame if reach is None else frame[frame["distance"].abs() <= reach]
+    layers, above = list(dict.fromkeys(frame["layer"])), TITLE if title else 0
+    description = f"Share of each layer's weight by distance from the query's own place: {_peaks(frame)}."
+    margin = (44, 12, 34 + above, 44)
+    look = layout(dark, _LINES + above, margin, title and labels.escape(title), description) | _distance_axes(dark)
+    return build(_layer_lines(shown, layers, palette(dark)), look)
+
+
+def _layer_lines(frame: pd.DataFrame, layers: list[int], colors: Theme) -> list[dict]:
+    shades = np.linspace(2, len(colors.sequential) - 1, len(layers)).round().astype(int)
+    parts = [frame[frame["layer"] == layer] for layer in layers]
+    return [
+        dict(
+            type="scatter",
+            mode="lines+markers",
+            name=f"layer {layer + 1}",
+            x=part["distance"].to_list(),
+            y=part["weight"].round(4).to_list(),
+            line=dict(color=colors.sequential[shade], width=2),
+            marker=dict(size=4),
+            hovertemplate="%{y:.1%}",
+        )
+        for layer, part, shade in zip(layers, parts, shades, strict=True)
+    ]
+
+
+def _peaks(frame: pd.DataFrame) -> str:
+    """The distance with most weight in each layer, in words."""
+    best = frame.loc[frame.groupby("layer", sort=False)["weight"].idxmax()]
+    return "; ".join(
+        f"layer {row.layer + 1} most at {_away(row.distance)}, {row.weight:.0%}" for row in best.itertuples()
+    )
+
+
+def _distance_axes(dark: bool) -> dict:
+    colors = palette(dark)
+    axis = dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=dict(size=11, color=colors.muted))
+    place = dict(x=0.5, y=0, xref="paper", yref="paper", yanchor="top", yshift=-24)
+    return dict(
+        xaxis=axis | dict(showgrid=False, tickcolor=CLEAR),
+        yaxis=axis | dict(rangemode="tozero", tickformat=".0%"),
+        showlegend=True,
+        hovermode="x unified",
+        legend=dict(orientation="h", x=0, y=1, yanchor="bottom", font=dict(size=12)),
+        annotations=[note("← keys before the query · 0 · after it →", dark, **place)],
+    )
+
+
+def _away(distance: int) -> str:
+    if distance == 0:
+        return "its own place"
+    return f"{abs(distance)} {'before' if distance < 0 else 'after'}"

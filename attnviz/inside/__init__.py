@@ -196,7 +196,7 @@ def _looking_back(network: DecoderOnly, inputs: Tensor, layer: int, head: int) -
 
 def _foreign(model: EncoderDecoderModel, trace: Trace, step: int, layer: int, head: int) -> AttentionInputs:
     """The same for a model of the transformers library. ValueError, with the reason, if it cannot be opened."""
-    network = model.opened()
+    network = model.opened_network()
     memory = network.encode(torch.tensor([model.read(trace.text).ids]))
     readouts = network.readouts(memory, torch.tensor([[network.bos, *model.target_ids(trace)[:step]]]))
     read = network.inputs[layer]

@@ -110,7 +110,7 @@ def opened_under(
 ) -> EncoderDecoderModel:
     """A model of the transformers library, with its attention changed. is_such : only at steps at which the unchanged
     model, after the same text, would choose a piece of this sort. ValueError if its family cannot be opened."""
-    network = model.opened()
+    network = model.opened_network()
     check_scope(network, scope)
     network.rows, network.on_step = rows_of(change, scope, steps), on_step
     changed = replace(model, name=changed_name(model.name, change), model=network.network)

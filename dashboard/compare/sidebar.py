@@ -68,16 +68,8 @@ def rerun_if_gold_was_left() -> None:
 
 
 def _language_pair() -> str:
-    """The first control: models, languages and examples depend on it."""
     widgets.brand("See how attention works: one sentence, trained models side by side.")
-    pair = st.selectbox(
-        "Language pair",
-        list(catalogue.offered()),
-        format_func=lambda name: pairs.task(name).title,
-        key="pair",
-        bind="query-params",
-        on_change=_enter,
-    )
+    pair = widgets.language_pair(catalogue.offered(), _enter)
     if note := pairs.task(pair).note:
         st.html(f'<p class="tag">{escape(note)}</p>')
     return pair

@@ -11,6 +11,7 @@ from attnviz.figures.wording import signed
 from attnviz.models.names import ModelName
 from attnviz.trace import files
 from dashboard.browser.plot import named, plots
+from dashboard.choices import pairs
 from dashboard.choices.options import HF, SAVED
 from dashboard.heads import (
     ablation,
@@ -146,7 +147,11 @@ def _text(fields: dict) -> str:
     """The text to read: typed, or that of the saved trace."""
     model, source = fields["model"], fields["source"]
     if model == HF:
-        return widgets.own_text(source and source.limit)
+        facts = pairs.ANY
+        text = st.text_input(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint)
+        if source:
+            st.html(f'<div class="tokens">at most {source.limit} tokens of this model</div>')
+        return text
     if model == SAVED:
         if source:
             st.html(source_words(source.saved_trace, source.file))

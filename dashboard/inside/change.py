@@ -10,7 +10,6 @@ from attnviz import function_words, intervene
 from attnviz.figures import labels
 from attnviz.intervene import Change, Given, Scope
 from dashboard.browser import script
-from dashboard.browser.plot import plots
 from dashboard.choices.options import mechanism_of
 from dashboard.inside import caches, downloads, effects
 from dashboard.inside.scene import Column, InsideScene
@@ -75,7 +74,8 @@ def show(current: InsideScene, dark: bool) -> None:
     ]
     steps.end()
     if affected:
-        _draw(current, affected, _title(name, affected), dark)
+        caution = CAUTION + GREEDY * (current.choices.beam > 1)
+        effects.draw(current, affected, effects.CHANGED, _title(name, affected), caution, dark)
 
 
 def _models(current: InsideScene) -> list[str]:
@@ -213,18 +213,6 @@ def _title(name: str, affected: list) -> str:
     chosen = by_hand_part if name == BY_HAND else session.get("part")
     part = f"; in the {'model' if several.writes else 'Transformer'}: {PARTS[chosen]}" if several else ""
     return f"Attention changed: {' or '.join(titles)}, {where}{part}"
-
-
-def _draw(current: InsideScene, affected: list, title: str, dark: bool) -> None:
-    cells = effects.cells(affected, dark, effects.CHANGED, title)
-    with st.container(key=f"changed{len(affected)}"):  # style.css: a column for each model
-        plots(cells, "changed")
-    st.html(f'<p class="small">{escape(CAUTION + GREEDY * (current.choices.beam > 1))}</p>')
-    traces = [trace for _, outcome in affected for trace in (outcome.forced, outcome.free)]
-    downloads.offer("change", cells, [effects.frame(*pair) for pair in affected], traces)
-    downloads.csv_button("change")
-    if current.choices.tables:
-        st.html("".join(effects.table(*pair) + effects.maps_tables(*pair) for pair in affected))
 
 
 def _by_hand(current: InsideScene) -> dict[str, Change]:

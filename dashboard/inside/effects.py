@@ -15,8 +15,9 @@ from attnviz.figures.chart import Chart
 from attnviz.figures.what_if import effect_bars
 from attnviz.figures.wording import signed
 from attnviz.trace import Token, Trace
-from dashboard.browser.plot import Cell, named
-from dashboard.inside.scene import Column
+from dashboard.browser.plot import Cell, named, plots
+from dashboard.inside import downloads
+from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup import tables
 from dashboard.markup.text import escape, in_language, number
 from dashboard.session import caches, memory
@@ -35,6 +36,7 @@ class Effect(Protocol):
 
 
 CHANGED, REPLACED = "under the change", "with the other word"  # attention; a source word
+PANELS = {CHANGED: ("change", "changed"), REPLACED: ("replaced", "replaced")}  # names of their files, and of the charts
 _LINES = ' style="white-space: pre-wrap"'
 EMPTY = "<i>empty: the model ended at once</i>"
 Affected = tuple[Column, Effect]
@@ -63,6 +65,21 @@ def cells(affected: Sequence[Affected], dark: bool, how: str, note: str) -> list
         lambda column, effect: _bars(column, effect, how, dark, [note]),
     )
     return [row(column, effect) for row in rows for column, effect in affected]
+
+
+def draw(current: InsideScene, affected: Sequence[Affected], how: str, note: str, caution: str, dark: bool) -> None:
+    """The pictures and their numbers, which go into the zip. how : CHANGED or REPLACED. note : the change, above saved
+    pictures. caution : how to read the pictures, below them."""
+    file, chart = PANELS[how]
+    shown = cells(affected, dark, how, note)
+    with st.container(key=f"{chart}{len(affected)}"):  # style.css: a column for each model
+        plots(shown, chart)
+    st.html(f'<p class="small">{escape(caution)}</p>')
+    traces = [trace for _, effect in affected for trace in (effect.forced, effect.free)]
+    downloads.offer(file, shown, [frame(*pair) for pair in affected], traces)
+    downloads.csv_button(file)
+    if current.choices.tables:
+        st.html("".join(table(*pair, how) + maps_tables(*pair, how) for pair in affected))
 
 
 def written(column: Column, effect: Effect, how: str = CHANGED) -> str:

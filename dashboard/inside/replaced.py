@@ -3,7 +3,6 @@
 import streamlit as st
 
 from attnviz import intervene
-from dashboard.browser.plot import plots
 from dashboard.inside import caches, downloads, effects
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import escape, markdown
@@ -40,16 +39,7 @@ def show(current: InsideScene, dark: bool) -> None:
     if not affected:
         return
     st.html(f'<p class="what">The other text: <b>{escape(affected[0][1].free.text)}</b></p>')
-    cells = effects.cells(affected, dark, effects.REPLACED, f"Other text: {affected[0][1].free.text}")
-    with st.container(key=f"replaced{len(affected)}"):  # style.css: a column for each model
-        plots(cells, "replaced")
-    st.html(f'<p class="small">{escape(CAUTION)}</p>')
-    traces = [trace for _, rewritten in affected for trace in (rewritten.forced, rewritten.free)]
-    downloads.offer("replaced", cells, [effects.frame(*pair) for pair in affected], traces)
-    downloads.csv_button("replaced")
-    if current.choices.tables:
-        how = effects.REPLACED
-        st.html("".join(effects.table(*pair, how) + effects.maps_tables(*pair, how) for pair in affected))
+    effects.draw(current, affected, effects.REPLACED, f"Other text: {affected[0][1].free.text}", CAUTION, dark)
 
 
 def _as_it_was() -> None:

@@ -14,14 +14,7 @@ def show() -> dict:
     """Everything but the text -> fields of InsideChoices."""
     widgets.brand("One step of attention with all its numbers: what makes it, what changes it, and whether it matters.")
     offered = catalogue.attending()
-    pair = st.selectbox(
-        "Language pair",
-        list(offered),
-        format_func=lambda name: pairs.task(name).title,
-        key="pair",
-        bind="query-params",
-        on_change=_enter,
-    )
+    pair = widgets.language_pair(offered, _enter)
     fields = _of_writers(pair, offered[pair]) if pairs.task(pair).writes else _of_translators(pair, offered[pair])
     chosen = fields["mechanisms"]
     if several := [model(pair, name) for name in chosen if facts(name).multi_head]:

@@ -12,13 +12,7 @@ def show() -> dict:
     """Draw the sidebar -> fields of ManyChoices, except those with controls beside the sentences."""
     widgets.brand("Statistics of attention over many sentences: how they are spread, and which sentences stand out.")
     offered = catalogue.attending()
-    pair = st.selectbox(
-        "Language pair",
-        list(offered),
-        format_func=lambda name: pairs.task(name).title,
-        key="pair",
-        bind="query-params",
-    )
+    pair = widgets.language_pair(offered)
     chosen, guest = offered[pair][:1], ""
     if not pairs.task(pair).writes:
         _, chosen, guest = widgets.models(pair, offered[pair])

@@ -1,7 +1,7 @@
 """The widgets that several pages share. Each is bound to the URL, so a link reopens the view."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import streamlit as st
 
@@ -44,6 +44,18 @@ _OVER = "over_most"  # in the session when one mechanism too many was asked for
 def brand(tag: str) -> None:
     """The name above the controls, and the purpose of the page."""
     st.html(f"<h1 class='brand'>attnviz</h1><h2 class='tag'>{escape(tag)}</h2>")
+
+
+def language_pair(offered: Iterable[str], on_change: Callable[[], None] = lambda: None) -> str:
+    """The first control: models, languages and examples depend on it."""
+    return st.selectbox(
+        "Language pair",
+        list(offered),
+        format_func=lambda name: pairs.task(name).title,
+        key="pair",
+        bind="query-params",
+        on_change=on_change,
+    )
 
 
 def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
@@ -155,11 +167,7 @@ def _beside(writes: bool) -> str:
     if not {settings.FOLDERS, settings.HUB} & settings.allowed():
         return ""
     try:
-        name = named_model(
-            _BESIDE,
-            "A model of yours beside them",
-            *(A_WRITER if writes else A_TRANSLATOR),
-        )
+        name = named_model(_BESIDE, "A model of yours beside them", *(A_WRITER if writes else A_TRANSLATOR))
     except (ValueError, OSError) as error:
         _refuse(error)
         return ""
@@ -309,15 +317,6 @@ def beam() -> int:
         help="Greedy decoding takes the most probable piece at each step. A beam of 5 keeps the five most probable "
         "texts.",
     )
-
-
-def own_text(limit: int | None) -> str:
-    """The text for a user's model. limit : of tokens; None while there is no model."""
-    facts = pairs.ANY
-    text = st.text_input(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint)
-    if limit:
-        st.html(f'<div class="tokens">at most {limit} tokens of this model</div>')
-    return text
 
 
 def words(facts: Task = pairs.ANY) -> bool:

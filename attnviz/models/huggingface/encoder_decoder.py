@@ -1,7 +1,6 @@
 """A model of the transformers library with an encoder and a decoder, such as T5, BART or Marian. It produces a text."""
 
 import contextlib
-import functools
 from dataclasses import replace
 from typing import Self
 
@@ -13,7 +12,7 @@ from attnviz.data.tokenizer import Tokens
 from attnviz.models import probabilities
 from attnviz.models.huggingface import LIBRARY_ERRORS, one_line, tokenization
 from attnviz.models.huggingface.base import HuggingFaceModel
-from attnviz.models.huggingface.opened import Opened
+from attnviz.models.huggingface.opened import Openable, Opened
 from attnviz.models.model import TextError
 from attnviz.models.names import HUGGING_FACE, PREFIX, HuggingFaceName, without_prefix
 from attnviz.trace import Token, Trace
@@ -22,7 +21,7 @@ PRODUCED = 200  # tokens that a model may produce
 _BEAMS = 1, 5  # with which the page and the commands let a model produce a text
 
 
-class EncoderDecoderModel(HuggingFaceModel):
+class EncoderDecoderModel(Openable[Opened], HuggingFaceModel):
     """An encoder that reads a text and a decoder that produces one."""
 
     def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
@@ -79,32 +78,12 @@ class EncoderDecoderModel(HuggingFaceModel):
                 return list(wanted.ids)
         raise ValueError(f"trace must be of {self.name}; it divides {trace.translation!r:.80} otherwise")
 
-    @functools.cached_property
-    def why_closed(self) -> str:  # type: ignore[override]
-        """Why its steps cannot be opened or changed, in a sentence; "" when they can."""
-        try:
-            self._opened().check(self._logits)
-        except LIBRARY_ERRORS:
-            reason = "its network is built in a way that attnviz does not know"
-        except ValueError as error:
-            reason = str(error)
-        else:
-            return ""
-        return (
-            f"{self.name} is of the family {self.mechanism}: {reason}, so its steps cannot be opened or changed here; "
-            "its maps can be shown"
-        )
-
-    def opened(self) -> Opened:
-        """Its network with access to attention, for changing it. ValueError, with the reason, if this is not
-        possible."""
-        if self.why_closed:
-            raise ValueError(self.why_closed)
-        return self._opened()
-
-    def _opened(self) -> Opened:
+    def _open(self) -> Opened:
         heads = self.head_counts["cross"]
         return Opened(self.model, self.start, len(heads), min(heads))
+
+    def _check(self, network: Opened) -> None:
+        network.check(self._logits)
 
     def _logits(self, source: Tensor, target: Tensor) -> Tensor:
         """source (B, S), target (B, T) from the first token on -> logits (B, T, V)."""

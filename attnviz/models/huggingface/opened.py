@@ -1,21 +1,25 @@
-"""The network of an encoder–decoder model of the transformers library, opened for changes of its cross-attention or its
-inputs. Letters as in `attnviz.networks`; d width of a query, v of a value."""
+"""The network of a model of the transformers library, opened for changes of its attention or its inputs: what all such
+models share, and that of an encoder–decoder. Letters as in `attnviz.networks`; d width of a query, v of a value."""
 
 import copy
+import functools
 import inspect
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from attnviz.attention import Attention, Reweigh, dot_scores, products
+from attnviz.models.huggingface import LIBRARY_ERRORS
 from attnviz.networks import DecoderStep, ReadoutStep
 
 CLOSE = 1e-4  # by which logits and weights may differ from the library's own
 _NAME = "attnviz-opened"  # of `_attend`, for the library
 _TRIED = 8, 5  # tokens of source and target that a network is tried with; their lengths tell cross-attention apart
+Network = TypeVar("Network")  # opened
 Rows = Callable[[int, int, Tensor], Tensor]  # layer, step of the first row, weights (B, H, T, S) -> those to use
 
 
@@ -52,6 +56,45 @@ class Scaled(Attention):
 
     def terms(self, query, prepared):
         return products(query * self.scaling, prepared)
+
+
+class Openable(Generic[Network]):
+    """A model whose network can be opened, if its family computes attention in a way that is known. possible : what can
+    be done even if it cannot."""
+
+    name: str
+    mechanism: str
+    possible = "its maps can be shown"
+
+    @functools.cached_property
+    def why_closed(self) -> str:
+        """Why its steps cannot be opened or changed, in a sentence; "" when they can."""
+        try:
+            self._check(self._open())
+        except LIBRARY_ERRORS:
+            reason = "its network is built in a way that attnviz does not know"
+        except ValueError as error:
+            reason = str(error)
+        else:
+            return ""
+        return (
+            f"{self.name} is of the family {self.mechanism}: {reason}, so its steps cannot be opened or changed here; "
+            f"{self.possible}"
+        )
+
+    def opened_network(self) -> Network:
+        """Its network with access to attention, for changing it. ValueError, with the reason, if this is not
+        possible."""
+        if self.why_closed:
+            raise ValueError(self.why_closed)
+        return self._open()
+
+    @abstractmethod
+    def _open(self) -> Network:
+        """ValueError, with the reason, for a network that cannot be opened."""
+
+    def _check(self, network: Network) -> None:
+        """ValueError, with the reason, if the opened network does not compute what the model does."""
 
 
 class Copied:

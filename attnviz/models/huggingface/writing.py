@@ -5,7 +5,6 @@ computation of every token.
 Letters: n tokens, V vocabulary.
 """
 
-import functools
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from attnviz import storage
 from attnviz.arguments import shown
 from attnviz.models import probabilities
 from attnviz.models.huggingface import LIBRARY_ERRORS, FileError, folder_rules, one_line, tokenization
-from attnviz.models.huggingface.opened import cache_name
+from attnviz.models.huggingface.opened import Openable, cache_name
 from attnviz.models.huggingface.single_stack import OpenedWriter, SingleStackModel
 from attnviz.models.model import TextError
 from attnviz.models.names import HuggingFaceName, without_prefix
@@ -37,12 +36,14 @@ _SAME = 1e-3  # by which two ways to the same logits may differ
 _TEMPLATE = 2**20  # bytes of a chat template, at most
 
 
-class WritingModel(SingleStackModel):
+class WritingModel(Openable[OpenedWriter], SingleStackModel):
     """A causal model that reads and continues a text.
 
     In a trace of `write` the start is the first token of the text, and the target is all other tokens: the prompt's,
     then the generated ones. A row of a map is the attention that produced its token.
     """
+
+    possible = "its maps can be shown, and heads switched off (attnviz.ablation)"
 
     def write(
         self,
@@ -230,30 +231,7 @@ class WritingModel(SingleStackModel):
         """As `Writer.read_for`."""
         return self.ids(trace)[:-1]
 
-    @functools.cached_property
-    def why_closed(self) -> str:  # type: ignore[override]
-        """Why its attention cannot be changed, in a sentence; "" when it can."""
-        try:
-            self._opened()
-        except LIBRARY_ERRORS:
-            reason = "its network is built in a way that attnviz does not know"
-        except ValueError as error:
-            reason = str(error)
-        else:
-            return ""
-        return (
-            f"{self.name} is of the family {self.mechanism}: {reason}, so its steps cannot be opened or changed here; "
-            "its maps can be shown, and heads switched off (attnviz.ablation)"
-        )
-
-    def opened_network(self) -> OpenedWriter:
-        """Its network with access to attention, for changing it. ValueError, with the reason, if this is not
-        possible."""
-        if self.why_closed:
-            raise ValueError(self.why_closed)
-        return self._opened()
-
-    def _opened(self) -> OpenedWriter:
+    def _open(self) -> OpenedWriter:
         heads = self.head_counts["decoder"]
         return OpenedWriter(self.model, len(heads), min(heads), self.limit)
 

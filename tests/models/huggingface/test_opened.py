@@ -69,7 +69,7 @@ def test_attention_is_changed_at_words_of_a_kind_in_forced_and_in_free_text(mode
         assert even.tolist() == outcome.steps.tolist()
         ids, places = [model.start], []
         source = model.read(TEXT).ids
-        network = model.opened()
+        network = model.opened_network()
         while len(ids) <= 12:
             network.rows = None
             best = network(torch.tensor([source]), torch.tensor([ids]))[0][0].argmax(-1)
