@@ -130,15 +130,20 @@ def test_in_a_presentation_the_arrow_keys_move_the_step_at_once(dashboard):
     dashboard.page.wait_for_function("new URLSearchParams(location.search).get('step') === '4'")
 
 
-def test_no_row_of_the_statistics_is_cut_off_on_a_phone(view):
+def test_no_row_of_the_statistics_and_no_sign_is_cut_off_on_a_phone(view):
     dashboard = view()
     dashboard.page.set_viewport_size({"width": 390, "height": 844})
     dashboard.drawn()
     tables = dashboard.page.evaluate("""() => [...document.querySelectorAll('.scroll')]
       .filter((table) => !table.closest('.card'))
       .map((table) => [table.querySelectorAll('tbody tr').length, table.scrollHeight - table.clientHeight])""")
+    signs = dashboard.page.locator(".sign summary").evaluate_all("""(signs) => signs.map((sign) => {
+      sign.append(', but “carpère” is in no training text');
+      return sign.getBoundingClientRect().right;
+    })""")
     dashboard.page.set_viewport_size(serving.SCREEN)
     assert [rows for rows, _ in tables] == [10, 1] and all(hidden <= 1 for _, hidden in tables), tables
+    assert signs and max(signs) <= 390
 
 
 def test_nothing_jumps_while_it_recomputes(view):
