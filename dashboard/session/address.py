@@ -149,7 +149,7 @@ def settle() -> None:
         held = {key: words for key, words in _held(context, params).items() if key not in left}
         held |= {key: words for key, (written, _) in added.items() if (words := written(held))}
         held |= (staying := st.session_state.get(_STAYING, {}))
-        st.session_state[_GONE] = _untie(context, params, staying)
+        st.session_state[_GONE] = _untie(context, params, staying.keys() | added.keys())
         held = {key: words for key, words in held.items() if words is not None}
         moved = st.session_state.get(_PAGE) != context.page_script_hash
         differs = held != _plain(_parse_query_string(context.query_string))
@@ -160,10 +160,10 @@ def settle() -> None:
     st.session_state[_PAGE], st.session_state[_WRITTEN] = context.page_script_hash, differs
 
 
-def _untie(context, params, staying: Mapping) -> set[str]:
-    """Unbind controls that are now missing but whose parameters stay in the address -> these parameters. Otherwise
+def _untie(context, params, wanted: set[str]) -> set[str]:
+    """Unbind controls that are now missing but whose parameters the address has -> these parameters. Otherwise
     Streamlit would remove them afterwards."""
-    gone = staying.keys() - {key for key, _ in _on_page(context, params)}
+    gone = wanted - {key for key, _ in _on_page(context, params)}
     for binding in [params._bindings_by_param[key] for key in gone & params._bindings_by_param.keys()]:
         params.unbind_widget(binding.widget_id)
     return gone

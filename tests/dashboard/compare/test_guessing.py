@@ -107,6 +107,13 @@ def test_an_answer_that_cannot_be_read_is_said(written):
     assert compare_app.said(app, "The answer in this link cannot be read")
 
 
+def test_the_address_keeps_the_step_at_which_guessing_begins():
+    """The slider of the steps goes away, and took the step out of the address."""
+    app = compare_app.run(**QUERY | {"guess": "false", "guess_steps": "", "step": "3"})
+    app.toggle(key="guess").set_value(True).run()
+    assert app.query_params["step"] == "3" and app.session_state["guess_step"] == 2
+
+
 @pytest.mark.parametrize("steps", ["99,-1,0,1e999,1.5", "two <b>", "2" * 500])
 def test_steps_that_are_not_there_are_left_out(steps):
     app = compare_app.run(**QUERY | {"guess_steps": steps})
