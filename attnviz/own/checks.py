@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attnviz.own.forms import Inputs, Outcome, ShapeChanged, Subject
 from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
-from attnviz.own.source import in_words
+from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING
 
 _SIZES = ((1, 1, 1), (1, 1, 2), (1, 2, 3), (2, 1, 2), (2, 1, 3), (2, 2, 3), (3, 4, 5))
@@ -78,6 +78,20 @@ def backwards(weights: Tensor) -> bool:
     return seen.shape[0] == seen.shape[1] > 1 and not bool(seen.tril(-1).any()) and bool(seen.triu(1).any())
 
 
+def _off_by_one(weights: Tensor) -> str:
+    """What is wrong with a causal mask whose diagonal is one too high or too low; "" for any other. weights (B, H, T,
+    S)."""
+    least, most = weights.amin(dim=(0, 1)) > 0, weights.amax(dim=(0, 1)) > 0
+    for diagonal, reason in (
+        (1, "a token sees the one after it, and none further on: the causal mask hides one too few"),
+        (-1, "a token sees those before it and not itself: the causal mask hides one too many"),
+    ):
+        wanted = torch.ones_like(least).tril(diagonal)
+        if all(torch.equal(seen[1:], wanted[1:]) for seen in (least, most)):  # the first may see none, and then all
+            return f"{reason} (triu needs diagonal=1, tril diagonal=0)"
+    return ""
+
+
 def _why_no_shares(outcome: Outcome) -> str:
     weights = outcome.weights
     if bool(weights.isnan().any()):
@@ -107,6 +121,9 @@ def _why_no_shares(outcome: Outcome) -> str:
         return "these are logarithms of weights: log_softmax in place of softmax"
     if bool((weights < -1e-6).any()) or bool((weights > 1 + _NEAR).any()):
         return "these are scores: no softmax over the keys was taken, or it was changed after"
+    sums = weights.sum(dim=-1)
+    if bool((sums.minimum((sums - 1).abs()) < _NEAR).all()) and bool((sums > 0.5).any()):
+        return "some rows of weights are all 0, as of a query that sees no key: every query must see at least one"
     return "weights lie between 0 and 1, but no axis sums to 1: each score has become a share of its own (sigmoid?)"
 
 
@@ -252,7 +269,9 @@ def sizes(subject: Subject) -> Line:
         except ANYTHING as error:  # a person's code may raise anything
             if keys > 3 and (most := _most_keys(subject, keys)):
                 return Line(test, LIMIT, f"it is built for at most {most} keys", words)
-            return Line(test, FAULT, in_words(error, "it raises "), words)
+            squeezed = 1 in (batch, keys) and "squeeze()" in code_of(subject.target)
+            lost = "squeeze() without dim loses an axis of length 1: " if squeezed else ""
+            return Line(test, FAULT, f"{lost}{in_words(error, 'it raises ')}", words)
         if not bool(weights.isfinite().all()):
             return Line(test, FAULT, "weights are NaN", words)
     return Line(test, OK, "all have the promised shape")
@@ -316,6 +335,8 @@ def order(subject: Subject) -> Line:
     test = "permuted keys give permuted weights"
     if subject.form.itself and backwards(subject.run(subject.inputs(3, 4, 5)).weights):
         reason = "a token sees itself and those after it, none before: the causal mask is upside down (triu for tril?)"
+        return Line(test, FAULT, reason)
+    if subject.form.itself and (reason := _off_by_one(subject.run(subject.inputs(3, 4, 7)).weights)):
         return Line(test, FAULT, reason)
     if subject.form.causal:
         return Line(test, UNTESTED, "causal attention depends on the order")

@@ -64,8 +64,9 @@ class Seen:
         return factor if bool(fits) and factor else None
 
     def difference(self, scores: Tensor) -> str:
-        """The largest difference of a weight, in words."""
-        return f"largest difference {float((torch.softmax(scores, dim=-1) - self.weights).abs().max()):.0e}"
+        """The largest difference of a weight, in words; of its share of the row, where rows do not sum to 1."""
+        shares = self.weights / self.weights.sum(dim=-1, keepdim=True)
+        return f"largest difference {float((torch.softmax(scores, dim=-1) - shares).abs().max()):.0e}"
 
 
 def scaling(formula: Formula, title: str = "") -> Line:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attnviz.own.checks import numbers, shares, undefined
 from attnviz.own.forms import Inputs, Subject
-from attnviz.own.recognise import unregistered
+from attnviz.own.matrices import unregistered
 from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.own.source import in_words
 from attnviz.python_file import ANYTHING, text_of
@@ -38,7 +38,8 @@ def parameters(subject: Subject) -> Line:
     if never:
         return Line(test, FAULT, "; ".join(never))
     if deaf:
-        return Line(test, FAULT, "the query gets no gradient: it is cut off by detach(), .data, no_grad() or argmax")
+        reason = "it is not used, or cut off by detach(), .data, no_grad() or argmax"
+        return Line(test, FAULT, f"the query gets no gradient: {reason}")
     if not subject.module or not list(subject.module.parameters()):
         return Line(test, OK, "it has no parameters, and the query gets a gradient")
     note = f"; {', '.join(constant)}: 0, since a constant added to all scores changes no weight" if constant else ""

@@ -1,6 +1,5 @@
 """Tests of a mask: hidden keys get exactly 0, the rest sums to 1, and nothing comes from what is hidden."""
 
-import inspect
 import re
 from dataclasses import replace
 
@@ -11,7 +10,7 @@ from attnviz.own.checks import difference_of, numbers, shares, smallest
 from attnviz.own.forms import Inputs, Outcome, Subject
 from attnviz.own.recognise import padded
 from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
-from attnviz.own.source import in_words
+from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING
 
 _KEEPS = re.compile(
@@ -20,7 +19,8 @@ _KEEPS = re.compile(
     re.I,
 )
 _HIDES = re.compile(
-    r"\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
+    r"\b(indices|positions|elements|entries|tokens|keys) (that are |which are )?to be (masked|hidden|ignored)"
+    r"|\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
     r"\b(hide|hides|hidden|pad|pads|padding|padded|ignored?|masked|excluded?|blocked|forbidden|not allowed)\b",
     re.I,
 )
@@ -43,26 +43,20 @@ def meant(subject: Subject, stated: str | None = None) -> tuple[str, str]:
     if _KEEPS.search(text) and not _HIDES.search(text):
         return KEEP, "its docstring or comment says"
     name = subject.form.given_mask.parameter.lower()
+    if name == "attn_mask" and "scaled_dot_product_attention(" in code_of(subject.target):
+        return KEEP, "attn_mask means, as in PyTorch's scaled_dot_product_attention,"
     if _PYTORCH.search(name):
         return HIDE, f"{subject.form.given_mask.parameter} means, as in PyTorch,"
     if "pad" in name:  # 1 hides in some textbooks and keeps in others
         return HIDE if subject.form.given_mask.hides else KEEP, ""
-    if _TIMES.search(_code(subject)):
+    if _TIMES.search(code_of(subject.target)):
         return HIDE, "its code, which multiplies it by a large negative number, says"
     return KEEP, "most textbooks mean"
 
 
-def _code(subject: Subject) -> str:
-    """The source of the class or function; "" if Python cannot find it."""
-    try:
-        return inspect.getsource(type(subject.target) if subject.module else subject.target)
-    except (OSError, TypeError):
-        return ""
-
-
 def _source(subject: Subject) -> str:
     """Its comments and docstrings; a comment on code of a mask begins with `mask`."""
-    text = _code(subject)
+    text = code_of(subject.target)
     commented = [f"{'mask ' * ('mask' in line)}{line[line.index('#') :]}" for line in text.splitlines() if "#" in line]
     documented = re.findall(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'', text, re.S)
     return "\n".join([*commented, *(f'"{line}' for pair in documented for part in pair for line in part.splitlines())])

@@ -1,13 +1,18 @@
-"""The matrices of a module, and their places in it. Letters as in forms; w: the common width of projected queries and
-keys."""
+"""The matrices of a module, their places in it, and the widths that it may read. Letters as in forms; w: the
+common width of projected queries and keys."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.parameter import UninitializedParameter
+
+_MOST = 10  # widths that are tried
+_ROOTS = re.compile("scal|sqrt|root|temp|norm|factor|inv")  # attributes that hold the root of a width
 
 
 @dataclass(frozen=True)
@@ -67,14 +72,16 @@ def matrices_of(module: nn.Module) -> Iterator[Matrix]:
 
 
 def _of_heads(module: nn.Module) -> Iterator[Matrix]:
-    """Matrices of heads that are separate modules, such as `heads.0.key.weight`, joined into one."""
+    """Matrices of heads that are separate modules, such as `heads.0.key.weight`, joined into one, with their biases."""
     groups: dict[str, list[Tensor]] = {}
     for name, parameter in module.named_parameters():
-        if parameter.ndim == 2 and re.search(r"\.\d+\.", name):
+        if re.search(r"\.\d+\.", name):
             groups.setdefault(re.sub(r"\.\d+\.", ".*.", name), []).append(parameter.detach())
     for name, heads in groups.items():
-        if len(heads) > 1 and len({weight.shape for weight in heads}) == 1:
-            yield Matrix(f"`{name}`", torch.cat(heads))
+        if len(heads) > 1 and heads[0].ndim == 2 and len({weight.shape for weight in heads}) == 1:
+            biases = groups.get(name.removesuffix("weight") + "bias", []) if name.endswith("weight") else []
+            joined = torch.cat(biases) if [len(b) for b in biases] == [len(weight) for weight in heads] else None
+            yield Matrix(f"`{name}`", torch.cat(heads), joined)
 
 
 def _parts(name: str, weight: Tensor, bias: Tensor | None, turned: bool) -> Iterator[Matrix]:
@@ -98,3 +105,43 @@ def tell_apart(module: nn.Module) -> None:
             noise = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
             parameter.data.add_(noise * parameter.std())
         seen.append(parameter)
+
+
+def unregistered(module: nn.Module) -> list[tuple[str, nn.Module | Tensor]]:
+    """Layers and parameters in a plain list, tuple or dict, which PyTorch does not register: (attribute, layer or
+    parameter)."""
+    parts: list[tuple[str, nn.Module | Tensor]] = []
+    for name, value in ((name, value) for part in module.modules() for name, value in vars(part).items()):
+        held = list(value.values()) if isinstance(value, dict) else value
+        if not name.startswith("_") and isinstance(held, list | tuple):
+            parts += [(name, part) for part in held if isinstance(part, nn.Module | nn.Parameter)]
+    return parts
+
+
+def widths(target: Callable) -> list[int]:
+    """Possible input widths of a module, from its parameters and its integer attributes."""
+    if not isinstance(target, nn.Module):
+        return []
+    of_layers: list[Any] = [part.in_features for part in target.modules() if hasattr(part, "in_features")]
+    shapes: list[int] = [n for p in target.parameters() if not isinstance(p, UninitializedParameter) for n in p.shape]
+    for _, part in unregistered(target):
+        shapes += [n for p in (part.parameters() if isinstance(part, nn.Module) else [part]) for n in p.shape]
+    whole = [n for part in target.modules() for n in vars(part).values() if type(n) is int and 4 < n <= 4096]
+    sizes = list(dict.fromkeys(n for n in (*of_layers, *shapes) if n > 1))
+    whole += _under_roots(target)
+    differences = [a - b for a in sizes for b in (*sizes, *whole) if a > b]  # of a matrix that reads two things, joined
+    halves = [n // 2 for n in sizes if n % 2 == 0]
+    return [n for n in dict.fromkeys((*sizes, *halves, *whole, *differences)) if n > 1][:_MOST]
+
+
+def _under_roots(module: nn.Module) -> list[int]:
+    """The widths of which a module keeps the root or its inverse, as `self.scale = d_model ** 0.5` does."""
+    parts = [part for part in module.modules() if not type(part).__module__.startswith("torch.nn")]
+    kept = [pair for part in parts for pair in (*vars(part).items(), *part.named_buffers(recurse=False))]
+    roots = [float(value) for name, value in kept if _ROOTS.search(name.lower()) and _is_number(value)]
+    squares = [root**power for root in roots if root > 0 for power in (2, -2)]
+    return [round(square) for square in squares if 4 < square <= 4096 and abs(square - round(square)) < 1e-3]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float) or (isinstance(value, Tensor) and value.numel() == 1)

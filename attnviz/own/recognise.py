@@ -17,12 +17,12 @@ from torch.nn.parameter import UninitializedParameter
 
 from attnviz.own import forms
 from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, VALUES, Form, MaskForm, NotRecognised, Place, Subject
+from attnviz.own.matrices import widths
 from attnviz.own.source import in_words, looked_at
 from attnviz.python_file import ANYTHING, text_of
 
 _MISSES = re.compile(r"mask|pad|len|NoneType", re.I)  # in what a call without a mask raises
 _PRIMES = (3, 4, 5, 7, 11, 13, 17, 19, 23, 29, 31)  # numbers of sentences, queries and keys; none may be a width
-_MOST = 10  # widths that are tried
 _YES = ("return_attention", "return_weights", "return_attn", "output_attentions", "return_attention_weights")
 _EXTRAS = {"need_weights": True, "average_attn_weights": False} | dict.fromkeys(_YES, True)
 # (axes of the query, axes of the keys, several queries at once), the usual first
@@ -167,32 +167,6 @@ def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
             yield dict(zip(names, order))
     if len({says[name] for name in names} & set(wanted)) < sum(says[name] in wanted for name in names):
         yield from (dict(zip(names, order)) for order in permutations(wanted))  # two names say the same
-
-
-def unregistered(module: nn.Module) -> list[tuple[str, nn.Module | Tensor]]:
-    """Layers and parameters in a plain list, tuple or dict, which PyTorch does not register: (attribute, layer or
-    parameter)."""
-    parts: list[tuple[str, nn.Module | Tensor]] = []
-    for name, value in ((name, value) for part in module.modules() for name, value in vars(part).items()):
-        held = list(value.values()) if isinstance(value, dict) else value
-        if not name.startswith("_") and isinstance(held, list | tuple):
-            parts += [(name, part) for part in held if isinstance(part, nn.Module | nn.Parameter)]
-    return parts
-
-
-def widths(target: Callable) -> list[int]:
-    """Possible input widths of a module, from its parameters and its integer attributes."""
-    if not isinstance(target, nn.Module):
-        return []
-    of_layers: list[Any] = [part.in_features for part in target.modules() if hasattr(part, "in_features")]
-    shapes: list[int] = [n for p in target.parameters() if not isinstance(p, UninitializedParameter) for n in p.shape]
-    for _, part in unregistered(target):
-        shapes += [n for p in (part.parameters() if isinstance(part, nn.Module) else [part]) for n in p.shape]
-    whole = [n for part in target.modules() for n in vars(part).values() if type(n) is int and 4 < n <= 4096]
-    sizes = list(dict.fromkeys(n for n in (*of_layers, *shapes) if n > 1))
-    differences = [a - b for a in sizes for b in (*sizes, *whole) if a > b]  # of a matrix that reads two things, joined
-    halves = [n // 2 for n in sizes if n % 2 == 0]
-    return [n for n in dict.fromkeys((*sizes, *halves, *whole, *differences)) if n > 1][:_MOST]
 
 
 def _width_choices(target: Callable, roles: dict) -> Iterator[tuple[int, int, int]]:

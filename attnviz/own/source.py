@@ -269,6 +269,14 @@ def _parameter_count(kind: type, arguments: dict) -> int:
     return 0
 
 
+def code_of(target: Callable) -> str:
+    """The source of the class of a module, or of a function; "" if Python cannot find it."""
+    try:
+        return inspect.getsource(type(target) if isinstance(target, nn.Module) else target)
+    except (OSError, TypeError):
+        return ""
+
+
 @contextlib.contextmanager
 def looked_at(target: Callable, title: str) -> Iterator[None]:
     """In this block, exceptions from inspecting a user's code become ValueError. ValueError too for an uninitialised

@@ -1,0 +1,187 @@
+"""Faults whose cause is told from the pattern of weights or from the code, and what looks like one and is right."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attnviz import own
+
+
+class OneHead(nn.Module):
+    """Self-attention with one head; `hide` masks its scores."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(d_model, d_model) for _ in range(3))
+
+    def hide(self, scores):
+        return scores
+
+    def forward(self, x):
+        scores = self.query(x) @ self.key(x).mT / math.sqrt(x.shape[-1])
+        weights = self.hide(scores).softmax(dim=-1)
+        return weights @ self.value(x), weights
+
+
+class SeesTheNext(OneHead):
+    def hide(self, scores):
+        return scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(2), -math.inf)
+
+
+class NotItself(OneHead):
+    def hide(self, scores):
+        return scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(), torch.finfo(scores.dtype).min)
+
+
+class RowsOfZeros(OneHead):
+    def forward(self, x):
+        scores = self.query(x) @ self.key(x).mT / math.sqrt(x.shape[-1])
+        hidden = torch.ones_like(scores, dtype=torch.bool).triu()
+        weights = scores.masked_fill(hidden, -math.inf).softmax(dim=-1).nan_to_num()
+        return weights @ self.value(x), weights
+
+
+class SqueezedFirst(nn.Module):
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.project = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, decoder_hidden, encoder_outputs):
+        weights = (self.project(encoder_outputs) @ decoder_hidden.unsqueeze(2)).squeeze().softmax(dim=-1)
+        return torch.einsum("bs,bsd->bd", weights, encoder_outputs), weights
+
+
+class Uniform(nn.Module):
+    def forward(self, query, keys, values):
+        weights = torch.full((len(query), query.shape[1], keys.shape[1]), 1 / keys.shape[1], dtype=query.dtype)
+        return weights @ values, weights
+
+
+@pytest.mark.parametrize(
+    "module, test, cause",
+    [
+        (SeesTheNext, "permuted keys", "a token sees the one after it, and none further on: the causal mask hides one"),
+        (NotItself, "permuted keys", "a token sees those before it and not itself: the causal mask hides one too many"),
+        (RowsOfZeros, "weights sum to 1", "some rows of weights are all 0, as of a query that sees no key"),
+        (SqueezedFirst, "one sentence", "squeeze() without dim loses an axis of length 1: it raises RuntimeError"),
+        (Uniform, "every parameter", "the query gets no gradient: it is not used, or cut off"),
+    ],
+)
+def test_the_cause_of_a_fault(module, test, cause):
+    reasons = {line.test: line.reason for line in own.check(module).faults}
+    assert any(name.startswith(test) and reason.startswith(cause) for name, reason in reasons.items()), reasons
+
+
+class Fused(nn.Module):
+    """In F.scaled_dot_product_attention a True of the mask keeps a key, in nn.MultiheadAttention it hides one."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(d_model, d_model) for _ in range(3))
+
+    def forward(self, query, key, value, attn_mask=None):
+        return F.scaled_dot_product_attention(self.query(query), self.key(key), self.value(value), attn_mask=attn_mask)
+
+
+class FusedUpsideDown(Fused):
+    def forward(self, query, key, value, attn_mask=None):
+        mask = None if attn_mask is None else ~attn_mask
+        return F.scaled_dot_product_attention(self.query(query), self.key(key), self.value(value), attn_mask=mask)
+
+
+def test_a_mask_for_the_fused_kernel_keeps_what_it_is_true_for():
+    assert own.check(Fused).ok
+    (fault,) = own.check(FusedUpsideDown).faults
+    assert "attn_mask means, as in PyTorch's scaled_dot_product_attention, that 1 keeps it" in fault.reason
+
+
+class Divided(nn.Module):
+    """Without a matrix: its width is only in the number that it divides by."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.keep(dim)
+
+    def keep(self, dim):
+        self.sqrt_dim = np.sqrt(dim)
+
+    def forward(self, query, key, value):
+        weights = F.softmax(torch.bmm(query, key.transpose(1, 2)) / self.sqrt_dim, dim=-1)
+        return weights @ value, weights
+
+
+class Factor(Divided):
+    def keep(self, dim):
+        self.sqrt_dim = dim**0.5
+
+
+class InABuffer(Divided):
+    def keep(self, dim):
+        self.register_buffer("sqrt_dim", torch.sqrt(torch.tensor(float(dim))))
+
+
+class Inverse(Divided):
+    def keep(self, dim):
+        self.scale = dim**-0.5
+
+    def forward(self, query, key, value):
+        weights = F.softmax(torch.bmm(query * self.scale, key.transpose(1, 2)), dim=-1)
+        return weights @ value, weights
+
+
+@pytest.mark.parametrize("module", [Divided, Factor, InABuffer, Inverse])
+def test_a_module_that_keeps_only_the_root_of_its_width_is_scaled_dot(module):
+    report = own.check(module, formula="scaled-dot")
+    assert report.ok and report.formula.startswith("scaled dot: q · k / √d")
+
+
+class Documented(Divided):
+    """mask : tensor of bool with the indices to be masked."""
+
+    def forward(self, query, key, value, mask=None):
+        scores = torch.bmm(query, key.transpose(1, 2)) / self.sqrt_dim
+        weights = F.softmax(scores if mask is None else scores.masked_fill(mask.unsqueeze(1), -1e4), dim=-1)
+        return weights @ value, weights
+
+
+def test_a_docstring_that_names_the_indices_to_be_masked_says_that_1_hides():
+    assert own.check(Documented).ok
+
+
+class Halved(nn.Module):
+    def forward(self, query, keys, values):
+        weights = torch.softmax(query @ keys.mT, dim=-1) / 2
+        return weights @ values, weights
+
+
+def test_a_formula_is_compared_in_shares_where_rows_do_not_sum_to_1():
+    report = own.check(Halved)
+    assert not report.ok and float(report.formula.rpartition(" ")[2]) < 1e-6
+
+
+class Head(nn.Module):
+    def __init__(self, d_model, d_head):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(d_model, d_head) for _ in range(3))
+
+    def forward(self, x):
+        return (self.q(x) @ self.k(x).mT / math.sqrt(self.q.out_features)).softmax(dim=-1) @ self.v(x)
+
+
+class HeadsWithBiases(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.heads = nn.ModuleList(Head(d_model, d_model // num_heads) for _ in range(num_heads))
+        self.out = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        return self.out(torch.cat([head(x) for head in self.heads], dim=-1))
+
+
+def test_heads_that_are_modules_with_biases_are_multi_head():
+    report = own.check(HeadsWithBiases, formula="multi-head")
+    assert report.ok and report.formula.startswith("multi-head, 2 heads: queries by `heads.*.q.weight` and its bias")
