@@ -110,7 +110,7 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
         tables,
         manifest(current, cursor),
         sheets=sheets_drawn,
-        cards={column.model: caches.card(column.model) for column in current.columns},
+        cards={column.model: card for column in current.columns if (card := caches.card(column.model))},
         lines=["Figures and data of attnviz", *current.heading],
     )
 

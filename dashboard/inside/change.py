@@ -88,13 +88,19 @@ def _by_rule(name: str, current: InsideScene) -> dict[str, Change]:
     if not isinstance(value, intervene.Hide):
         return dict.fromkeys(_models(current), value)
     hidden = current.columns[0].keys()[value.tokens[0]]
-    changes = {}
+    span, changes = (hidden.start, hidden.end), {}
     for column in current.columns:
         keys = column.keys()
         if keys[value.tokens[0] : value.tokens[0] + 1] == (hidden,):
             changes[column.model] = value
-        elif places := tuple(at for at, key in enumerate(keys) if key.start < hidden.end and key.end > hidden.start):
+        elif places := tuple(  # the last: <eos> and other tokens without letters
+            at
+            for at, key in enumerate(keys)
+            if (key.start < hidden.end and key.end > hidden.start) or (key.start, key.end) == span
+        ):
             changes[column.model] = intervene.Hide(places)
+        else:
+            st.caption(f"{markdown(column.title)}: it has no token at this place of the text, so nothing is hidden.")
     return changes
 
 

@@ -13,9 +13,13 @@ import streamlit as st
 
 import attnviz
 from attnviz import lazy_pandas as pd
+from attnviz import storage
 from attnviz.figures import Chart
+from attnviz.models import checkpoint_files
+from attnviz.models.names import HuggingFaceName, is_hugging_face, without_prefix
 from attnviz.trace import Trace
 from dashboard.choices import settings
+from dashboard.choices.options import title
 from dashboard.session import caches, catalogue
 
 _PACKAGES = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
@@ -58,15 +62,29 @@ def reopening(page: str, query: dict, models: Iterable[str], packages: tuple[str
 
     page : its address, "" for the first; packages : those that its numbers depend on, besides the usual ones.
     """
-    named = without_folders(query)
-    again = "; then type the folder of your own model again" if named != query else ""
+    listed = {part: value if isinstance(value, list) else [value] for part, value in query.items()}
+    named = without_folders(listed)
+    folders = [part for part in named if named[part] != listed[part]]  # the name of a folder alone opens nothing
+    own = [title(name) for part in folders for name in named.pop(part)]
+    if own and "show" in named:
+        named["show"] = [shown for shown in named["show"] if shown not in own]
+    again = f"; then type the folder of your own model again: {', '.join(own)}" if own else ""
     return {
         "query": f"{page}?{urlencode(named, doseq=True)}",
         "reopen": f"start the dashboard and add `query` to its address, for example http://localhost:8501/{again}",
-        "models": {model: {"sha256": caches.fingerprint(model)} for model in models},
+        "models": {model: _files_of(model) for model in models},
         "versions": {"attnviz": attnviz.__version__, "python": platform.python_version()}
         | {package: version(package) for package in (*_PACKAGES, *packages)},
     }
+
+
+def _files_of(model: str) -> dict:
+    """The fingerprint of a model in a manifest; of a model of the transformers library, those of the files of its
+    folder."""
+    if not is_hugging_face(model):
+        return {"sha256": caches.fingerprint(model)}
+    files = HuggingFaceName(without_prefix(catalogue.place_of(model))).files(checkpoint_files.ROOT)
+    return {"files_sha256": {path.name: storage.sha256(path) for path in files}}
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,9 @@ def test_a_visitor_names_a_model_and_it_stands_beside_ours(folder):
     assert scene(app).choices.query()["guest"] == str(folder("marian"))
     written = downloads.manifest(scene(app), memory.Cursor())
     assert str(folder("marian")) not in json.dumps(written) and written["settings"]["guest"] == name
-    assert "type the folder of your own model again" in written["reopen"]
+    assert "type the folder of your own model again: marian" in written["reopen"]
+    assert "marian" not in written["query"] and "show=Bahdanau" in written["query"]  # its name alone opens nothing
+    assert len(written["models"][name]["files_sha256"]["model.safetensors"]) == 64
 
 
 def test_typing_a_name_chooses_the_model(folder):
@@ -94,3 +96,7 @@ def test_its_step_is_opened_changed_and_tested(folder, load):
     assert len(inside_app.figures(app, "opened")) == 6
     assert len(inside_app.figures(app, "tests")) % 2 == 0 and inside_app.figures(app, "tests")
     assert title(name) in said.partition("No percentile for")[2].partition("<")[0]
+    app = inside_app.run(**shown, **forced, change="hide a source token", hidden="6 <eos>")
+    last = len(theirs.keys()) - 1  # its own </s>, which has no letters either
+    outcome = attnviz.intervene.run(load("t5"), TEXT, attnviz.intervene.Hide((last,)), target=TARGET)
+    assert f"{outcome.total_variation.max():.2f}" in inside_app.page(app)
