@@ -145,6 +145,11 @@ def _without_padding(weights, rows: np.ndarray, columns: np.ndarray, rest: str |
             f"{weights.shape}"
         )
     real_queries = weights[:, rows]
+    if weights.size and (np.nan_to_num(real_queries[..., columns]).sum(-1) < 0.01).all():
+        raise ValueError(
+            f"weights of {name} are all on the tokens that padding leaves out: a mask of True and False must be True "
+            "on padding, one of 1 and 0 must be 0 there; give the opposite mask"
+        )
     lost = real_queries[..., ~columns].sum(-1)
     if rest is None and (lost > 0.01).any():
         head, query = np.argwhere(lost > 0.01)[0]

@@ -26,7 +26,11 @@ _KIND_IN_NAME = {
     "decoder": re.compile(r"decoder", re.I),
     "encoder": re.compile(r"encoder", re.I),
 }
-_PATTERN = re.compile(r"hook_pattern$|attn_weights$")  # beside scores, values and more, as TransformerLens keeps them
+_PATTERN = re.compile(
+    r"hook_pattern$|attn_weights$|attention_weights$"
+)  # beside scores, values and more, as TransformerLens keeps them
+_HOOK = re.compile(r"^blocks\.\d+\.(.*\.)?hook_\w+$")
+_DEEP = 8  # names in names
 _TEXTS = ("tokens", "target", "special", "kind", "padding", "word_ids")
 _MASK = "attention_mask"
 _OUTPUT = "sequences", "logits", "last_hidden_state", "loss"  # fields of an output of the transformers library
@@ -58,10 +62,16 @@ def array(value) -> np.ndarray | None:
         tensor = tensor.to_dense() if getattr(tensor, "is_sparse", False) else tensor
         tensor = tensor.dequantize() if getattr(tensor, "is_quantized", False) else tensor
         return np.asarray(tensor.double() if str(tensor.dtype) == "torch.float64" else tensor.float())
-    if callable(getattr(value, "numpy", None)):  # TensorFlow, Keras
-        return _wide(np.asarray(value.numpy()))
-    if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):  # JAX, MLX
-        return _wide(np.asarray(value))
+    try:
+        if callable(getattr(value, "numpy", None)):  # TensorFlow, Keras
+            return _wide(np.asarray(value.numpy()))
+        if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):  # JAX, MLX
+            return _wide(np.asarray(value))
+    except (TypeError, ValueError, RuntimeError, AttributeError) as error:  # NotImplementedError is a RuntimeError
+        raise ValueError(
+            f"an array of type {type(value).__name__} has no numbers: it is symbolic, was deleted, or is traced by "
+            "jit, grad or tf.function; give one that was computed, outside of them"
+        ) from error
     return _wide(np.from_dlpack(value)) if hasattr(value, "__dlpack__") else None
 
 
@@ -79,7 +89,9 @@ def layers_by_name(names: Mapping, kind: str | None) -> dict:
 
     `encoder`, `decoder` and `cross` are kinds. In other names a kind may be a part, as in `decoder_attentions.0`, and a
     number is the layer, as in `blocks.0.attn.hook_pattern`. `kind` is that of names without one.
+    Names in names are joined, as Flax keeps them. A cache of hooks must hold the weights.
     """
+    names = _flat(names)
     keys = {str(key): key for key in names.keys()}  # noqa: SIM118 (ActivationCache and the like)
     if fields := sorted(key for key in keys if key.endswith("attentions")):
         if any(key in keys for key in _OUTPUT) and not any(re.search(r"\d", key) for key in fields):
@@ -87,6 +99,11 @@ def layers_by_name(names: Mapping, kind: str | None) -> dict:
     if keys and set(keys) <= set(KINDS):
         return {name: names[key] for name, key in keys.items()}
     chosen = [key for key in keys if _PATTERN.search(key)] or keys
+    if chosen is keys and any(_HOOK.search(key) for key in keys):
+        raise ValueError(
+            f"no name ends with hook_pattern, which holds the weights; got {arguments.listed([*keys][:5])}; run the "
+            "model again and keep it in the cache"
+        )
     result: dict = {}
     for key in chosen:
         own = next((kind for kind, words in _KIND_IN_NAME.items() if words.search(key)), kind)
@@ -95,14 +112,30 @@ def layers_by_name(names: Mapping, kind: str | None) -> dict:
         if layer is not None and layer >= files.LAYERS:
             raise ValueError(f"layers are counted from 0 to {files.LAYERS - 1}; got {key!r:.80}")
         if isinstance(inner := names[keys[key]], Mapping):
-            raise ValueError(
-                f"{key!r:.80} has names in it, {arguments.listed([str(name) for name in inner][:5])}; put the array of "
-                "each layer under a name of its own, without names in it"
-            )
+            raise ValueError(f"{key!r:.80} has names in names more than {_DEEP} times; give the dict of the layers")
         if layer in result.setdefault(own, {}):
             raise ValueError(f"each name must hold one layer; got {key!r:.80} beside another of layer {layer}")
-        result[own][layer] = inner
+        result[own][layer] = inner[0] if _sown(inner) else inner
     return {kind: _in_order(layers) for kind, layers in result.items()}
+
+
+def _flat(names: Mapping) -> Mapping:
+    """Names in names as `outer/inner`, up to _DEEP times."""
+    for _ in range(_DEEP):
+        parts = {key: names[key] for key in names.keys()}  # noqa: SIM118
+        if not any(isinstance(part, Mapping) for part in parts.values()):
+            break
+        names = {}
+        for key, part in parts.items():
+            names |= (
+                {f"{key}/{name}": inner for name, inner in part.items()} if isinstance(part, Mapping) else {key: part}
+            )
+    return names
+
+
+def _sown(part) -> bool:
+    """Is it a list of one array, as Flax keeps what a module sows?"""
+    return isinstance(part, list | tuple) and len(part) == 1 and len(getattr(part[0], "shape", ())) > 1
 
 
 def _of_output(keys: Mapping, fields: list[str]) -> str:

@@ -204,7 +204,9 @@ def _refuse_generated(entries: list) -> None:
 
 
 def _refuse_output(entries: list) -> None:
-    """ValueError for (output, weights), which attention layers return."""
+    """ValueError for (output, weights), which attention layers return, and for an output and a cache of hooks."""
+    if len(entries) == 2 and any(map(containers.is_named, entries)):
+        raise ValueError("weights are a pair with names in it: this looks like (output, cache); give the cache alone")
     if len(entries) != 2 or any(entry is None or not hasattr(entry, "shape") for entry in entries):
         return
     first, second = map(_array, entries)

@@ -23,6 +23,15 @@ def rows(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).softmax(-1)
 
 
+class Symbolic:
+    """As a tensor of Keras without numbers, or one that JAX traces: each raises an error of its own."""
+
+    shape = (2, 5, 5)
+
+    def __array__(self):
+        raise TypeError("no conversion")
+
+
 WORDS = list("abcde")
 
 
@@ -42,6 +51,18 @@ WORDS = list("abcde")
         ([rows(2, 5, 5)], {"kind": "decoder"}, "if the first tokens are padding, name them"),
         ([rows(2, 5, 5)], {"padding": ["e"]}, "must be 0 on padding"),
         ([rows(2, 5, 5)], {"word_ids": [0]}, "word_ids must be a number or None for each of the 5 tokens"),
+        (
+            [rows(2, 5, 5)],
+            {"padding": [True] * 4 + [False]},
+            "True on padding, one of 1 and 0 must be 0 there; give the",
+        ),
+        ({"blocks.0.attn.hook_q": rows(1, 5, 2, 4)}, {}, "no name ends with hook_pattern, which holds the weights"),
+        ((rows(1, 5, 9), {"blocks.0.attn.hook_pattern": rows(2, 5, 5)}), {}, "(output, cache); give the cache alone"),
+        (
+            [Symbolic()],
+            {},
+            "Symbolic has no numbers: it is symbolic, was deleted, or is traced by jit, grad or tf.function",
+        ),
         ("weights.pt", {}, "may be a pickle, which runs code when it is read"),
     ],
 )
@@ -146,6 +167,14 @@ def test_a_cache_of_hooks_and_files(tmp_path):
         assert np.allclose(m.weights, exact / exact.sum(-1, keepdim=True), atol=1e-6)
     (tmp_path / "a.json").write_text(json.dumps({"weights": [rows(2, 5, 5).tolist()], "tokens": WORDS}))
     assert attnviz.from_arrays(tmp_path / "a.json").text == "a b c d e"
+
+
+def test_names_in_names_as_flax_keeps_them():
+    first, second = draw(2, 5, 5), draw(2, 5, 5, seed=1)
+    sown = {f"layer_{i}": {"attention": {"attention_weights": (part[None],)}} for i, part in enumerate((first, second))}
+    trace = attnviz.from_arrays({"intermediates": {"encoder": sown}}, WORDS)
+    np.testing.assert_allclose([layer.weights for layer in trace.maps], [first, second], atol=1e-6)
+    assert attnviz.from_arrays({"encoder": {"0": first, "1": second}}, WORDS) == trace
 
 
 def test_files_that_run_code_or_hold_too_much_are_refused(tmp_path):

@@ -1,5 +1,6 @@
 """What a visitor sends: whether it is a trace or arrays, and the limits of both."""
 
+import functools
 import io
 import json
 
@@ -84,8 +85,8 @@ def test_parameters_of_a_model_are_no_weights_of_attention():
             "if its rows are target tokens, give these too",
         ),
         (
-            json.dumps({"attentions": {"layer0": LAYER.tolist()}, "tokens": list("abc")}).encode(),
-            "'attentions' has names in it, layer0; put the array of each layer under a name of its own",
+            json.dumps({"x": functools.reduce(lambda y, _: {"y": y}, range(9), {"z": 1}), "tokens": ["a"]}).encode(),
+            "has names in names more than 8 times; give the dict of the layers",
         ),
     ],
 )

@@ -27,6 +27,11 @@ _HEAD = """# What people hold, and what comes of it
 `python tests/helpers/models/cases_table.py` writes this list. Arrays are drawn at random, models are tiny and random.
 “Shown” gives the maps (kind, layers × heads, queries × keys) and what the trace notes; “refused” gives the message.
 
+Tried by hand, once, because no test installs these libraries: arrays of JAX 0.10.2 and TensorFlow 2.21.0 (float32,
+float16, bfloat16, and in JAX float8), the scores that attention layers of Keras 3.15.1 return on both, and caches of
+TransformerLens 3.9.0 and 4.3.0. All were shown. What has no numbers (symbolic, deleted, traced by `jit`, `grad` or
+`tf.function`) and a sparse tensor of TensorFlow were refused.
+
 """
 
 
@@ -94,6 +99,11 @@ def padding_and_sinks() -> list[Case]:
             "…, batch=1, padding=mask",
             lambda: made([several], right, batch=1, padding=masks),
         ),
+        Case(
+            "a mask that is True on what was read, as JAX and Keras have it",
+            "…, padding=[True, True, True, True, False]",
+            lambda: made([blank], right, padding=[True, True, True, True, False]),
+        ),
         Case("a mask of another length", "…, padding=[1, 1, 1]", lambda: made([blank], right, padding=[1, 1, 1])),
         Case("rows that sum to .3763: attention sinks", "…, target", lambda: made([sinks], TOKENS, TARGET)),
         Case(same, '…, rest="sink"', lambda: made([sinks], TOKENS, TARGET, rest="sink")),
@@ -107,6 +117,7 @@ def numbers() -> list[Case]:
 
     layer, pieces, call = rows(4, 5, 5), ["do", "##g", "runs"], "from_arrays(weights, tokens)"
     half, graph = torch.tensor(layer, dtype=torch.float16), torch.tensor(layer, requires_grad=True)
+    sown = {f"layer_{number}": {"attention": {"attention_weights": (layer[None],)}} for number in (0, 1)}
     hooks = {f"blocks.{number}.attn.hook_pattern": rows(1, 4, 5, 5, seed=number) for number in (0, 1)}
     return [
         Case("float16", call, lambda: made([half], TOKENS)),
@@ -123,6 +134,13 @@ def numbers() -> list[Case]:
         Case("a list with a tensor for each head", call, lambda: made([[*half.to(torch.bfloat16)]], TOKENS)),
         Case("plain lists", call, lambda: made([layer.tolist()], TOKENS)),
         Case("a TransformerLens cache", "from_arrays(cache, tokens)", lambda: made(hooks, TOKENS)),
+        Case(
+            "the same without the patterns",
+            "from_arrays(cache, tokens)",
+            lambda: made({"blocks.0.attn.hook_q": rows(1, 5, 4, 8), "blocks.0.hook_resid_pre": rows(1, 5, 32)}, TOKENS),
+        ),
+        Case("(logits, cache)", call, lambda: made((layer, hooks), TOKENS)),
+        Case("names in names, as Flax sows them", call, lambda: made({"intermediates": {"encoder": sown}}, TOKENS)),
         Case("pieces of words", "…, word_ids=[0, 0, 1]", lambda: made([rows(2, 3, 3)], pieces, word_ids=[0, 0, 1])),
     ]
 
