@@ -52,7 +52,7 @@ WORDS = list("abcde")
         ([rows(2, 5, 5)], {"padding": ["e"]}, "must be 0 on padding"),
         ([rows(2, 5, 5)], {"word_ids": [0]}, "word_ids must be a number or None for each of the 5 tokens"),
         (
-            [rows(2, 5, 5)],
+            [torch.eye(5)[None, [0, 1, 2, 3, 0]]],
             {"padding": [True] * 4 + [False]},
             "True on padding, one of 1 and 0 must be 0 there; give the",
         ),
