@@ -31,16 +31,14 @@ _NOT_DRAWN = ("Cc", "Cf", "Cs", "Mn", "Me", "Zs", "Zl", "Zp")  # no font needs a
 _COMMON = (*range(0x20, 0x7F), *range(0xA0, 0x100))  # ASCII and Latin: most texts
 _UNSEEN = ("hovertext", "customdata", "source", "hovertemplate")  # of a figure: not on the sheet
 _subset_of_font = _backend_pdf_ps.get_glyphs_subset
+_NO_CHARACTERS = "".join(chr(plane + last) for plane in range(0, 0x110000, 0x10000) for last in (0xFFFE, 0xFFFF))
+_ILLEGAL = re.compile(rf"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff{_NO_CHARACTERS}]")
 _reported: set[str] = set()  # letters that a warning has named
 
 
 def clean(text: str) -> str:
     """The text without characters that SVG or PDF cannot hold (control characters, halves of surrogate pairs)."""
-    return "".join("�" if _illegal(character) else character for character in text)
-
-
-def _illegal(character: str) -> bool:
-    return character != "\n" and (unicodedata.category(character) in ("Cc", "Cs") or ord(character) & 0xFFFE == 0xFFFE)
+    return _ILLEGAL.sub("�", text)
 
 
 def families(text: str, first: str | None = None) -> tuple[tuple[str, ...], str]:
