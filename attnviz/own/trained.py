@@ -32,6 +32,7 @@ from attnviz.own import forms
 from attnviz.own.forms import Form, Inputs, Subject
 from attnviz.own.formula import Formula, recognised
 from attnviz.own.matrices import Place
+from attnviz.own.matrices import widths as widths_of
 from attnviz.own.recognise import recognise
 from attnviz.own.source import Built, Sizes, in_words, load
 from attnviz.own.wrap import Yours, of_trained, widened
@@ -297,7 +298,7 @@ def _why(error: BaseException) -> str:
 def _in_sizes(made: Built, subject: Subject, sizes: Sizes, widths: tuple[int, int, int]) -> Subject:
     """The module in other sizes, for these widths of query, keys and values."""
     target = subject.target
-    if subject.module is not None and any(True for _ in subject.module.parameters()):
+    if subject.module is not None and widths_of(subject.module):
         again: Any = made.again
         target = again(sizes=sizes).target
     other = Subject(target, replace(subject.form, widths=widths), subject.title)

@@ -28,6 +28,20 @@ from attnviz.own import trained
 LISTINGS = listings.__file__
 TEXT = ["A black dog is running."]
 NO_BIASES = "it has no biases, so those of the trained model are 0 in both"
+
+
+class KeepsTheRoot(nn.Module):
+    """It has no matrix, and must be built in the trained width all the same."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.scale = dim**-0.5
+
+    def forward(self, query, key, value):
+        weights = torch.softmax(query @ key.mT * self.scale, dim=-1)
+        return weights @ value, weights
+
+
 MODULES = [
     (BahdanauAttention, "en-fr/bahdanau", "built 512 wide, with zeros beside the trained numbers"),
     (Attn("dot", 16), "en-fr/luong-dot", ""),
@@ -35,6 +49,7 @@ MODULES = [
     (Attention, "en-fr/luong-concat", ""),
     (LSTMStates, "en-fr/luong-general", "built 512 wide"),
     (DotProductAttention(0.0), "en-fr/scaled-dot", ""),
+    (KeepsTheRoot, "en-fr/scaled-dot", ""),
     (nn.MultiheadAttention, "en-fr/transformer", "in 11 attentions of its layers"),
     (CausalSelfAttention, "en-fr/transformer", f"in 3 attentions of its layers; {NO_BIASES}"),
     (SelfAttentionV1, "en-fr/transformer", "it has one head, and is the first of each; its weights alone"),
