@@ -47,7 +47,7 @@ CHECKED = Sizes(8, 12, 10, 16)  # all differ, so that a check can tell them apar
 _SIZES = (
     (r"dropout|^p$|drop_?(rate|prob)|pdrop", "dropout"),
     (r"n_?_?heads?$|^heads?$|num_?heads?|^h$|head_?(num|count)|(kv|value|query|key)_heads?$", "heads"),
-    (r"^d_?k$|^d_?v$|head_?(dim|size|width)", "head"),
+    (r"^d_?k$|^d_?v$|head_?(dim|size|width)|(^d|dim|size|width)_?(per_|of_)?head$", "head"),
     (
         r"max_?(seq_?)?len|block_?size|context_?(len|size)|seq_?len|^max_?(length|positions)|num_(keys|tokens)",
         "longest",

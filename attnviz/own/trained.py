@@ -318,10 +318,13 @@ def _fill(subject: Subject, formula: Formula, matrices: dict[str, Tensor], heads
         view.zero_()
     for letter, matrix in matrices.items():
         if letter not in views and letter != "U bias":
-            raise Unfit(f"its formula has no {letter}, and the trained one has")
+            divided = f"its {letter} is divided among the modules of its heads"
+            raise Unfit(divided if ".*." in formula.words else f"its formula has no {letter}, and the trained one has")
         view = views.get(letter, matrix)
         if any(have < needed for have, needed in zip(view.shape, matrix.shape)):
             raise Unfit(f"its {letter} has the shape {tuple(view.shape)}, the trained one {tuple(matrix.shape)}")
+        if heads > 1 and letter[0] in "WUV" and len(view) != len(matrix):
+            raise Unfit(f"its heads are {len(view) // heads} wide, the trained ones {len(matrix) // heads}")
         scale = math.sqrt(len(view) / heads / width) if width and letter[0] == "W" else 1.0
         view[tuple(slice(length) for length in matrix.shape)].copy_(matrix * scale)
 

@@ -42,6 +42,30 @@ class KeepsTheRoot(nn.Module):
         return weights @ value, weights
 
 
+class WidthOfAHead(nn.Module):
+    """As in code for images: the width of a head is a parameter with a default."""
+
+    def __init__(self, query_dim, context_dim=None, heads=2, dim_head=8):
+        super().__init__()
+        self.heads, width = heads, heads * dim_head
+        self.to_q = nn.Linear(query_dim, width, bias=False)
+        self.to_k, self.to_v = (nn.Linear(context_dim or query_dim, width, bias=False) for _ in range(2))
+        self.to_out = nn.Linear(width, query_dim)
+
+    def forward(self, x, context=None, mask=None):
+        context = x if context is None else context
+        parts = (self.to_q(x), self.to_k(context), self.to_v(context))
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
+        scores = q @ k.mT * q.shape[-1] ** -0.5
+        scores = scores if mask is None else scores.masked_fill(~mask[:, None, None, :], -torch.finfo(scores.dtype).max)
+        return self.to_out((scores.softmax(dim=-1) @ v).transpose(1, 2).flatten(-2))
+
+
+class WidthInTheClass(WidthOfAHead):
+    def __init__(self, query_dim, heads=2):
+        super().__init__(query_dim, heads=heads, dim_head=96)
+
+
 MODULES = [
     (BahdanauAttention, "en-fr/bahdanau", "built 512 wide, with zeros beside the trained numbers"),
     (Attn("dot", 16), "en-fr/luong-dot", ""),
@@ -52,6 +76,7 @@ MODULES = [
     (KeepsTheRoot, "en-fr/scaled-dot", ""),
     (nn.MultiheadAttention, "en-fr/transformer", "in 11 attentions of its layers"),
     (CausalSelfAttention, "en-fr/transformer", f"in 3 attentions of its layers; {NO_BIASES}"),
+    (WidthOfAHead, "en-fr/transformer", f"in 11 attentions of its layers; {NO_BIASES}"),
     (SelfAttentionV1, "en-fr/transformer", "it has one head, and is the first of each; its weights alone"),
 ]
 
@@ -62,6 +87,11 @@ def test_a_module_with_the_trained_matrices_is_the_trained_attention(module, mod
     assert result.model == model and words in result.words and "the same translations" in result.words
     assert result.difference < 1e-5 and result.ours[0].translation == result.yours[0].translation
     assert [m.weights.shape for m in result.ours[0].maps] == [m.weights.shape for m in result.yours[0].maps]
+
+
+def test_heads_of_another_width_are_refused():
+    with pytest.raises(ValueError, match="built 192 wide: its heads are 96 wide, the trained ones 48"):
+        own.in_trained(WidthInTheClass, TEXT)
 
 
 class ScaledOutput(nn.MultiheadAttention):
