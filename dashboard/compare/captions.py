@@ -299,8 +299,8 @@ def percentile(trace: Trace, grid: Grid) -> str:
         return '<p class="small placed">As sharp as attention can be: each row has all its weight on one token.</p>'
     return (
         f'<p class="small placed">Sharper than <b>{100 * share:.0f}%</b> of the {measured.sentences:,} test sentences '
-        f"of this model: normalised entropy {entropy:.2f}{_how_measured(trace, drawn, entropy)}, in the median of the "
-        f"test set {_median(measured):.2f}.{_although(grid, share)}</p>"
+        f"of this model: normalised entropy {entropy:.2f}, in the median of the test set {_median(measured):.2f}"
+        f"{_how_measured(trace, drawn, entropy)}.{_although(grid, share)}</p>"
     )
 
 

@@ -64,10 +64,10 @@ def test_a_sentence_is_placed_among_the_test_set_of_each_model_that_has_one():
     assert 0 <= int(share) <= 100
     heads = sum(len(attention.weights) for attention in several.trace.maps if attention.kind == "cross")
     sharp = replace(several.grid, weights=first(several))
-    expected = f"(each of its {heads} cross-attention heads alone, then the mean); the map as drawn has 0.00, in"
+    expected = f"(each of its {heads} cross-attention heads alone, then the mean); the map as drawn has 0.00."
     assert expected in captions.percentile(several.trace, sharp)
     sharp = replace(single.grid, weights=first(single))
-    assert "(of pieces, with special tokens); the map as drawn has 0.00, in" in captions.percentile(single.trace, sharp)
+    assert "(of pieces, with special tokens); the map as drawn has 0.00." in captions.percentile(single.trace, sharp)
 
 
 def first(column):
