@@ -31,7 +31,10 @@ _KINDS = {
 }
 MARKS = {  # what a picture marks: the sentence that explains it
     "links": "Outlined: gold links (dashed: only possible).",
-    "windows": "Diamond: the place that the model predicts. Brackets: the ends of its window.",
+    "hidden": "Hatched: cells that the query cannot see.",
+    "windows": (
+        "Diamond: the place that the model predicts. Brackets: the ends of its window, where they are in the sentence."
+    ),
     "window": "Dotted line: the place that the model predicts. Grey: its window.",
     "references": (
         "At the right, in the order of the legend: triangle, the untrained model; cross, the trained model, its input "
@@ -45,27 +48,33 @@ _UNIT = re.compile(rf"[{_WIDE}]\s*|[^\s{_WIDE}]+\s*|\s+")
 def of_map(trace, grid, links=None, windows: Sequence = ()) -> list[str]:
     """Of a map of a trace: `Bahdanau (en-fr/bahdanau): cross-attention`, the sentence, `→ translation`.
 
-    links, windows : as the map marks them (`figures.heatmap`); they are explained if there are any.
+    links, windows : as the map marks them (`figures.heatmap`); they are explained if there are any, and so are hatched
+    cells.
     """
-    title = f"{_title(grid.mechanism)} ({trace.model}): {_which(trace, grid)}"
-    return [title, *texts(trace), *_explained(links=links, windows=windows)]
+    marks = _explained(hidden=not grid.visible.all(), links=links, windows=windows)
+    return [_map_title(trace, grid), *texts(trace), *marks]
+
+
+def _map_title(trace, grid) -> str:
+    return f"{_title(grid.mechanism)} ({trace.model}): {_which(trace, grid)}"
 
 
 def of_heads(trace, kind: str) -> list[str]:
     """Of all heads of a kind."""
-    return [f"{_title(trace.mechanism)} ({trace.model}): {_KINDS[kind]}, all heads", *texts(trace)]
+    hidden = not all(trace.visible(heads).all() for heads in trace.maps if heads.kind == kind)
+    title = f"{_title(trace.mechanism)} ({trace.model}): {_KINDS[kind]}, all heads"
+    return [title, *texts(trace), *_explained(hidden=hidden)]
 
 
 def of_step(trace, grid, step: int, window=None) -> list[str]:
     """Of the weights of one step (from 0) of a map. window : of local attention, explained if there is one."""
-    title, *others = of_map(trace, grid)
-    return [title, step_name(grid, step), *others, *_explained(window=window)]
+    return [_map_title(trace, grid), step_name(grid, step), *texts(trace), *_explained(window=window)]
 
 
 def of_difference(first, second, grid) -> list[str]:
     """Of the weights of one trace minus those of another, at the map `grid` of either."""
     names = " minus ".join(f"{_title(trace.mechanism)} ({trace.model})" for trace in (first, second))
-    return [f"{names}: {_which(first, grid)}", *texts(first)]
+    return [f"{names}: {_which(first, grid)}", *texts(first), *_explained(hidden=not grid.visible.all())]
 
 
 def of_trace(name: str, trace) -> list[str]:

@@ -35,6 +35,11 @@ def test_marks_that_a_picture_has_are_explained_and_no_others():
     assert heading.of_map(TRACE, GRID, linked, windows) == [*plain, heading.MARKS["links"], heading.MARKS["windows"]]
     assert heading.of_step(TRACE, GRID, 0, windows[0])[-1] == heading.MARKS["window"]
     assert not set(heading.of_step(TRACE, GRID, 0)) & set(heading.MARKS.values())
+    masked = synthetic.trace(kinds=("decoder",))
+    grid = select.select(masked, "decoder")
+    for lines in (heading.of_map(masked, grid), heading.of_heads(masked, "decoder")):
+        assert lines[-1] == heading.MARKS["hidden"]
+    assert heading.MARKS["hidden"] not in [*heading.of_step(masked, grid, 0), *heading.of_heads(TRACE, "cross")]
     levels = {"bahdanau": {"untrained": {"entropy_nats": 1.0}}}
     assert heading.of_statistics({"bahdanau": TRACE}, references=levels)[-1].startswith(
         "At the right, in the order of the legend: triangle"

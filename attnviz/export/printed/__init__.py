@@ -244,7 +244,8 @@ def of_overview(
     """
     kind = kind or (trace.maps or [trace.map()])[0].kind
     chart = figures.overview(trace, kind, table, order, color, root=root, dark=style.dark)
-    return of_figure(chart, [*heading.of_heads(trace, kind), chart.description], style)
+    lines = [line for line in heading.of_heads(trace, kind) if line != heading.MARKS["hidden"]]
+    return of_figure(chart, [*lines, chart.description], style)  # which names what is hidden
 
 
 @dataclass(frozen=True)
