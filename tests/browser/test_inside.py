@@ -15,13 +15,18 @@ LONG = (
 )
 
 
-def test_the_step_of_the_first_page_is_one_click_away(dashboard):
+def test_the_step_of_the_first_page_is_one_click_away_and_on_a_phone_controls_are_in_the_menu(dashboard):
     page = dashboard.open("?step=3&show=Bahdanau&show=Transformer", charts=5).page
     page.get_by_role("link", name="Open this step ›").click()
     expect(page.locator(".st-key-chart-opened h4", has_text="Bahdanau: who asks")).to_be_visible(timeout=WAIT)
     expect(page.locator(".st-key-chart-opened .what", has_text="Step 3 of Bahdanau writes noir").first).to_be_visible()
     expect(page.locator(".st-key-chart-opened h4", has_text="Transformer: weights, mean of heads")).to_be_visible()
     assert "head=mean" in page.url
+    page.set_viewport_size({"width": 390, "height": 844})
+    words = page.locator(".st-key-chart-opened .what", has_text="The mean of heads has weights")
+    expect(words).to_contain_text("Choose a head in the menu › to open them.", timeout=WAIT)
+    page.set_viewport_size(serving.SCREEN)
+    expect(words).to_contain_text("Choose a head on the left to open them.", timeout=WAIT)
 
 
 def test_attention_is_changed_by_bars_that_stand_in_the_address_and_made_uniform(dashboard):
@@ -52,16 +57,6 @@ def test_attention_is_changed_by_bars_that_stand_in_the_address_and_made_uniform
     page.wait_for_function("location.search.includes('change=uniform')", timeout=WAIT)
     expect(page.locator(".st-key-chart-changed .main-svg").nth(2)).to_be_visible(timeout=WAIT)
     expect(page.get_by_text("The unchanged translation, forced under the change")).to_be_visible(timeout=WAIT)
-
-
-def test_on_a_phone_controls_are_in_the_menu(dashboard):
-    page = dashboard.page
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{dashboard.address}/inside?show=Transformer&head=mean+of+heads")
-    words = page.locator(".st-key-chart-opened .what", has_text="The mean of heads has weights")
-    expect(words).to_contain_text("Choose a head in the menu › to open them.", timeout=WAIT)
-    page.set_viewport_size(serving.SCREEN)
-    expect(words).to_contain_text("Choose a head on the left to open them.", timeout=WAIT)
 
 
 def given(page) -> list[str]:
