@@ -12,6 +12,7 @@ normal sentence.
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 from attnviz import function_words
 from attnviz.arguments import checked
@@ -66,6 +67,7 @@ LETTERS = 4  # of a sentence without small letters, at least; "OK." and "TV?" st
 IN_A_ROW = 3  # words in capitals within another sentence, at least; "USA, UK" stays
 
 
+@lru_cache(8)  # models of a pair have one tokenizer, and read a text one after the other
 def read(text: str, tokenizer: SubwordTokenizer) -> Tokens:
     """The pieces of a text. A text in capitals is read as a normal sentence; its pieces keep the characters as typed.
     Other texts, and vocabularies without capitals, are not affected.
