@@ -354,38 +354,6 @@ def rotated(x: Tensor, first: int = 0) -> Tensor:
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
 
-class RotaryAttention(MultiHead):
-    """Causal multi-head self-attention; queries and keys are rotated by their positions. Su et al. 2021, eq. 16."""
-
-    def __init__(self, width: int, heads: int, dropout: float = 0.0):
-        super().__init__(width, heads, dropout)
-        if width // heads % 2:
-            raise ValueError(f"a head must have an even width, to rotate pairs; got {width // heads}")
-
-    def look_back(self, x: Tensor, before: tuple = (), reweigh: Reweigh = None) -> tuple[Tensor, tuple, Tensor]:
-        """x (B, T, D), keys and values of the t - T tokens before it -> context (B, T, D), keys and values
-        (B, H, t, d) of all, weights (B, H, T, t). reweigh : as in `attend`."""
-        first = before[0].shape[2] if before else 0
-        queries, keys, values = self.rotated(x, first)
-        if before:
-            keys, values = torch.cat([before[0], keys], dim=2), torch.cat([before[1], values], dim=2)
-        mask = causal_mask(x.shape[1], keys.shape[2], x.device)
-        dropout = self.dropout if self.training else 0.0
-        context, weights = attend(scaled_dot_scores(queries, keys), values, mask, dropout, reweigh)
-        return self.output(context.transpose(1, 2).flatten(-2)), (keys, values), weights
-
-    def context(self, x: Tensor) -> Tensor:
-        """The context of `look_back` for a whole text (B, T, D), without its weights: torch's fused kernel."""
-        dropout = self.dropout if self.training else 0.0
-        context = F.scaled_dot_product_attention(*self.rotated(x), is_causal=True, dropout_p=dropout)
-        return self.output(context.transpose(1, 2).flatten(-2))
-
-    def rotated(self, x: Tensor, first: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-        """x (B, T, D) at positions from `first` on -> rotated queries, rotated keys, values, each (B, H, T, d)."""
-        keys, values = self.remember(x)
-        return rotated(self.split(self.query(x)), first), rotated(keys, first), values
-
-
 if __name__ == "__main__":
     torch.manual_seed(0)
     torch.set_printoptions(precision=2, sci_mode=False)

@@ -232,6 +232,13 @@ def test_only_the_command_line_and_the_environment_name_a_file():
 
 # --- one place for each
 
+
+def test_the_textbook_has_room_for_the_score_of_contributing(file):
+    score = next(node for node in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef))
+    textbook = (ROOT / "attnviz/attention.py").read_text(encoding="utf-8").splitlines()
+    assert len(textbook) + score.end_lineno - score.lineno + 3 <= 400  # of a file, see test_shape.py
+
+
 CONTENT = ("dashboard/learn/", "dashboard/compare/tour.py", "attnviz/studies/", "dashboard/markup/terms.py")
 DEFAULTS = (
     "dashboard/choices/pairs.py",
