@@ -122,7 +122,7 @@ EXTREMES = [
     ("map", printed.Style("slide", 32), 64, "the"),
     ("map", printed.Style("slide"), 18, "chien"),
     ("map", printed.Style("page"), 200, "mot"),
-    ("two", printed.Style("slide", 40), 30, WORDS[1]),
+    ("two", printed.Style("slide", 40), 12, WORDS[1]),
     ("statistics", printed.Style("column", 40), 20, WORDS[1]),
     ("bars", printed.Style("column", 4), 1, WORDS[1]),
 ]
