@@ -44,8 +44,8 @@ def load_from(place: str, name: str) -> Model:
     try:
         return replace(load(f"{HUGGING_FACE}{place}"), name=name)
     except ModelError as error:
-        said = str(error).replace(f"{HUGGING_FACE}{place}", name).replace(f"{HUGGING_FACE}{place:.80}", name)
-        raise ModelError(said.replace(os.path.expanduser(place), without_prefix(name))) from None
+        message = str(error).replace(f"{HUGGING_FACE}{place}", name).replace(f"{HUGGING_FACE}{place:.80}", name)
+        raise ModelError(message.replace(os.path.expanduser(place), without_prefix(name))) from None
 
 
 def load_checkpoint(name: str, root: Path | None = None, threads: int | None = None) -> Trained:

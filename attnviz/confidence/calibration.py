@@ -89,7 +89,10 @@ def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) ->
 def _least_read(signs: Sequence[Signs], best: np.ndarray) -> float:
     """The weight below which the least attended content word lies, for the share UNREAD of the better half; 0 without
     coverage."""
-    least = [min((word.weight for word in each.covered if word.text not in each.said), default=1.0) for each in signs]
+    least = [
+        min((word.weight for word in sentence.covered if word.text not in sentence.translated), default=1.0)
+        for sentence in signs
+    ]
     unread = float(np.quantile(np.array(least)[best], UNREAD, method="lower"))
     return unread if unread < 1 else 0.0
 

@@ -307,8 +307,8 @@ def _sampler(name: str, root: Path, stamp: tuple):
 def _read_samplers(content: object, pair: str, root: Path) -> tuple[str, ...]:
     """The samplers named on a card, which are models of its pair; () if the present models are others."""
     samplers = content if isinstance(content, dict) else {}
-    there = {name for name in checkpoint_files.names(root) if ModelName.parse(name).pair == pair}
-    same = all(name in there and _has(name, root, sha256) for name, sha256 in samplers.items())
+    models = {name for name in checkpoint_files.names(root) if ModelName.parse(name).pair == pair}
+    same = all(name in models and _has(name, root, sha256) for name, sha256 in samplers.items())
     return tuple(samplers) if same else ()
 
 

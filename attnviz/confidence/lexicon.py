@@ -115,23 +115,25 @@ class Lexicon:
         """`unsaid`, and the content words of a text that have a usual translation in the translation."""
         looked_up = list(self._looked_up(text, translation, source, target))
         missing = (
-            Unsaid(word, entry.translations, entry.surprise) for word, entry, is_said in looked_up if not is_said
+            Unsaid(word, entry.translations, entry.surprise)
+            for word, entry, is_translated in looked_up
+            if not is_translated
         )
-        said = tuple(word for word, _, is_said in looked_up if is_said)
-        return tuple(sorted(missing, key=lambda word: -word.surprise)), said
+        translated = tuple(word for word, _, is_translated in looked_up if is_translated)
+        return tuple(sorted(missing, key=lambda word: -word.surprise)), translated
 
     def _looked_up(self, text: str, translation: str, source: str, target: str) -> Iterator[tuple[str, Entry, bool]]:
         """The content words of a text that have an entry, and whether the translation contains a usual translation of
         it."""
-        said, plain = _target(translation, target), _plain(translation).replace(" ", "")
+        stems, plain = _target(translation, target), _plain(translation).replace(" ", "")
         for stem, word in _source(text, source).items():
             if entry := self.entries.get(stem):
-                yield word, entry, any(_is_in(_stem(form, TARGET_STEM), said, plain) for form in entry.translations)
+                yield word, entry, any(_is_in(_stem(form, TARGET_STEM), stems, plain) for form in entry.translations)
 
 
-def _is_in(stem: str, said: dict[str, str], plain: str) -> bool:
+def _is_in(stem: str, stems: dict[str, str], plain: str) -> bool:
     """Is the translation in the text? Also inside a longer word (a compound), and anywhere in a text without spaces."""
-    return stem in said or ((len(stem) == TARGET_STEM or bool(_NO_SPACES.search(stem))) and stem in plain)
+    return stem in stems or ((len(stem) == TARGET_STEM or bool(_NO_SPACES.search(stem))) and stem in plain)
 
 
 def _usual(sides: Sequence[tuple[list[str], list[str]]]) -> dict[str, list[str]]:
@@ -162,11 +164,11 @@ def _model_1(sides: Sequence[tuple[list[str], list[str]]]):
     stems: dict[str, int] = {}
     left, right, target, count = [], [], [], 0
     for source, translations in sides:
-        asked = np.array([0, *(words.setdefault(word, len(words)) for word in source)])
+        sources = np.array([0, *(words.setdefault(word, len(words)) for word in source)])
         answers = np.array([stems.setdefault(stem, len(stems)) for stem in translations], dtype=np.int64)
-        left.append(np.repeat(asked, len(answers)))
-        right.append(np.tile(answers, len(asked)))
-        target.append(np.tile(np.arange(count, count + len(answers)), len(asked)))
+        left.append(np.repeat(sources, len(answers)))
+        right.append(np.tile(answers, len(sources)))
+        target.append(np.tile(np.arange(count, count + len(answers)), len(sources)))
         count += len(answers)
     left, right, target = (np.concatenate(parts) for parts in (left, right, target))
     pairs, inverse, together = np.unique(left * len(stems) + right, return_inverse=True, return_counts=True)

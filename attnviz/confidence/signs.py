@@ -55,10 +55,10 @@ class Signs:
     the source, and the mean log-probability of the pieces of each (nats). covered : the largest weight that a row of
     the map gives each content word of the source (alignment.coverage); () without cross-attention. longest :
     `Trace.longest`. unsaid : content words of the source of which the target has no usual translation (lexicon.py).
-    rarity : of each content word of the source, ln(1 + number of training sentences that have it). said : content words
-    of the source that have a usual translation in the target. copied : common words of the source that the target has
-    untranslated, and what each adds to `surprise` (nats). lost_negation : a negation word of the source whose
-    translation has no negation; "" if there is none.
+    rarity : of each content word of the source, ln(1 + number of training sentences that have it). translated :
+    content words of the source that have a usual translation in the target. copied : common words of the source that
+    the target has untranslated, and what each adds to `surprise` (nats). lost_negation : a negation word of the source
+    whose translation has no negation; "" if there is none.
     """
 
     log_probs: tuple[float, ...]
@@ -84,7 +84,7 @@ class Signs:
     longest: int = 0
     rarity: tuple[float, ...] = ()
     unsaid: tuple[Unsaid, ...] = ()
-    said: tuple[str, ...] = ()
+    translated: tuple[str, ...] = ()
     copied: tuple[tuple[str, float], ...] = ()
     lost_negation: str = ""
 
@@ -97,9 +97,9 @@ class Signs:
 
     def untranslated(self, least: float) -> tuple[str, ...]:
         """The content words of the source to which every row gives less weight than `least` (0 to 1) and that are not
-        in `said`."""
+        in `translated`."""
         words = (word.text for word in self.covered if word.weight < least)
-        return tuple(dict.fromkeys(word for word in words if word not in self.said))
+        return tuple(dict.fromkeys(word for word in words if word not in self.translated))
 
 
 @checked
@@ -161,7 +161,7 @@ def _between(
     whole = trace.trace if isinstance(trace, TraceStatistics) else trace
     sides = trace.text, trace.translation, task.source, task.target
     content = [word for word in training_words.words(trace) if kind(word.text, "en") == CONTENT]
-    unsaid, said = lexicon.compared(*sides) if lexicon else ((), ())
+    unsaid, translated = lexicon.compared(*sides) if lexicon else ((), ())
     return dict(
         changed=between.changed(trace.text, trace.translation),
         lost_units=between.lost_units(trace.text, trace.translation),
@@ -173,7 +173,7 @@ def _between(
         covered=alignment.coverage(whole) if whole and task.source in languages() else (),
         longest=trace.longest,
         unsaid=unsaid,
-        said=said,
+        translated=translated,
         rarity=tuple(math.log1p(known_words.count(word.text)) for word in content),
     )
 

@@ -80,8 +80,8 @@ async def _plotly(request: Request) -> Response:
 
 async def _own(request: Request) -> Response:
     here = request.url.query == OWN_ADDRESS.partition("?")[2]  # another server of this name may differ
-    kept = "public, max-age=86400" if here else "no-store"
-    return Response(OWN, media_type="text/javascript", headers={"Cache-Control": kept})
+    caching = "public, max-age=86400" if here else "no-store"
+    return Response(OWN, media_type="text/javascript", headers={"Cache-Control": caching})
 
 
 async def _japanese(request: Request) -> Response:

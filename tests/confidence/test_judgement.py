@@ -136,7 +136,7 @@ def test_a_usual_one_with_strange_words_names_them():
 
 
 def test_a_word_that_is_said_is_not_untranslated_though_no_row_reads_it():
-    seen = replace(SURE, covered=(Covered("workers", 0.01), Covered("dog", 0.01)), said=("workers",))
+    seen = replace(SURE, covered=(Covered("workers", 0.01), Covered("dog", 0.01)), translated=("workers",))
     assert seen.untranslated(0.05) == ("dog",)
 
 

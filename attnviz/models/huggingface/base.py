@@ -277,7 +277,7 @@ class _HeadByHead:
             raise ValueError(f"{type(module).__name__} computes attention in a way of its own")
         heads, rows, columns = query.shape[1], query.shape[2], key.shape[2]
         together = max(1, _TOGETHER // (rows * columns))
-        contexts, kept = [], query.new_empty(min(together, heads), rows, columns)
+        contexts, collected = [], query.new_empty(min(together, heads), rows, columns)
         for head in range(heads):
             own, place = slice(head * key.shape[1] // heads, head * key.shape[1] // heads + 1), head % together
             alone = attention_mask is not None and attention_mask.shape[1] > 1
@@ -285,9 +285,9 @@ class _HeadByHead:
             parts = query[:, head : head + 1], key[:, own], value[:, own], mask
             context, weights = eager(_OneHead(module), *parts, **options)
             contexts.append(context)
-            kept[place] = weights[0, 0]
+            collected[place] = weights[0, 0]
             if place + 1 == together or head + 1 == heads:
-                self.take(self.layers, head - place, kept[: place + 1])
+                self.take(self.layers, head - place, collected[: place + 1])
         self.layers += 1
         return torch.cat(contexts, dim=2), None
 
