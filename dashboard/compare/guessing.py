@@ -117,10 +117,10 @@ def _link(text: str) -> dict[str, str]:
     linked = st.session_state.get(_LINK)
     if linked is None or address.came_back() or (any(written.values()) and linked[1] != written):
         linked = st.session_state[_LINK] = text, written
-    kept = linked[1] if linked[0] == text else dict.fromkeys(LINK_KEYS, "")
-    for key, value in kept.items():
+    content = linked[1] if linked[0] == text else dict.fromkeys(LINK_KEYS, "")
+    for key, value in content.items():
         address.also(key, lambda held, value=value: value or None)
-    return kept
+    return content
 
 
 def _guesses(current: CompareScene) -> Guesses:

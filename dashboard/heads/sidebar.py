@@ -126,8 +126,8 @@ def _saved() -> Source:
     if measured.is_reduced(file.getvalue()):
         content = file.getvalue()
         value_key = ("file", file.file_id, "reduced")
-        kept = caches.keep(value_key, lambda: measured.unpack_reduced(content, file.name), lambda made: made.nbytes)
-        return sources.TraceSource(("trace", file.file_id), file.name, kept.trace, kept)
+        reduced = caches.keep(value_key, lambda: measured.unpack_reduced(content, file.name), lambda made: made.nbytes)
+        return sources.TraceSource(("trace", file.file_id), file.name, reduced.trace, reduced)
     reading = uploads.Reading() if uploads.is_trace(file.getvalue()) else _reading()
     try:
         return sources.TraceSource(("trace", file.file_id, reading), file.name, caches.uploaded(file, reading))

@@ -32,14 +32,14 @@ def show(fields: dict) -> None:
 
 def _search() -> None:
     """The search in learners' questions."""
-    asked = st.text_input(
+    question = st.text_input(
         "Find a question",
         key="question",
         bind="query-params",
         placeholder="such as: why is a map not symmetric",
         max_chars=200,
     )
-    st.html(questions.html(asked))
+    st.html(questions.html(question))
 
 
 def _chapter(fields: dict) -> None:
