@@ -1,5 +1,5 @@
-// The widget of a notebook (widget.py): the maps of traces side by side, and below each the bars of the step. It draws what Python
-// has packed for a choice of layer, head and level; a choice that is not there asks the kernel for it.
+// The widget of a notebook (widget.py): the maps of traces side by side, and below each the bars of the step, which are drawn when
+// all maps are seen. It draws what Python has packed for a choice of layer, head and level; a choice that is not there asks the kernel for it.
 const PATIENCE = 8000; // ms until it says that no kernel answers
 const STYLE = `.attnviz-view { font: 14px/1.45 system-ui, sans-serif; container-type: inline-size; }
 .attnviz-view .bar { display: flex; flex-wrap: wrap; gap: 4px 20px; align-items: center; margin-bottom: 8px; }
@@ -107,22 +107,26 @@ async function draw(place, figure, dark, name, saved) {
   await Plotly.react(place, data, { ...layout, autosize: true }, saveButtons(name, () => saved));
 }
 
+// When the browser has painted what is there; it paints nothing in a tab that nobody sees.
+const painted = () => new Promise((next) => (document.hidden ? next() : requestAnimationFrame(() => setTimeout(next))));
+
+// -> two functions, which draw the map and the bars of a picture.
 function section(maps, model) {
   const part = element("section"), [name, said, map, step, bars] = ["h4", "p", "div", "p", "div"].map((kind) => element(kind));
   said.dir = "auto";
   part.append(name, said, map, step, bars);
   maps.append(part);
-  return async (picture, row, dark) => {
-    const at = Math.min(row, picture.steps.length - 1);
+  const stepOf = ({ steps }, row) => Math.min(row, steps.length - 1);
+  async function drawMap(picture, row, dark) {
     name.textContent = picture.name;
     said.textContent = picture.text;
-    step.textContent = picture.steps[at];
+    step.textContent = picture.steps[stepOf(picture, row)];
     await draw(map, mapAt(picture, row), dark, "attention", picture.saved);
-    await draw(bars, barsAt(picture, row), dark, `step-${at + 1}`, {});
     if (map.wired) return;
     map.wired = true;
     map.on("plotly_click", ({ points }) => change(model, "step", points[0].y));
-  };
+  }
+  return [drawMap, (picture, row, dark) => draw(bars, barsAt(picture, row), dark, `step-${stepOf(picture, row) + 1}`, {})];
 }
 
 async function render({ model, el }) {
@@ -149,8 +153,14 @@ async function render({ model, el }) {
     const dark = isDark(model.get("theme"));
     showControls(Math.max(...pictures.map(({ steps }) => steps.length)));
     await plotly();
-    for (const [place, picture] of pictures.entries()) await (sections[place] ??= section(maps, model))(picture, model.get("step"), dark);
-    el.dataset.drawn = `${key} ${model.get("step")} ${dark ? "dark" : "light"}`;
+    const step = model.get("step"), drawn = `${key} ${step} ${dark ? "dark" : "light"}`;
+    const drawAll = async (part) => {
+      for (const [place, picture] of pictures.entries()) await (sections[place] ??= section(maps, model))[part](picture, step, dark);
+    };
+    await drawAll(0);
+    await painted().then(() => { el.dataset.maps = drawn; });
+    await drawAll(1);
+    el.dataset.drawn = drawn;
   }
   const failed = ({ message }) => { note.textContent = `The maps cannot be drawn: ${message}`; };
   const again = () => { last = last.then(show).catch(failed); };
