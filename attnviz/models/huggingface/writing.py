@@ -89,9 +89,12 @@ class WritingModel(Openable[OpenedWriter], SingleStackModel):
         messages = [{"role": "user", "content": prompt}]
         more = {"chat_template": template, "tokenize": False, "add_generation_prompt": True}
         try:
-            return self.tokenizer.apply_chat_template(messages, **more)
+            text = self.tokenizer.apply_chat_template(messages, **more)
         except Exception as error:  # a stranger's program may raise anything
             raise ValueError(f"the chat template of {self.name} cannot be filled: {one_line(error)}") from None
+        start = self.tokenizer.bos_token or ""  # the tokenizer adds it to that of the template, as Llama's does
+        twice = start and self._beginning(text).ids[:2] == (self.tokenizer.bos_token_id,) * 2
+        return text.removeprefix(start) if twice else text
 
     @torch.inference_mode()
     def candidates(self, trace: Trace, place: int | None, how: Sampling, count: int = 8) -> tuple[Candidate, ...]:

@@ -127,6 +127,9 @@ def test_a_chat_template_is_shown_as_text(model):
     template.write_text("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}dog:")
     trace = model.write("run", 3, 0, chat=True)
     assert trace.text == "user: run\ndog:" and trace.translation.startswith(trace.text)
+    template.write_text("<s>{{ messages[0].content }} dog")  # Llama's begins so, and its tokenizer adds <s> too
+    trace = model.write("run", 3, 0, chat=True)
+    assert trace.text.removeprefix("<s>") == "run dog" and model.ids(trace).count(0) == 1
     template.write_text("{{ raise_exception('no') }}")
     with pytest.raises(ValueError, match="the chat template of .* cannot be filled: .*no"):
         model.chat("run")
