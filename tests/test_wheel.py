@@ -25,7 +25,7 @@ import attnviz
 from attnviz.models import checkpoint_files
 
 ROOT = Path(__file__).resolve().parents[1]
-LARGEST = 60 * 2**20  # bytes of the package; package indexes take 100 MB
+LARGEST = 60e6  # bytes of the package; package indexes take 100 MB
 WHOLE = {  # the models that every page and chapter needs
     *(f"reverse/{name}" for name in ("bahdanau", "luong-general", "transformer")),
     *(f"en-fr/{name}" for name in ("bahdanau", "fixed-context", "luong-general", "transformer")),
