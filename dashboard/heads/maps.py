@@ -96,12 +96,14 @@ def show_closeup(current: HeadsScene, dark: bool) -> None:
 def _light_written(current: HeadsScene) -> None:
     """Choose the row of the token that was just written; a row chosen by the visitor or a link is kept until the next
     token."""
-    row, before = current.written_row, st.session_state.get(_LIT, 0)
-    linked = _LIT not in st.session_state and "row" in st.query_params
+    anew = _LIT not in st.session_state or address.came_back()
+    row, before = current.written_row, 0 if anew else st.session_state[_LIT]
+    linked = anew and "row" in st.query_params
     st.session_state[_LIT] = row
     if row not in (None, before) and not linked:
         tokens = current.grid(current.layers[0], None).queries  # without <eos> where special tokens are hidden
-        address.put("row", min(row + 1, len(tokens)))
+        lit = min(row + 1, len(tokens))
+        address.put("row", lit, str(lit))
 
 
 @address.fragment

@@ -15,7 +15,7 @@ def show() -> dict:
     names = {name: _title(name, files) for name in files}
     written = st.query_params.get("lesson")
     if written in files and names[written] != written:
-        address.put("lesson", written)  # a link may name the file
+        address.put("lesson", written, names[written])  # a link may name the file
     chosen = st.selectbox(
         "Lesson",
         ["", *files],

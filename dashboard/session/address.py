@@ -100,12 +100,13 @@ def _refused_text(query: Mapping) -> str | None:
     return st.session_state[_REFUSED].get(page, {}).get("text") if same else None
 
 
-def put(key: str, value: Any) -> None:
-    """Set a control's value before it is drawn, overriding the address."""
+def put(key: str, value: Any, written: str) -> None:
+    """Set a control's value before it is drawn. written : as in the address, which counts after Back."""
     st.session_state[key] = value
     if context := get_script_run_ctx():
         with context.session_state.query_params() as params:
             params._initial_query_params.pop(key, None)
+            params._initial_query_params |= {key: [written]} if context.is_history_navigation else {}
 
 
 def also(key: str, written: Callable[[dict], str | None], of_picture: bool = False) -> None:
@@ -161,8 +162,7 @@ def settle() -> None:
 
 
 def _untie(context, params, wanted: set[str]) -> set[str]:
-    """Unbind controls that are now missing but whose parameters the address has -> these parameters. Otherwise
-    Streamlit would remove them afterwards."""
+    """Unbind missing controls whose parameters the address has -> these parameters. Else Streamlit removes them."""
     gone = wanted - {key for key, _ in _on_page(context, params)}
     for binding in [params._bindings_by_param[key] for key in gone & params._bindings_by_param.keys()]:
         params.unbind_widget(binding.widget_id)

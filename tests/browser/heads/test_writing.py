@@ -8,6 +8,8 @@ from heads_panels import CHARTS
 
 pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 MODEL = "Shakespeare by letters · written on · Self-attention"
+ROW = "new URLSearchParams(location.search).get('row')"
+RESTS = "() => document.querySelector('.stApp').dataset.testScriptState === 'notRunning'"
 OPEN = f"/heads?model={quote(MODEL)}&written=12"
 
 
@@ -32,3 +34,11 @@ def test_it_plays_and_pauses_and_goes_another_way(dashboard):
     page.get_by_text("Without it").wait_for()
     page.wait_for_function("() => location.search.includes('way=')")
     dashboard.drawn(CHARTS + 2)  # the other way
+    page.wait_for_function(RESTS)
+    row = page.evaluate(ROW)
+    page.locator(".st-key-examples button").nth(1).click()
+    page.wait_for_function(f"row => ![null, row].includes({ROW}) && ({RESTS})()", arg=row)
+    page.go_back()
+    page.wait_for_timeout(500)
+    page.wait_for_function(RESTS)
+    assert page.locator(".st-key-row input[type=range]").get_attribute("value") == row == page.evaluate(ROW)

@@ -192,6 +192,6 @@ def test_a_control_takes_nothing_from_another_control_of_its_name_on_another_pag
             if isinstance(key, ast.Constant):
                 pages[key.value].add(path.relative_to(ROOT / "dashboard").parts[0])
     several = {key for key, folders in pages.items() if len(folders - {"shell"}) > 1}
-    assert several == {"pair", "kind", "step", "direction", "row", "versus", "find", "keep"}
+    assert several == {"kind", "step", "direction", "row", "versus", "find", "keep"}
     session = go(HEADS, "many", direction="to governor", row=7, versus=1, find="dog", keep=5, step=2)
     assert "step" in session and not {"direction", "row", "versus", "find", "keep"} & set(session)
