@@ -121,7 +121,7 @@ def _opened(current: HeadsScene, dark: bool) -> None:
             _draw(current, *chosen, dark)
     with controls:
         layer, head = _head_controls(current)
-        row = _row(current.grid(layer, head))
+        row = _row(current.grid(layer, head), current.written_row is not None)
     bridge(-1 if row is None else row, 1, _to_row, None if head is None else (layer, head), _to_head)
     if not chosen:
         with pictures:
@@ -191,12 +191,17 @@ def _head_controls(current: HeadsScene) -> tuple[int, int | None]:
     return layer, widgets.head(current.head_count(layer), 0, wrap=True)
 
 
-def _row(grid: Grid) -> int | None:
-    """The query whose lines are highlighted, if one is chosen."""
+def _row(grid: Grid, lit: bool) -> int | None:
+    """The query whose lines are highlighted, if one is chosen. lit : does a new visit choose one? Then the address says
+    that none is chosen."""
     rows = len(grid.queries)
     slider_value("row", 0, rows)
     st.slider(f"{row_name(grid).capitalize()} (1 to {rows}; 0 for all)", 0, rows, key="row", bind="query-params")
-    return st.session_state["row"] - 1 if st.session_state["row"] else None
+    address.not_also("row")
+    if st.session_state["row"]:
+        return st.session_state["row"] - 1
+    address.also("row", lambda held: "0" if lit else None)
+    return None
 
 
 def _to_row(row: int) -> None:

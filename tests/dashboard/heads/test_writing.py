@@ -36,6 +36,8 @@ def test_a_link_gives_the_text_that_the_library_writes():
     shapes = cells(app, "overview")[0]["figure"]["layout"]["shapes"]
     assert [shape["name"] for shape in shapes] == ["row"]
     assert app.session_state["row"] == scene.written_row + 1  # of the close-up
+    app.slider(key="row").set_value(0).run()
+    assert app.query_params["row"] == "0" and sound(run(row="0")).session_state["row"] == 0  # all rows, in a link too
     hidden = np.isnan(drawn(cells(app, "closeup")[0]["figure"]["data"][0]["z"], len(wanted.target)))
     assert np.array_equal(hidden, ~np.tri(len(wanted.target), dtype=bool))  # a later letter is masked
     assert "equal to the logit of the model" in page(app) and "NOT equal" not in page(app)
