@@ -15,6 +15,7 @@ from dashboard.many.running import Run
 from dashboard.many.scene import Corpus, ManyChoices
 from dashboard.session import caches as models
 
+_SPECIAL = {("<", ">"), ("[", "]")}  # how special tokens begin and end
 SEARCHED = 100  # sentences of a model that are searched for a token: their weights are computed again
 Text = tuple[str, str | None]  # and its target
 _ALIVE: WeakValueDictionary[tuple, Run] = WeakValueDictionary()  # runs that somebody has
@@ -41,7 +42,8 @@ def token(names: Sequence[str], corpus: Corpus, text: str, choices: ManyChoices)
     from attnviz import heads
 
     frame = corpus.frame[corpus.frame["error"].isna()]
-    has = [text.casefold() in f"{row.source}\n{row.translation}".casefold() for row in frame.itertuples()]
+    special = (text[0], text[-1]) in _SPECIAL  # stands in no sentence, but in its tokens
+    has = [special or text.casefold() in f"{row.source}\n{row.translation}".casefold() for row in frame.itertuples()]
     rows = frame[has].drop_duplicates(["model", "source", "translation"])
     some = rows.groupby("model", sort=False).head(SEARCHED)
     texts = [(row.source, row.translation if choices.forced else None) for row in some.itertuples()]

@@ -298,6 +298,9 @@ def test_a_token_is_searched_in_all_sentences_that_have_it():
     assert len(rows) == 2 and all("gets most from" in row and '<a href="./?' in row for row in rows)
     frame = app.session_state["shown panels of many"].frames["token"]
     assert frame["sentences"].tolist() == [len(having)] * 2 and frame["weight"].is_monotonic_decreasing
+    ends = run(show=["Bahdanau"], token="<eos>").session_state["shown panels of many"].frames["token"]
+    sentences = {line.split("\t")[0] for line in LINES.splitlines()}
+    assert ends.set_index("way")["sentences"]["gets"] == len(sentences)  # though it stands in no text
     assert "No head of this kind meets “zebra”" in page(run(token="zebra")) and not run().session_state[
         "shown panels of many"
     ].frames.get("token")
