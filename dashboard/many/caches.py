@@ -36,9 +36,9 @@ def run(pair: str, names: Sequence[str], given: Given, forced: bool) -> Run:
 
 
 def token(names: Sequence[str], corpus: Corpus, text: str, choices: ManyChoices):
-    """`heads.search_all` of a token in the sentences that were measured and have it, at most SEARCHED of each model;
-    their texts, each with the target that was forced, if any; and how many are left out. The table is None if no trace
-    has the token. Raises ServiceError."""
+    """`heads.search_all` of a token in the sentences that were measured and may have it, at most SEARCHED of each
+    model; their texts, each with the target that was forced, if any; and how many are left out. The table is None if no
+    trace has the token. Raises ServiceError."""
     from attnviz import heads
 
     frame = corpus.frame[corpus.frame["error"].isna()]

@@ -295,8 +295,7 @@ def token_panel(current: ManyScene, dark: bool) -> None:
         return
     note = f" {left:,} more are left out." if left else ""
     st.html(
-        f'<p class="small" role="status">{len(texts):,} translations of sentences with these letters were searched.'
-        f"{note}</p>"
+        f'<p class="small" role="status">{len(texts):,} translations that may have the token were searched.{note}</p>'
     )
     st.html(_token_table(current, frame, texts))
     downloads.offer("token", None, frame.drop(columns="example").assign(token=text.strip()))

@@ -120,9 +120,11 @@ def hatched_heads(trace: Trace, kind: str) -> str:
 
 
 def removed(grid: Grid) -> str:
-    """The amount of hidden weight, as a sentence without its full stop; "" if there is none."""
-    share = 100 * float(grid.removed.mean())
-    return f"Special tokens are hidden: {share:.0f}% of the weight on average" if grid.removed.any() else ""
+    """The amount of hidden weight, as a sentence without its full stop; "" if there is none. Where special tokens are
+    shown, only a row that does not exist is blank, as the last one where rows are read one step later."""
+    if not grid.removed.any() or any(token.special for token in grid.keys):
+        return ""
+    return f"Special tokens are hidden: {100 * float(grid.removed.mean()):.0f}% of the weight on average"
 
 
 def reading(grid: Grid, unit: str) -> str:

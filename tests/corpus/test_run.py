@@ -173,7 +173,7 @@ def test_targets_are_forced_and_weights_kept(root, tmp_path):
 
 @pytest.mark.xdist_group("hf")
 def test_models_of_the_transformers_library_take_part(root, folder, load, tmp_path, capsys):
-    """Forced and free texts, an empty line, weights, a stop; one model only reads."""
+    """Forced and free texts, an empty line, weights, a stop, two processes; one model only reads."""
     lines = ["The black dog is running.\tLe chien noir court.", "The dog runs.", "", "The white ball\tLe chien"]
     path, out = write_lines(tmp_path / "in.tsv", lines), tmp_path / "out"
     names = [f"hf:{folder('marian')}", f"hf:{folder('t5')}", MODELS[1], f"hf:{folder('bert')}"]
@@ -201,7 +201,7 @@ def test_models_of_the_transformers_library_take_part(root, folder, load, tmp_pa
     stopped = corpus.run(settings, tmp_path / "stopped")
     next(stopped), next(stopped)
     stopped.close()
-    list(corpus.run(settings, tmp_path / "stopped", resume=True))
+    list(corpus.run(settings, tmp_path / "stopped", workers=2, resume=True))
     same_files(tmp_path / "stopped", out)
 
 

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 import pytest
 from heads_panels import CHARTS
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 MODEL = "Shakespeare by letters · written on · Self-attention"
@@ -39,6 +40,5 @@ def test_it_plays_and_pauses_and_goes_another_way(dashboard):
     page.locator(".st-key-examples button").nth(1).click()
     page.wait_for_function(f"row => ![null, row].includes({ROW}) && ({RESTS})()", arg=row)
     page.go_back()
-    page.wait_for_timeout(500)
-    page.wait_for_function(RESTS)
-    assert page.locator(".st-key-row input[type=range]").get_attribute("value") == row == page.evaluate(ROW)
+    page.wait_for_function(f"row => {ROW} === row && ({RESTS})()", arg=row)
+    expect(page.locator(".st-key-row input[type=range]")).to_have_value(row)

@@ -1,9 +1,12 @@
-"""The link from the step on the first page, and tokens in quotes."""
+"""The link from the step on the first page, tokens in quotes, and how much weight is hidden."""
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
+import attnviz
+from attnviz import select
 from dashboard.compare.scene import CompareChoices
-from dashboard.markup.text import quoted, sentence_link, step_link
+from dashboard.markup.text import quoted, removed, sentence_link, step_link
 
 
 def link(step: int, *mechanisms: str, **others) -> str:
@@ -42,3 +45,11 @@ def test_what_was_trained_in_the_visit_has_no_links_for_they_open_another_visit(
     assert "href" not in step_link(choices.query(), ["luong-dot"], 0)
     assert "href" not in sentence_link("sort~00ff", ["luong-dot"], "a b c")
     assert "href" in sentence_link("sort", ["luong-dot"], "a b c")
+
+
+def test_hidden_weight_is_told_only_where_special_tokens_are_hidden():
+    """Rows that are read one step later end with a blank one, whose weight is not hidden."""
+    trace = attnviz.load("en-fr/bahdanau").trace("The dog runs.")
+    assert removed(select.select(trace, shift=1)) == removed(select.select(trace)) == ""
+    hidden = removed(select.select(trace, special=False))
+    assert re.fullmatch(r"Special tokens are hidden: \d+% of the weight on average", hidden)
