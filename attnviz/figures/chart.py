@@ -12,6 +12,7 @@ import textwrap
 import threading
 import uuid
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +81,14 @@ class Chart(go.Figure):
         else:
             self.layout.meta = meta | self.layout.meta
 
-    def text(self) -> str:
-        """JSON, as of `to_json(validate=False)`, arrays of numbers in base64."""
+    def text(self, default: Callable[[Any], Any] | None = None) -> str:
+        """JSON, as of `to_json(validate=False)`, arrays of numbers in base64. default : writes an array otherwise, as
+        in `json.dumps`, while no part of the chart was read."""
         if parts := self.__dict__.get("_parts"):
             try:
-                return json.dumps(_without_none(parts), default=_typed, allow_nan=False, separators=(",", ":"))
+                return json.dumps(
+                    _without_none(parts), default=default or typed, allow_nan=False, separators=(",", ":")
+                )
             except (TypeError, ValueError):  # numbers that JSON does not have, outside of arrays
                 pass
         return self.to_json(validate=False)
@@ -166,7 +170,7 @@ def _without_none(parts: dict) -> dict:
     return {"data": traces, "layout": {name: value for name, value in parts["layout"].items() if value is not None}}
 
 
-def _typed(value: Any) -> Any:
+def typed(value: Any) -> Any:
     """An array in the form that plotly.js reads: https://plotly.com/javascript/reference (`bdata`). TypeError for other
     types that JSON lacks."""
     if isinstance(value, np.generic):

@@ -4,25 +4,24 @@ component takes a row of figures with their words at once, keeps the charts, and
 step. The index page loads Plotly and plot.js. `bridge` passes a page's settings to the other scripts: see
 scripts/bridge.js. No frame, no network."""
 
-import base64
 import json
 import zlib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
 
 from attnviz.export import heading
 from attnviz.export.bundle import figure_name
-from attnviz.figures.chart import Chart
+from attnviz.figures.chart import Chart, typed
 from attnviz.figures.theme import palette
-from attnviz.figures.wording import CellTexts
 from dashboard.browser import script
 from dashboard.choices import settings
 from dashboard.session import memory
 
 HALF = 440  # px of a column where two stand side by side
+_PER, _GAP = 10_000, 65_535  # counts of what a number is sent as; in place of NaN
 
 
 class Cell(NamedTuple):
@@ -41,37 +40,35 @@ _component = st.components.v2.component(
 )
 
 
-def plots(cells: Sequence[Cell | tuple], key: str) -> None:
-    """Show figures side by side, each between its words; a screen reader reads the description of a figure.
+def plots(cells: Sequence[Cell | tuple], key: str) -> str:
+    """Show figures side by side, each between its words; a screen reader reads the description of a figure. Returns
+    the name of what was sent, for `stepped`.
 
     A cell may be a plain tuple of the first fields of Cell.
     """
-    shown = [Cell(*cell) for cell in cells]
-    _show([cell._asdict() for cell in shown], None, key)
+    content = packed([Cell(*cell)._asdict() for cell in cells])
+    _component(key=f"chart-{key}", data=content)
+    return f"{len(content)}-{content[-4:].hex()}"  # zlib ends with a checksum
 
 
-def stepped(cells: Sequence[dict], row: int, key: str) -> None:
-    """Bars side by side that follow the step in the browser, without a request to the server.
+def stepped(cells: Sequence[dict], row: int, maps: str, key: str) -> None:
+    """Bars side by side that follow the step in the browser, without a request to the server. Weights and hover texts
+    are read from the maps above them, which the browser has.
 
     A cell holds `figure` (the bars of any step; None for words alone), `ended` (words for a step that this text does
     not have) and `steps`: for each step its `words`, and with a figure `spoken` and `name`, as in the heading of a
-    saved picture. With a figure it also holds `weights`, of all steps (steps, keys), NaN where hidden; `texts`, the
-    `CellTexts` of its map, for hover texts; and `name`, that of the step in `figure`. row : the step, from 0, to begin
-    with.
+    saved picture; with a figure also `name`, that of the step in `figure`. row : the step, from 0, to begin with.
+    maps : what `plots` returned for the maps, one for each cell.
     """
-    _show([cell | (_arrays(**cell) if cell["figure"] else {}) for cell in cells], row, key)
+    _component(key=f"chart-{key}", data=packed(cells, row=row, maps=maps))
 
 
-def _show(cells: Sequence[dict], row: int | None, key: str) -> None:
-    _component(key=f"chart-{key}", data=packed(cells, row))
-
-
-def packed(cells: Sequence[dict], row: int | None) -> bytes:
+def packed(cells: Sequence[dict], **others) -> bytes:
     """JSON in UTF-8, deflated, for plot.js: a fifth of the JSON, because the figures of a row have much in common.
 
     Streamlit sends bytes unchanged. It would serialise and sort JSON again to detect changes.
     """
-    text = f'{{"cells":[{",".join(map(_json, cells))}],"row":{json.dumps(row)}}}'
+    text = f'{json.dumps(others)[:-1]}{", " * bool(others)}"cells":[{",".join(map(_json, cells))}]}}'
     content = text.encode(errors="backslashreplace")  # half a surrogate pair as JSON writes it: \ud800
     return zlib.compress(content, 1)  # the slowest level makes it a tenth smaller, in three times as long
 
@@ -80,17 +77,24 @@ def _json(cell: dict) -> str:
     """A cell with its figure."""
     others = {name: value for name, value in cell.items() if name != "figure"}
     words = json.dumps(others, ensure_ascii=False, separators=(",", ":"))
-    return f'{words[:-1]},"figure":{cell["figure"].text() if cell["figure"] else "null"}}}'
+    return f'{words[:-1]},"figure":{cell["figure"].text(_short) if cell["figure"] else "null"}}}'
 
 
-def _arrays(weights: np.ndarray, texts: CellTexts, **others) -> dict:
-    """Every array once, in base64; the browser takes its rows and expands the sentences."""
-    short = texts.short() | {"which": {"bdata": _base64(texts.which, "<u2")}}
-    return {"weights": _base64(weights, "<f4"), "texts": short}
+def _short(value: Any) -> Any:
+    """As `typed`, but numbers with four digits after the point as ten-thousandths, in two bytes, where this changes
+    none."""
+    counts = _counts(value) if isinstance(value, np.ndarray) and value.dtype == np.float32 else None
+    return typed(value) if counts is None else typed(counts) | {"per": _PER}
 
 
-def _base64(values: np.ndarray, form: str) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, dtype=form).tobytes()).decode()
+def _counts(values: np.ndarray) -> np.ndarray | None:
+    """Numbers as counts of ten-thousandths, _GAP for NaN; None if they are not such counts."""
+    gaps = np.isnan(values)
+    whole = np.rint(np.where(gaps, 0, values) * _PER)
+    if whole.min(initial=0) < 0 or whole.max(initial=0) >= _GAP:
+        return None
+    same = np.array_equal((whole / _PER).astype(np.float32)[~gaps], values[~gaps])
+    return np.where(gaps, _GAP, whole).astype(np.uint16) if same else None
 
 
 def named(

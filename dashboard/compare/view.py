@@ -91,18 +91,19 @@ def _draw(current: CompareScene, dark: bool) -> None:
         bridge()
         return
     texts = [pictures.cell_texts(column) for column in current.columns]
-    _maps(current, texts, dark)
+    maps = _maps(current, texts, dark)
     if current.choices.moment >= 0:
         _training(current, dark)
-    _steps(current, texts, dark)
+    _steps(current, maps, dark)
     if current.choices.present or frame.is_embedded():
         return
     _together(current, dark)
     downloads.show(current, dark)
 
 
-def _maps(current: CompareScene, texts: list, dark: bool) -> None:
-    """A column for each mechanism: name, card, formula, translation, heatmap. texts : hover texts of each map."""
+def _maps(current: CompareScene, texts: list, dark: bool) -> str:
+    """A column for each mechanism: name, card, formula, translation, heatmap. texts : hover texts of each map. Returns
+    the name of the maps, for `stepped`."""
     ink, present = _inks(current, dark), current.choices.present
     if lines := captions.notices(current):
         st.html(lines)
@@ -118,11 +119,12 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
             _heatmap(column, text, dark, height, _whole(column, current.choices) + _kept(column, current.choices))
             for column, text in zip(current.columns, texts, strict=True)
         ]
-        plots(cells, "heatmaps")
+        sent = plots(cells, "heatmaps")
         _tables(current, pictures.weights_table)
     play = '<button type="button" class="play">▶ Play the steps</button>' if current.steps > 1 else ""
     piece = current.columns[0].languages.piece
     st.html(terms.line("<eos>", "piece", "head", "log-probability", before=play, piece=piece))
+    return sent
 
 
 def _columns_style(columns: int) -> str:
@@ -228,22 +230,19 @@ def _next_moment(moment: int) -> None:
 
 
 @address.fragment
-def _steps(current: CompareScene, texts: list, dark: bool) -> None:
+def _steps(current: CompareScene, maps: str, dark: bool) -> None:
     """The step control and the parts that depend on it. It is a fragment, so moving the step redraws only the bars."""
     _step_control(current)
     index = memory.cursor(st.session_state).step = st.session_state["step"] - 1
     bridge(index, current.steps, _go_to)
     ink = _inks(current, dark)
-    bars = [
-        _bars(column, text, ink[column.title], dark, current.choices.present)
-        for column, text in zip(current.columns, texts, strict=True)
-    ]
-    stepped(bars, index, "step")
+    bars = [_bars(column, ink[column.title], dark, current.choices.present) for column in current.columns]
+    stepped(bars, index, maps, "step")
     st.html(step_link(current.choices.query(), current.choices.mechanisms, index))
     _tables(current, lambda column: pictures.bars_table(column, index))
 
 
-def _bars(column: Column, texts, ink: str, dark: bool, present: bool) -> dict:
+def _bars(column: Column, ink: str, dark: bool, present: bool) -> dict:
     """The bars of every step, for `stepped`; without attention, only words."""
     grid, name = column.grid, captions.repeated_name(column, ink)
     steps = [{"words": name + words} for words in captions.steps(column)]
@@ -255,13 +254,12 @@ def _bars(column: Column, texts, ink: str, dark: bool, present: bool) -> dict:
         step |= {"spoken": sentence, "name": step_name}
     for step, window in zip(steps, column.windows):
         step["shapes"] = window_shapes(grid, window, dark)
-    weights = np.where(grid.visible, grid.weights, np.nan).round(4)
-    rows = np.nan_to_num(weights).any(axis=1)
+    rows = np.nan_to_num(grid.masked).round(4).any(axis=1)
     blank = int(np.argmin(rows))  # a step without weights, if there is one; plot.js drops its note at other steps
     figure = figures.step_bars(grid, blank, dark=dark)
     figure = figures.large(figure, *PRESENTED_BARS) if present else figure
     figure = named(figure, column.title, dark, lines=heading.of_step(column.shown, grid, blank, column.windows))
-    return cell | {"weights": weights, "texts": texts, "figure": figure, "name": steps[blank]["name"]}
+    return cell | {"figure": figure, "name": steps[blank]["name"]}
 
 
 def _inks(current: CompareScene, dark: bool) -> dict[str, str]:

@@ -2,6 +2,7 @@
 // changed moves from the old one to the new in a single Plotly.react, lines between tokens without it; words and figures that
 // did not change are left alone. What is finished says so by the event "drawn".
 const DASHES = { dash: "7 4", dot: "2 3", dashdot: "7 3 2 3" }; // px; Plotly's names
+const GAP = 65535; // in place of NaN, where numbers have two bytes
 const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, showTips: false };
 
 async function plotly() {
@@ -58,17 +59,15 @@ function write(place, html) {
 }
 
 // The cells at one step: all steps are here, so moving among them asks nobody. A text that has ended shows words alone.
-function at(cells, step) {
-  return cells.map((cell) => {
-    const { words, figure, ended, steps, name } = cell;
+// maps : the cells of their maps, which hold the weights of all steps and what the pointer reads there.
+function at(cells, maps, step) {
+  return cells.map(({ words, figure, ended, steps, name }, i) => {
     const shown = steps[step];
     if (!shown || !figure) return { words: shown?.words ?? ended, figure: null };
-    const { data, layout } = JSON.parse(figure), [bars] = data;
-    const weights = rowAt(cell, step), most = Math.max(...weights.map((weight) => weight ?? -1));
+    const { data, layout } = JSON.parse(figure), [bars] = data, { weights: all, pointer } = (maps[i].rows ??= rowsOf(maps[i]));
+    const weights = all[step], most = Math.max(...weights.map((weight) => weight ?? -1));
     const best = most < 0 ? -1 : weights.indexOf(most);
-    Object.assign(bars, {
-      y: weights, hovertext: (cell.said ??= sentences(cell.texts))[step], text: weights.map((weight, i) => (i === best ? weight.toFixed(2) : "")),
-    });
+    Object.assign(bars, { y: weights, hovertext: pointer?.[step], text: weights.map((weight, i) => (i === best ? weight.toFixed(2) : "")) });
     Object.assign(layout.meta, { name: `step-${step + 1}-${layout.meta.name}`, description: shown.spoken });
     layout.meta.label = `step ${step + 1} ${layout.meta.label}`;
     layout.meta.saved.title.text = layout.meta.saved.title.text.replace(name, () => shown.name);
@@ -78,10 +77,12 @@ function at(cells, step) {
   });
 }
 
-// The weights of a step; null where it has none.
-function rowAt({ weights, texts }, step) {
-  const width = texts.keys.length, all = new Float32Array(decoded(weights));
-  return Array.from(all.slice(step * width, (step + 1) * width), (weight) => (Number.isNaN(weight) ? null : weight));
+// Of a map: the weights of each row, null where it has none, and what the pointer reads.
+function rowsOf({ figure }) {
+  const { data: [{ z }], layout: { meta } } = JSON.parse(figure), [count, width] = z.shape.split(",").map(Number);
+  const numbers = Array.from(new Float32Array(decoded(z.bdata)), (weight) => (Number.isNaN(weight) ? null : weight));
+  const weights = Array.from({ length: count }, (_, row) => numbers.slice(row * width, (row + 1) * width));
+  return { weights, pointer: meta.cells && sentences(meta.cells) };
 }
 
 function decoded(base64) {
@@ -188,15 +189,50 @@ async function resize(plot) {
 
 // What plot.py packed: JSON in UTF-8, deflated.
 async function unpacked(bytes) {
-  const { cells, row } = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
-  return { step: row, cells: cells.map((cell) => ({ ...cell, figure: cell.figure && JSON.stringify(cell.figure) })) };
+  const { cells, ...others } = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+  return { ...others, cells: cells.map((cell) => ({ ...cell, figure: cell.figure && JSON.stringify(widened(cell.figure)) })) };
+}
+
+// Numbers that were sent as counts of two bytes, as Plotly reads them: of four bytes.
+function widened(figure) {
+  for (const part of figure.data) {
+    for (const [name, { per, bdata, shape } = {}] of Object.entries(part).filter(([, value]) => value?.per)) {
+      const numbers = Float32Array.from(new Uint16Array(decoded(bdata)), (count) => (count === GAP ? NaN : count / per));
+      part[name] = { dtype: "f4", bdata: encoded(numbers), ...(shape && { shape }) };
+    }
+  }
+  return figure;
+}
+
+function encoded(numbers) {
+  const bytes = new Uint8Array(numbers.buffer), parts = [];
+  for (let from = 0; from < bytes.length; from += 8192) parts.push(String.fromCharCode(...bytes.subarray(from, from + 8192)));
+  return btoa(parts.join(""));
+}
+
+// Rows that are shown, by the name of what was sent: bars read the maps above them, and may come before these.
+const sent = new Map();
+
+function nameOf(bytes) { // as in plot.py
+  return `${bytes.length}-${Array.from(bytes.slice(-4), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+function forget(row) {
+  if (sent.get(row.named)?.row === row) sent.delete(row.named);
 }
 
 async function show(row, packed) {
   row.packed = packed;
-  const { cells, step } = await unpacked(packed);
-  if (row.packed !== packed || !row.watched) return; // newer ones came meanwhile, or the row has gone
-  row.stepTo = step === null ? null : (next) => fill(row, at(cells, next));
+  const { cells, row: step, maps } = await unpacked(packed), old = () => row.packed !== packed || !row.watched; // newer ones came, or the row has gone
+  if (old()) return;
+  forget(row);
+  sent.set(row.named = nameOf(packed), { row, cells });
+  while (maps && !sent.has(maps)) {
+    await new Promise((next) => setTimeout(next, 10));
+    if (old()) return;
+  }
+  const above = sent.get(maps)?.cells;
+  row.stepTo = maps ? (next) => fill(row, at(cells, above, next)) : null;
   if (row.stepTo) row.stepTo(window.__attnviz?.row ?? step);
   else fill(row, cells);
 }
@@ -210,5 +246,6 @@ window.__attnvizCharts = ({ data, parentElement }) => {
     [...row.children].forEach((cell) => discard(row, cell));
     row.watched.disconnect();
     row.watched = null;
+    forget(row);
   };
 };

@@ -4,11 +4,13 @@ The server sends ForwardMsg, the client BackMsg. A new sentence is a `rerun_scri
 widget and the fragment that it stands in; the server keeps the values of all other widgets.
 """
 
+import base64
 import json
 import zlib
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+import numpy as np
 import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -25,8 +27,20 @@ def chart_text(component) -> str:
 
 
 def chart_cells(component) -> list[dict]:
-    """The cells of a row of charts, each with its words and its figure."""
-    return json.loads(chart_text(component))["cells"]
+    """The cells of a row of charts, each with its words and its figure, its numbers as Plotly reads them."""
+    cells = json.loads(chart_text(component))["cells"]
+    for part in (part for cell in cells if cell["figure"] for part in cell["figure"]["data"]):
+        for name, value in part.items():
+            if isinstance(value, dict) and "per" in value:
+                numbers = base64.b64encode(widened(value).tobytes()).decode()
+                part[name] = {"dtype": "f4", "bdata": numbers} | {key: value[key] for key in ("shape",) if key in value}
+    return cells
+
+
+def widened(values: dict) -> np.ndarray:
+    """Numbers that were sent in two bytes each, as dashboard/browser/scripts/plot.js reads them."""
+    counts = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+    return np.where(counts == 65_535, np.nan, counts / values["per"]).astype("<f4")
 
 
 class Lost(Exception):
