@@ -18,7 +18,8 @@ class Grid:
 
     weights : (Q, K) float32. Each row sums to 1, or is NaN (blank) where all its weight was on hidden tokens.
     visible : (Q, K) bool, True where the query can attend to the key.
-    removed : (Q,) float32, the weight that was on hidden special tokens; 1 for a blank row.
+    removed : (Q,) float32, the weight that was on hidden special tokens; 1 for a blank row, NaN for a row that `select`
+        would have read beyond the first or the last.
     head : None for the mean of heads.
     layer : None for the mean of heads of several layers.
     sides : what the rows and the columns are; as in a translation unless given.
@@ -215,7 +216,7 @@ def select(
             counts = _pool(has_row[None], axes[0], np.arange(rows.shape[1]))[0, :, :1]
             with np.errstate(invalid="ignore"):  # 0 / 0 is NaN, the blank row
                 rows = _pool(np.nan_to_num(rows)[None], *axes)[0] / counts
-        grid = replace(grid, weights=rows, removed=np.isnan(rows[:, 0]))
+        grid = replace(grid, weights=rows, removed=np.where(np.isnan(rows[:, 0]), np.nan, 0))
     return grid if special else _without_special(grid)
 
 
@@ -272,13 +273,13 @@ def _without_special(grid):
             special = ", ".join(dict.fromkeys(token.text for token in tokens))
             raise ValueError(f"the {name} is empty, it has only {special}; show special tokens to see this map")
     weights = grid.weights[rows].astype(np.float64)
-    remaining = weights[:, columns].sum(-1)
+    remaining, hidden = weights[:, columns].sum(-1), weights[:, ~columns].sum(-1)
     with np.errstate(invalid="ignore"):  # 0 / 0 is NaN, the blank row
         shown = weights[:, columns] / remaining[:, None]
     return replace(
         grid,
         weights=shown,
-        removed=np.nan_to_num(weights[:, ~columns].sum(-1), nan=1),
+        removed=np.where(np.isnan(hidden), grid.removed[rows], hidden),
         visible=grid.visible[rows][:, columns],
         queries=tuple(token for token in grid.queries if not token.special),
         keys=tuple(token for token in grid.keys if not token.special),

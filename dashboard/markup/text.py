@@ -2,6 +2,7 @@
 
 import functools
 import html
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -120,11 +121,10 @@ def hatched_heads(trace: Trace, kind: str) -> str:
 
 
 def removed(grid: Grid) -> str:
-    """The amount of hidden weight, as a sentence without its full stop; "" if there is none. Where special tokens are
-    shown, only a row that does not exist is blank, as the last one where rows are read one step later."""
-    if not grid.removed.any() or any(token.special for token in grid.keys):
-        return ""
-    return f"Special tokens are hidden: {100 * float(grid.removed.mean()):.0f}% of the weight on average"
+    """The amount of hidden weight, as a sentence without its full stop; "" if there is none."""
+    rows = [share for share in grid.removed.tolist() if not math.isnan(share)]
+    share = sum(rows) / max(len(rows), 1)
+    return f"Special tokens are hidden: {100 * share:.0f}% of the weight on average" if share else ""
 
 
 def reading(grid: Grid, unit: str) -> str:
