@@ -3,10 +3,12 @@ content of each panel for that zip, because a panel may be redrawn without the r
 
 from __future__ import annotations
 
+import functools
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -79,12 +81,27 @@ def reopening(page: str, query: dict, models: Iterable[str], packages: tuple[str
 
 
 def _files_of(model: str) -> dict:
-    """The fingerprint of a model in a manifest; of a model of the transformers library, those of the files of its
-    folder."""
+    """The fingerprint of a model in a manifest; of a model of the transformers library, those of the files that it is
+    read from."""
     if not is_hugging_face(model):
         return {"sha256": caches.fingerprint(model)}
-    files = HuggingFaceName(without_prefix(catalogue.place_of(model))).files(checkpoint_files.ROOT)
-    return {"files_sha256": {path.name: storage.sha256(path) for path in files}}
+    name = HuggingFaceName(without_prefix(catalogue.place_of(model)))
+    files = name.files(checkpoint_files.ROOT) or _downloaded(name.place)
+    return {"files_sha256": {path.name: _digest(path, storage.stamp(path)) for path in files}}
+
+
+def _downloaded(place: str) -> list[Path]:
+    """The files of a model of the Hugging Face hub, where they were downloaded to."""
+    from huggingface_hub import try_to_load_from_cache
+
+    config = try_to_load_from_cache(place, "config.json")
+    return HuggingFaceName(str(Path(config).parent)).files(checkpoint_files.ROOT) if isinstance(config, str) else []
+
+
+@functools.lru_cache(256)
+def _digest(path: Path, stamp: tuple) -> str:
+    """SHA-256 of a file, read once: the files of a model may be large. stamp : changes with the file."""
+    return storage.sha256(path)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 Streamlit's own test driver: named by a visitor or by the operator."""
 
 import json
+import shutil
 
 import compare_app
 import inside_app
@@ -14,6 +15,7 @@ from dashboard.choices import settings
 from dashboard.choices.options import title
 from dashboard.compare import downloads
 from dashboard.session import catalogue, memory
+from dashboard.shell.downloads import reopening
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 TEXT, TARGET = "The black dog runs.", "Le chien noir court."
@@ -100,3 +102,18 @@ def test_its_step_is_opened_changed_and_tested(folder, load):
     last = len(theirs.keys()) - 1  # its own </s>, which has no letters either
     outcome = attnviz.intervene.run(load("t5"), TEXT, attnviz.intervene.Hide((last,)), target=TARGET)
     assert f"{outcome.total_variation.max():.2f}" in inside_app.page(app)
+
+
+def test_a_model_of_the_hub_is_told_by_its_files_and_each_is_read_once(folder, tmp_path, monkeypatch):
+    kept = tmp_path / "models--some--marian"
+    (kept / "refs").mkdir(parents=True)
+    (kept / "refs" / "main").write_text("1234")
+    shutil.copytree(folder("marian"), kept / "snapshots" / "1234")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    here, there = (
+        reopening("", {}, [name])["models"][name]["files_sha256"]
+        for name in (f"hf:{folder('marian')}", "hf:some/marian")
+    )
+    assert here == there and {"model.safetensors", "tokenizer.json", "config.json"} <= here.keys()
+    monkeypatch.setattr("attnviz.storage.sha256", None)
+    assert reopening("", {}, ["hf:some/marian"])["models"]["hf:some/marian"]["files_sha256"] == there

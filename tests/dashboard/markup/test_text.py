@@ -1,6 +1,5 @@
 """The link from the step on the first page, tokens in quotes, and how much weight is hidden."""
 
-import re
 from urllib.parse import parse_qs, urlsplit
 
 import attnviz
