@@ -62,6 +62,8 @@ def array(value) -> np.ndarray | None:
         tensor = tensor.to_dense() if getattr(tensor, "is_sparse", False) else tensor
         tensor = tensor.dequantize() if getattr(tensor, "is_quantized", False) else tensor
         return np.asarray(tensor.double() if str(tensor.dtype) == "torch.float64" else tensor.float())
+    if hasattr(value, "nnz") and callable(getattr(value, "toarray", None)):  # sparse, of SciPy
+        return np.asarray(value.toarray())
     try:
         if callable(getattr(value, "numpy", None)):  # TensorFlow, Keras
             return _wide(np.asarray(value.numpy()))

@@ -11,6 +11,7 @@ import numpy as np
 from attnviz import arguments
 from attnviz.trace import Trace, containers
 from attnviz.trace.arrays import from_arrays
+from attnviz.trace.layers import NO_WEIGHTS
 
 _FIELDS = {"decoder": ("decoder_attentions", "attentions"), "cross": ("cross_attentions",)}
 
@@ -80,10 +81,7 @@ def _steps(output) -> dict:
             "the output has no attention; call generate(..., output_attentions=True, return_dict_in_generate=True)"
         )
     if any(value is not None and not any(map(_holds, value)) for value in steps.values()):
-        raise ValueError(
-            "the attention of the output is empty, because the model computed it in another way (sdpa or flash): load "
-            'the model with attn_implementation="eager", and call generate again'
-        )
+        raise ValueError(f"the output must have the attention of at least one layer; {NO_WEIGHTS}")
     return steps
 
 

@@ -12,6 +12,10 @@ from attnviz import arguments
 from attnviz.trace import containers
 from attnviz.trace.checks import TOLERANCE
 
+NO_WEIGHTS = (
+    "got none, as of a model that computes its attention in another way (sdpa or flash): load it with "
+    'attn_implementation="eager", and run it again'
+)
 _LAYER = "weights must be one array of axes [heads, queries, keys] a layer"
 # A number type: bits of the fraction, and the exponent of the smallest normal number.
 _TYPES = {"float16": (10, -14), "bfloat16": (7, -126)}
@@ -109,9 +113,13 @@ def _entries(weights, rows: int, read: Reading) -> list:
         if array.ndim == 0:
             raise ValueError(f"{_LAYER}; got {arguments.shown(weights)}")
         return _split(weights, array, read)
+    if weights is None:
+        raise ValueError(f"weights must hold at least one layer; {NO_WEIGHTS}")
     if not arguments.is_list(weights):
         raise ValueError(f"{_LAYER}; got {arguments.shown(weights)}")
     entries = list(weights)
+    if all(map(_is_nothing, entries)):
+        raise ValueError(f"weights must hold at least one layer; {NO_WEIGHTS}")
     _refuse_generated(entries)
     _refuse_output(entries)
     shapes = [None if entry is None else _shape(entry) for entry in entries]
@@ -124,6 +132,10 @@ def _entries(weights, rows: int, read: Reading) -> list:
     if plain and all(shape and len(shape) == 2 for shape in shapes):
         return _split(entries, _array(entries), read)  # lists alone: nothing says that each is a layer
     return entries
+
+
+def _is_nothing(entry) -> bool:
+    return entry is None or (isinstance(entry, list | tuple) and all(map(_is_nothing, entry)))
 
 
 def _shape(entry) -> tuple:

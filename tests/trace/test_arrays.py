@@ -124,7 +124,6 @@ def test_one_token(tokens):
             "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.5000 in head 0, "
             "query ",
         ),
-        (None, SOURCE, {}, "weights must be one array of axes [heads, queries, keys] a layer; got None"),
         (5, SOURCE, {}, "weights must be one array of axes [heads, queries, keys] a layer; got 5"),
         ([draw(1, 4, 4)], None, {}, "tokens must be a list of strings, one per token; got None"),
         ([draw(1, 4, 4)], SOURCE, {"special": "[CLS]"}, "special must be a list of tokens; got '[CLS]'"),
@@ -152,7 +151,6 @@ def test_one_token(tokens):
         ([draw(1, 4, 4)], "four", {}, "tokens must be a list of strings, one per token; got 'four'"),
         ([draw(1, 4, 4)], [1, 2, 3, 4], {}, "tokens must be a list of strings, one per token; got [1, 2, 3, 4]"),
         ([draw(1, 2, 4)], SOURCE, {"target": "ab"}, "target must be a list of strings, one per token; got 'ab'"),
-        ([], SOURCE, {}, "weights must hold at least one layer; got none"),
         ({}, SOURCE, {}, "weights must hold at least one layer; got none"),
         (
             draw(4, 4, 4),

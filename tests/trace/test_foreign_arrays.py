@@ -5,6 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
+import scipy.sparse
 import synthetic
 import torch
 from safetensors.torch import save_file
@@ -33,6 +34,7 @@ class Symbolic:
 
 
 WORDS = list("abcde")
+NONE = (None, (), (None, None), ((), (), ()))  # of sdpa: in a forward pass, in older ones, in generate()
 
 
 @pytest.mark.parametrize(
@@ -43,6 +45,7 @@ WORDS = list("abcde")
         (rows(2, 5, 5), {}, "Is it a batch of 2, each the mean of the heads? Then choose one with batch=0"),
         ([rows(2, 4, 5, 5)], {"batch": 2}, "batch must be one of 0 to 1; got 2"),
         ((rows(2, 5, 5), None), {}, 'layer 1 is missing (None); missing="skip" shows the others'),
+        *((none, {}, '(sdpa or flash): load it with attn_implementation="eager", and run it again') for none in NONE),
         (((rows(1, 2, 3, 3),), (rows(1, 2, 1, 4),)), {}, "use attnviz.from_generate(output, tokens)"),
         ((torch.full((1, 5, 8), -1.0), rows(1, 5, 5)), {}, "this looks like (output, weights) of an attention layer"),
         ([rows(2, 5, 5).transpose(1, 2)], {}, "rows and columns are exchanged: give the transposed weights"),
@@ -88,6 +91,8 @@ def test_the_mean_of_heads_that_multihead_attention_returns():
         trace = attnviz.from_arrays(given, WORDS)
         assert trace.map("encoder").averaged and select.select(trace, "encoder", head=0).head is None
         assert np.array_equal(trace.map("encoder").weights, means.detach().numpy())
+    sparse = scipy.sparse.csr_matrix(means[0].detach().numpy())
+    assert attnviz.from_arrays(sparse, WORDS).map("encoder") == attnviz.from_arrays(means, WORDS).map("encoder")
 
 
 def test_layers_that_are_missing_keep_their_numbers():

@@ -82,5 +82,5 @@ def test_one_text_of_a_batch_padded_on_the_left():
 def test_attention_that_the_model_did_not_return_says_how_to_get_it(empty):
     """As the library returns it of a model that was loaded with sdpa, its default."""
     output = {"sequences": np.arange(4)[None], "attentions": (empty, empty)}
-    with pytest.raises(ValueError, match='load the model with attn_implementation="eager"'):
+    with pytest.raises(ValueError, match='load it with attn_implementation="eager"'):
         attnviz.from_generate(output, ["a", "b", "c", "d"])
