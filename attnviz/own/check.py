@@ -28,7 +28,7 @@ _TESTS: tuple[Callable, ...] = (
     checks.sentences,
     checks.order,
     checks.evaluation,
-    checks.sizes,
+    gradients.sizes,
     gradients.large,
     gradients.half,
     gradients.parameters,

@@ -3,14 +3,14 @@
 Letters: B sentences, T queries, S keys, H heads. Inputs are random with a fixed seed.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
-from attnviz.own.forms import Inputs, Outcome, ShapeChanged, Subject
+from attnviz.own.forms import Inputs, Outcome, Subject
 from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
-from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING
 
 _SIZES = ((1, 1, 1), (1, 1, 2), (1, 2, 3), (2, 1, 2), (2, 1, 3), (2, 2, 3), (3, 4, 5))
@@ -22,10 +22,10 @@ def examples(subject: Subject, queries: int = 0) -> Iterator[tuple[Inputs, str]]
     """Inputs from small to larger, and their sizes in words. queries : their number in every example; 0: as listed."""
     for batch, several, keys in _SIZES:
         inputs = subject.inputs(batch, queries or several, keys)
-        yield inputs, f"{_count(batch, 'sentence')}, {_count(inputs.query.shape[1], 'query')}, {_count(keys, 'key')}"
+        yield inputs, f"{count(batch, 'sentence')}, {count(inputs.query.shape[1], 'query')}, {count(keys, 'key')}"
 
 
-def _count(number: int, thing: str) -> str:
+def count(number: int, thing: str) -> str:
     plural = {"query": "queries"}.get(thing, f"{thing}s")
     return f"{number} {thing if number == 1 else plural}"
 
@@ -66,10 +66,34 @@ def shares(subject: Subject) -> Line:
                 return f"a row of weights is {numbers(row)}, its sum {float(row.sum()):.3g}"
         return None
 
-    example = smallest(subject, examine)
+    example, outcome = smallest(subject, examine), subject.run(subject.inputs(3, 7 if subject.form.many else 1, 5))
     if not example:
-        return Line(test, OK, "every row is at least 0 and sums to 1")
-    return Line(test, FAULT, _why_no_shares(subject.run(subject.inputs(3, 4, 5))), example)
+        reason = _softmax_of_weights(outcome)
+        return Line(test, FAULT if reason else OK, reason or "every row is at least 0 and sums to 1")
+    if gaussian := _in_a_gaussian(outcome):
+        return Line(test, LIMIT, gaussian, example)
+    return Line(test, FAULT, _why_no_shares(outcome), example)
+
+
+def _softmax_of_weights(outcome: Outcome) -> str:
+    """The reason if a softmax is taken of the weights of another one; else ""."""
+    for first, second in itertools.combinations(outcome.softmaxes, 2):
+        if second.scores is not None and second.scores.shape == first.weights.shape:
+            if torch.equal(second.scores, first.weights):
+                return "softmax is taken twice: that of weights makes all of them nearly the same"
+    return ""
+
+
+def _in_a_gaussian(outcome: Outcome) -> str:
+    """The reason if the weights are a softmax times a Gaussian of the keys' positions; else ""."""
+    for softmax in outcome.softmaxes:
+        if softmax.weights.numel() == outcome.weights.numel():
+            ratio = outcome.weights.reshape(softmax.weights.shape) / softmax.weights
+            bends = ratio.log().diff(n=2).flatten()
+            if len(bends) and torch.allclose(bends, bends[0], atol=1e-3) and float(bends[0]) < -_NEAR:
+                words = "a softmax times a Gaussian around a position, as in Luong et al. 2015, eq. 10"
+                return f"{words}: rows sum to less than 1"
+    return ""
 
 
 def backwards(weights: Tensor) -> bool:
@@ -100,6 +124,14 @@ def _why_no_shares(outcome: Outcome) -> str:
         if backwards(weights):
             return "the last row is NaN: the causal mask is upside down, a token sees only those after it"
         return "some rows are NaN: all their keys are hidden, or a score is NaN"
+    axes: dict[str, tuple[int, ...]] = {"the sentences of the batch": (0,), "the queries": (2,), "the heads": (1,)}
+    axes |= {"queries and keys together": (2, 3), "the whole tensor": (0, 1, 2, 3), "batch and keys together": (0, 3)}
+    for name, dims in axes.items():
+        sums = weights.sum(dim=dims)
+        if torch.allclose(sums, torch.ones_like(sums), atol=_NEAR) and all(weights.shape[dim] > 1 for dim in dims[:1]):
+            return f"weights sum to 1 over {name} and not over the keys: softmax has the wrong dim"
+    if torch.allclose(weights, torch.ones_like(weights), atol=_NEAR):
+        return "every weight is 1: softmax runs over an axis of length 1 (dim is wrong), not over the keys"
     for softmax in outcome.softmaxes:
         sums = softmax.weights.sum(dim=-1)
         if softmax.weights.numel() == weights.numel() and torch.allclose(sums, torch.ones_like(sums), atol=_NEAR):
@@ -109,14 +141,6 @@ def _why_no_shares(outcome: Outcome) -> str:
             if bool(((ratio - 1).abs().minimum(ratio.abs()) < _NEAR).all()):
                 return "weights are set to 0 after the softmax: hide the scores before it, with −∞"
             return "the weights are changed after the softmax"
-    axes: dict[str, tuple[int, ...]] = {"the sentences of the batch": (0,), "the queries": (2,), "the heads": (1,)}
-    axes |= {"queries and keys together": (2, 3), "the whole tensor": (0, 1, 2, 3), "batch and keys together": (0, 3)}
-    for name, dims in axes.items():
-        sums = weights.sum(dim=dims)
-        if torch.allclose(sums, torch.ones_like(sums), atol=_NEAR) and all(weights.shape[dim] > 1 for dim in dims[:1]):
-            return f"weights sum to 1 over {name} and not over the keys: softmax has the wrong dim"
-    if torch.allclose(weights, torch.ones_like(weights), atol=_NEAR):
-        return "every weight is 1: softmax runs over an axis of length 1 (dim is wrong), not over the keys"
     if torch.allclose(weights.exp().sum(dim=-1), torch.ones(()), atol=_NEAR):
         return "these are logarithms of weights: log_softmax in place of softmax"
     if bool((weights < -1e-6).any()) or bool((weights > 1 + _NEAR).any()):
@@ -155,7 +179,7 @@ def context(subject: Subject) -> Line:
         )
     if residual < 1e-3:
         return Line(test, OK, "the context is weights times values in projections that the module learns")
-    if of_weighted_sum(subject):
+    if of_weighted_sum(subject) or (subject.form.itself and (projected(subject, others=True) or 0.0) < 1e-3):
         return Line(test, OK, "what is returned is made of weights times values and of the query")
     reason = "the context is not the weights times any projection of the values"
     if subject.run(subject.inputs(1, 1, 2)).weights.shape[1] > 1:
@@ -192,32 +216,38 @@ def _given(outcome: Outcome) -> Tensor:
     return outcome.context
 
 
-def projected(subject: Subject) -> float | None:
+def projected(subject: Subject, others: bool = False) -> float | None:
     """The error with which the weights explain the effect of one changed value on the context: 0 for a projection of
-    values.
+    values, also of normalised ones. others : not on the row of the token itself, to which x may be added.
 
-    With the weights fixed, a change d of value s changes the context of query t by sum_h a_hts M_h d. The M_h d are
-    fitted. None if values cannot change without the weights.
+    All values are x at first, and the weights are fixed. Where value s becomes y, the context of query t changes by
+    sum_h a_hts (V_h y - V_h x). These differences are fitted. None if values cannot change without the weights.
     """
     form = subject.form
     inputs = subject.inputs(1 if form.alone else 2, 2 if form.many else 1, 6)
-    outcome = subject.run(inputs)
-    frozen = () if form.separate else tuple(softmax.weights for softmax in outcome.softmaxes)
+    weights = subject.run(inputs)
+    frozen = () if form.separate else tuple(softmax.weights for softmax in weights.softmaxes)
     if not form.separate and not frozen:
         return None
     change = torch.randn(inputs.values.shape[-1], generator=torch.Generator().manual_seed(1)).to(inputs.values)
-    rows, effects = [], []
-    for key in range(6):
-        values = inputs.values.clone()
-        values[:, key] += change
+
+    def context_of(values: Tensor) -> Tensor:
         changed = Inputs(inputs.query, inputs.keys, values)
         if not form.separate:
             changed = Inputs(values if form.itself else inputs.query, values, values)
-        effects.append((_given(subject.run(changed, frozen=frozen)) - _given(outcome)).flatten(0, 1))
-        rows.append(outcome.weights[..., key].permute(0, 2, 1).flatten(0, 1))
-    weights, effect = torch.cat(rows).double(), torch.cat(effects).double()
-    fit = torch.linalg.lstsq(weights, effect, driver="gelsd").solution
-    return float((weights @ fit - effect).norm() / effect.norm().clamp_min(1e-9))
+        return _given(subject.run(changed, frozen=frozen))
+
+    same = inputs.values[:1, :1].expand_as(inputs.values)
+    before, effects, rows = context_of(same.clone()), [], []
+    for key in range(6):
+        values = same.clone()
+        values[:, key] += change
+        kept = torch.arange(before.shape[1]) != (key if others else -1)
+        effects.append((context_of(values) - before)[:, kept].flatten(0, 1))
+        rows.append(weights.weights[..., key].permute(0, 2, 1)[:, kept].flatten(0, 1))
+    shares, effect = torch.cat(rows).double(), torch.cat(effects).double()
+    fit = torch.linalg.lstsq(shares, effect, driver="gelsd").solution
+    return float((shares @ fit - effect).norm() / effect.norm().clamp_min(1e-9))
 
 
 def of_weighted_sum(subject: Subject) -> bool:
@@ -249,50 +279,6 @@ def of_weighted_sum(subject: Subject) -> bool:
 
     hidden = shares - torch.linalg.pinv(fixed) @ (fixed @ shares)
     return effect(hidden) < 1e-3 * effect(shares)
-
-
-def sizes(subject: Subject) -> Line:
-    """One sentence, one key and 200 keys give results of the promised shape, without NaN."""
-    test = "one sentence, one key, 200 keys"
-    if reason := undefined(subject):
-        return Line(test, UNTESTED, reason)
-    for batch, queries, keys in ((1, 1, 1), (1, 2, 3), (2, 1, 1), (2, 3, 200)):
-        inputs = subject.inputs(batch, queries, keys)
-        words = f"{_count(batch, 'sentence')}, {_count(inputs.query.shape[1], 'query')}, {_count(keys, 'key')}"
-        try:
-            weights = subject.run(inputs).weights
-        except ShapeChanged as error:
-            reason = (
-                "a squeeze() without dim, or a view, loses an axis of length 1" if 1 in (batch, keys) else "axes change"
-            )
-            return Line(test, FAULT, f"{error}: {reason}", words)
-        except ANYTHING as error:  # a person's code may raise anything
-            if keys > 3 and (most := _most_keys(subject, keys)):
-                return Line(test, LIMIT, f"it is built for at most {most} keys", words)
-            squeezed = 1 in (batch, keys) and "squeeze()" in code_of(subject.target)
-            lost = "squeeze() without dim loses an axis of length 1: " if squeezed else ""
-            return Line(test, FAULT, f"{lost}{in_words(error, 'it raises ')}", words)
-        if not bool(weights.isfinite().all()):
-            return Line(test, FAULT, "weights are NaN", words)
-    return Line(test, OK, "all have the promised shape")
-
-
-def _most_keys(subject: Subject, too_many: int) -> int:
-    """The largest number of keys, from attributes or tensors, of a module built for a fixed number; 0 for any other."""
-
-    def takes(keys: int) -> bool:
-        try:
-            subject.run(subject.inputs(2, 3, keys))
-        except ANYTHING:  # a person's code may raise anything
-            return False
-        return True
-
-    parts = list(subject.module.modules()) if subject.module else []
-    numbers = {value for part in parts for value in vars(part).values() if type(value) is int}
-    numbers |= {size for part in parts for _, tensor in part.named_buffers(recurse=False) for size in tensor.shape}
-    numbers |= {size for part in parts for _, tensor in part.named_parameters(recurse=False) for size in tensor.shape}
-    stated = sorted(number for number in numbers if 3 < number < too_many)
-    return next((number for number in stated if takes(number) and not takes(number + 1)), 0)
 
 
 def sentences(subject: Subject) -> Line:

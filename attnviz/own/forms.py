@@ -379,7 +379,7 @@ def _scores(softmaxes: list[Softmax], weights: Tensor, axes: str, batch: int) ->
         for turned in (False, True) if softmax.weights.ndim > 1 else (False,):
             made, scores = (x.mT if turned else x for x in (softmax.weights, softmax.scores))
             alike = made.squeeze().shape == weights.squeeze().shape
-            if alike and torch.allclose(made.reshape(weights.shape), weights, atol=1e-6):
+            if alike and torch.allclose(made.reshape(weights.shape).to(weights.dtype), weights, atol=1e-6):
                 return as_weights(scores.reshape(weights.shape), axes, batch)
     return None
 

@@ -5,26 +5,27 @@ are compared with the scores of a formula minus their mean. Letters as in forms;
 meet.
 """
 
-import copy
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz.attention import dot_scores
 from attnviz.own.forms import Inputs, Subject
-from attnviz.own.matrices import Matrix, Place, matrices_of, tell_apart
+from attnviz.own.matrices import Groups, Matrix, Place, Seen, groups_of, look, matrices_of, rotary, variants
 from attnviz.own.report import FAULT, OK, UNTESTED, Line
 from attnviz.own.source import in_words
 from attnviz.python_file import ANYTHING
 
-NAMES = ("additive", "dot", "scaled-dot", "general", "concat", "multi-head")
+NAMES = ("additive", "dot", "scaled-dot", "general", "concat", "multi-head", "grouped-query", "multi-query")
 _EQUAL = 1e-5  # relative, in double precision
+_BASES = (1e4, 5e5, 1e6)  # of rotary positions
 _ACTIVATIONS: dict[str, Any] = {"tanh": torch.tanh, "ReLU": F.relu, "sigmoid": torch.sigmoid, "no tanh": lambda x: x}
 
 
@@ -32,41 +33,14 @@ _ACTIVATIONS: dict[str, Any] = {"tanh": torch.tanh, "ReLU": F.relu, "sigmoid": t
 class Formula:
     """What was recognised. names : its possible names, of NAMES; () for a near miss or an unknown formula. slip : a
     known formula with a wrong or missing root. places : of the formula's matrices and their biases in the module, by
-    the letters of `attention`; `[q; k]` or `[k; q]` for W and U in one; `h bias` of a hidden layer."""
+    the letters of `attention`; `[q; k]` or `[k; q]` for W and U in one; `h bias` of a hidden layer. more : what the
+    scores have besides, such as rotary positions, in words."""
 
     words: str
     names: tuple[str, ...] = ()
     slip: bool = False
+    more: str = ""
     places: Mapping[str, Place] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Seen:
-    """One run in double precision: query (B, T, Dq), keys (B, S, Dk), weights and their centred logarithms
-    (B, H, T, S), values (B, S, Dv), context (B, T, D) if returned. itself : is it self-attention?"""
-
-    query: Tensor
-    keys: Tensor
-    weights: Tensor
-    logs: Tensor
-    values: Tensor
-    context: Tensor | None
-    itself: bool = False
-
-    def factor(self, scores: Tensor) -> float | None:
-        """The factor c for which c * scores gives these weights; None if there is none. scores (B, H, T, S)."""
-        if scores.shape != self.logs.shape:
-            return None
-        scores = scores - scores.mean(dim=-1, keepdim=True)
-        size = float((scores * scores).sum())
-        factor = float((scores * self.logs).sum()) / size if size > 1e-12 else 0.0
-        fits = (self.logs - factor * scores).norm() <= _EQUAL * self.logs.norm()
-        return factor if bool(fits) and factor else None
-
-    def difference(self, scores: Tensor) -> str:
-        """The largest difference of a weight, in words; of its share of the row, where rows do not sum to 1."""
-        shares = self.weights / self.weights.sum(dim=-1, keepdim=True)
-        return f"largest difference {float((torch.softmax(scores, dim=-1) - shares).abs().max()):.0e}"
 
 
 def scaling(formula: Formula, title: str = "") -> Line:
@@ -95,36 +69,23 @@ def recognised(subject: Subject) -> Formula:
 
 
 def _recognised(subject: Subject) -> Formula:
-    seen, module = _look(subject)
-    if not bool(seen.logs.isfinite().all()) or float(seen.logs.norm()) < 1e-9:
-        return Formula("none of the known ones: some weights are 0 or all are the same, so no scores can be read off")
-    matrices = list(matrices_of(module)) if module else []
-    for kind in (_dots, _projections, _hidden_layers):
-        if (formula := kind(seen, matrices, module)) is not None:
-            return formula
+    seen, module = look(subject)
+    if reason := seen.no_scores():
+        return Formula(f"none of the known ones: {reason}, so no scores can be read off")
+    matrices = list(matrices_of(module, seen.weights.shape[1])) if module else []
+    for variant in variants(seen, module):
+        for kind in (_dots, _projections, _hidden_layers):
+            if (formula := kind(variant, matrices, module)) is not None:
+                return _with_more(formula, variant)
     return Formula(f"none of the known ones{_shape_of(subject)}")
 
 
-def _look(subject: Subject) -> tuple[Seen, nn.Module | None]:
-    """A run of the module in double precision. For causal attention, only the last query, which sees every key."""
-    module = copy.deepcopy(subject.module).double() if subject.module else None
-    if module is not None:
-        tell_apart(module)
-    own = Subject(module or subject.target, subject.form, subject.title)
-    inputs = _double(own.inputs(1 if subject.form.alone else 3, 4, 6, seed=11), subject)
-    outcome = own.run(inputs)
-    weights, context, query = outcome.weights, outcome.context, inputs.query
-    if subject.form.causal:
-        weights, query, context = weights[:, :, -1:], query[:, -1:], None if context is None else context[:, -1:]
-    logs = weights.clamp_min(0).log()
-    logs = logs - logs.mean(dim=-1, keepdim=True)
-    return Seen(query, inputs.keys, weights, logs, inputs.values, context, subject.form.itself), module
-
-
-def _double(inputs: Inputs, subject: Subject) -> Inputs:
-    keys = inputs.keys.double()
-    query = keys if subject.form.itself else inputs.query.double()
-    return replace(inputs, query=query, keys=keys, values=inputs.values.double() if subject.form.separate else keys)
+def _with_more(formula: Formula, seen: Seen) -> Formula:
+    """The formula, and what its scores have besides. Where a number is added for each distance, as in T5, no root is no
+    slip."""
+    more = [part for part in (formula.more, seen.prepared, seen.positions(), seen.window()) if part]
+    slip = formula.slip and not (seen.biased and "not divided by" in formula.words)
+    return replace(formula, words="; ".join([formula.words, *more]), slip=slip, more="; ".join(more))
 
 
 def _dots(seen: Seen, matrices: list, module) -> Formula | None:
@@ -136,9 +97,9 @@ def _dots(seen: Seen, matrices: list, module) -> Formula | None:
     factor = seen.factor(scores)
     if factor is not None:
         if _is(factor, 1):
-            return Formula(f"dot: q · k; {seen.difference(scores)}", ("dot",))
+            return Formula(f"dot: q · k; {seen.difference()}", ("dot",))
         if _is(factor, width**-0.5):
-            return Formula(f"scaled dot: q · k / √d; {seen.difference(scores * factor)}", ("scaled-dot",))
+            return Formula(f"scaled dot: q · k / √d; {seen.difference()}", ("scaled-dot",))
         times = _times(factor, width)
         return Formula(f"dot products {times}: near scaled dot", slip="not" in times)
     cosine = dot_scores(F.normalize(seen.query, dim=-1), F.normalize(seen.keys, dim=-1)).unsqueeze(1)
@@ -172,25 +133,39 @@ def _projections(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
     of_query = [m for m in matrices if m.weight.shape[1] == query_width]
     of_keys = [m for m in matrices if m.weight.shape[1] == key_width]
     for matrix in of_keys:
-        if len(matrix.weight) == query_width and seen.logs.shape[1] == 1:
+        if len(matrix.weight) == query_width and seen.weights.shape[1] == 1:
             scores = dot_scores(seen.query, matrix(seen.keys)).unsqueeze(1)
             if (factor := seen.factor(scores)) is not None:
-                return _general(seen, scores, factor, matrix.words, matrix.places("U"))
+                return _general(seen, factor, matrix.words, matrix.places("U"))
     for matrix in of_query:
-        if len(matrix.weight) == key_width and seen.logs.shape[1] == 1:
+        if len(matrix.weight) == key_width and seen.weights.shape[1] == 1:
             scores = dot_scores(matrix(seen.query), seen.keys).unsqueeze(1)
             if (factor := seen.factor(scores)) is not None:
                 words = matrix.words.removesuffix("ᵀ") if matrix.words.endswith("ᵀ") else f"{matrix.words}ᵀ"
                 place, own = {}, matrix.place
                 if own is not None and own.count <= 1:  # a part of a matrix that is turned has no place
                     place = {**matrix.places("U"), "U": replace(own, turned=not own.turned)}
-                return _general(seen, scores, factor, f"{words}{_with_bias(matrix)}", place)
-    for first, second in itertools.product(of_query, of_keys):
-        if len(first.weight) != len(second.weight) or len(first.weight) % seen.logs.shape[1]:
-            continue
-        scores = dot_scores(_heads(first(seen.query), seen), _heads(second(seen.keys), seen))
-        if (factor := seen.factor(scores)) is not None:
-            return _multi_head(seen, scores, factor, first, second, matrices)
+                return _general(seen, factor, f"{words}{_with_bias(matrix)}", place)
+    return _of_heads(seen, of_query, of_keys, matrices)
+
+
+def _of_heads(seen: Seen, of_query: list[Matrix], of_keys: list[Matrix], matrices: list[Matrix]) -> Formula | None:
+    """Products of projected queries and keys in heads: plain, turned by their positions, or their cosines."""
+    ways: list[tuple[str, Callable]] = [("", lambda x: x)]
+    if not seen.biased:
+        turns = itertools.product(_BASES, (False, True))
+        ways += [(f"rotary positions, base {base:g}", partial(rotary, base=base, pairs=pairs)) for base, pairs in turns]
+        ways += [("cosine", partial(F.normalize, dim=-1))]
+    same = [Matrix("1", torch.eye(x.shape[-1]).double()) for x in (seen.query, seen.keys)]
+    for (name, change), first, second in itertools.product(ways, [*of_query, same[0]], [*of_keys, same[1]]):
+        for groups in groups_of(seen.weights.shape[1], len(first.weight), len(second.weight)):
+            query, keys = groups.query(first(seen.query)), groups.key(second(seen.keys))
+            if (factor := seen.factor(dot_scores(change(query), change(keys)))) is None:
+                continue
+            if name == "cosine":
+                words = f"the cosine of W q and U k with W = {first.words}, U = {second.words}, times {factor:.3g}"
+                return Formula(f"none of the known ones: {words}")
+            return replace(_multi_head(seen, groups, factor, first, second, matrices), more=name)
     return None
 
 
@@ -198,9 +173,9 @@ def _with_bias(matrix: Matrix) -> str:
     return " and its bias" if matrix.bias is not None and bool(matrix.bias.any()) else ""
 
 
-def _general(seen: Seen, scores: Tensor, factor: float, words: str, places: dict) -> Formula:
+def _general(seen: Seen, factor: float, words: str, places: dict) -> Formula:
     if _is(factor, 1):
-        words = f"Luong general: q · W k with W = {words}; {seen.difference(scores)}"
+        words = f"Luong general: q · W k with W = {words}; {seen.difference()}"
         return Formula(words, ("general",), places=places)
     times = _times(factor, seen.query.shape[-1])
     if _is(factor, seen.query.shape[-1] ** -0.5):
@@ -208,35 +183,29 @@ def _general(seen: Seen, scores: Tensor, factor: float, words: str, places: dict
     return Formula(f"near Luong general: q · W k with W = {words}, {times}", slip="not by" in times)
 
 
-def _heads(x: Tensor, seen: Seen) -> Tensor:
-    """(B, T, w) -> (B, H, T, w/H)."""
-    return x.unflatten(-1, (seen.logs.shape[1], -1)).transpose(1, 2)
-
-
 def _multi_head(
-    seen: Seen, scores: Tensor, factor: float, query: Matrix, keys: Matrix, matrices: list[Matrix]
+    seen: Seen, groups: Groups, factor: float, query: Matrix, keys: Matrix, matrices: list[Matrix]
 ) -> Formula:
-    heads, whole = seen.logs.shape[1], len(query.weight)
-    number = "one head" if heads == 1 else f"{heads} heads"
+    heads, whole = groups.heads, len(query.weight)
     words = f"queries by {query.words}{_with_bias(query)}, keys by {keys.words}"
     if _is(factor, (whole // heads) ** -0.5):
-        names = ("multi-head", "scaled-dot") if heads == 1 else ("multi-head",)
-        more, places = _of_values(seen, matrices)
-        words = f"multi-head, {number}: {words}{more}; {seen.difference(scores * factor)}"
+        more, places = _of_values(seen, groups, matrices)
+        names = (groups.name, *(["scaled-dot"] if heads == 1 else ["grouped-query"] if groups.count == 1 else []))
+        words = f"{groups.words}: {words}{more}; {seen.difference()}"
         return Formula(words, names, places=query.places("W") | keys.places("U") | places)
     times = _times(factor, whole // heads, whole, seen.query.shape[-1])
     slip = "not" in times and (times != "not divided by √d" or heads > 1 or seen.itself)
-    return Formula(f"near multi-head, {number}: {words}, but the products are {times}", slip=slip)
+    return Formula(f"near {groups.words}: {words}, but the products are {times}", slip=slip)
 
 
-def _of_values(seen: Seen, matrices: list[Matrix]) -> tuple[str, dict[str, Place]]:
+def _of_values(seen: Seen, groups: Groups, matrices: list[Matrix]) -> tuple[str, dict[str, Place]]:
     """The projections of values and output, in words and as places; none unless the context consists of these alone."""
     if seen.context is None:
         return "", {}
     for values in matrices:
-        if values.weight.shape[1] != seen.values.shape[-1] or len(values.weight) % seen.logs.shape[1]:
+        if values.weight.shape[1] != seen.values.shape[-1] or len(values.weight) % groups.count:
             continue
-        context = (seen.weights @ _heads(values(seen.values), seen)).transpose(1, 2).flatten(2)
+        context = (seen.weights @ groups.key(values(seen.values))).transpose(1, 2).flatten(2)
         outputs = [matrix for matrix in matrices if matrix.weight.shape[1] == context.shape[-1]]
         for output in (None, *outputs):
             made = context if output is None else output(context)
@@ -248,7 +217,7 @@ def _of_values(seen: Seen, matrices: list[Matrix]) -> tuple[str, dict[str, Place
 
 def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
     """v . tanh(W q + U k) and v . tanh(W [q; k]), with biases, and with other functions than tanh."""
-    if seen.logs.shape[1] != 1:
+    if seen.weights.shape[1] != 1:
         return None
     named = module.named_parameters() if module else ()
     vectors = [(n, p.detach().flatten()) for n, p in named if p.ndim and p.numel() == max(p.shape)]
@@ -265,7 +234,7 @@ def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None
                     more = {"v": Place(name)} if name else {}
                     more |= {"h bias": Place(extra)} if extra else {}
                     words = f"{words}, v = {f'`{name}`' if name else '1'}"
-                    return _additive(seen, scores, factor, names, words, label, places | more)
+                    return _additive(seen, factor, names, words, label, places | more)
     return None
 
 
@@ -291,12 +260,10 @@ def _layers(seen: Seen, matrices: list[Matrix]) -> Iterator[tuple[tuple[str, ...
             yield ("additive", "concat"), words, first(seen.query), second(seen.keys), places
 
 
-def _additive(
-    seen: Seen, scores: Tensor, factor: float, names: tuple, words: str, function: str, places: dict
-) -> Formula:
+def _additive(seen: Seen, factor: float, names: tuple, words: str, function: str, places: dict) -> Formula:
     name = "Luong concat" if names[0] == "concat" else "additive (Bahdanau)"
     if function == "tanh" and _is(factor, 1):
-        words = f"{name}: v · tanh({words}; {seen.difference(scores)}".replace(" with W", ") with W", 1)
+        words = f"{name}: v · tanh({words}; {seen.difference()}".replace(" with W", ") with W", 1)
         return Formula(words, names, places=places)
     place = "without tanh" if function == "no tanh" else f"with {function} in place of tanh"
     times = "" if _is(factor, 1) else f", times {factor:.3g}"
@@ -320,11 +287,11 @@ def _shape_of(subject: Subject) -> str:
     scale = max(abs(score(q, k)), abs(score(r, m)), 1e-3)
     in_query = abs(score(q + r, k) + score(q * 0, k) - score(q, k) - score(r, k)) < 1e-3 * scale
     in_keys = abs(score(q, k + m) - score(q, k) - score(q, m)) < 1e-3 * scale
+    if abs(score(q, k) - score(q, m)) + abs(score(r, k) - score(r, m)) < 1e-3 * scale:
+        return ": weights of positions that do not depend on the keys, as in Luong's location-based attention"
     words = {
         (True, True): "linear in the query and in the keys",
         (True, False): "linear in the query and not in the keys",
-    }
-    words |= {
         (False, True): "linear in the keys and not in the query",
         (False, False): "linear in neither query nor keys",
     }

@@ -1,19 +1,22 @@
-"""Tests of a module as a part of a network: every parameter learns, no input is changed, and large numbers and half
-precision work."""
+"""Tests of a module as a part of a network: every parameter learns, no input is changed, and few and many sentences and
+keys, large numbers and half precision work."""
 
 import copy
+import inspect
 import re
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from attnviz.own.checks import numbers, shares, undefined
-from attnviz.own.forms import Inputs, Subject
+from attnviz.own.checks import count, numbers, shares, undefined
+from attnviz.own.forms import Inputs, ShapeChanged, Subject
 from attnviz.own.matrices import unregistered
 from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
-from attnviz.own.source import in_words
+from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING, text_of
+
+_NEVER = "never used in forward()"
 
 
 def parameters(subject: Subject) -> Line:
@@ -35,6 +38,8 @@ def parameters(subject: Subject) -> Line:
         return Line(test, FAULT, reason)
     if never and any(name.startswith("proj") for name in subject.form.roles):  # as in `proj_key` of Joey NMT
         return Line(test, LIMIT, f"{'; '.join(never)}. What comes projected is projected before the call")
+    if never and (more := _left_out(subject, never)):
+        return Line(test, LIMIT, more)
     if never:
         return Line(test, FAULT, "; ".join(never))
     if deaf:
@@ -69,12 +74,30 @@ def _gradients(subject: Subject) -> tuple[list[str], list[str], bool]:
     for name, parameter in module.named_parameters() if module else ():
         if parameter.requires_grad and parameter.grad is None:
             used = _changes(own, parameter)
-            why = "used, but its gradient is cut (detach, .data, no_grad)" if used else "never used in forward()"
+            why = "used, but its gradient is cut (detach, .data, no_grad)" if used else _NEVER
             never.append(f"{name} gets no gradient: it is {why}")
         elif parameter.requires_grad and parameter.grad is not None and float(parameter.grad.abs().max()) < 1e-6:
             constant.append(name)
     query = (inputs.keys if subject.form.itself else inputs.query).grad
     return never, constant, query is None
+
+
+def _left_out(subject: Subject, never: list[str]) -> str:
+    """The reason if parameters get no gradient because an optional argument is not given: then the code of `forward`
+    names their layers; else ""."""
+    if subject.module is None or not all(sentence.endswith(_NEVER) for sentence in never):
+        return ""
+    forward = type(subject.module).forward
+    options = [name for name, p in inspect.signature(forward).parameters.items() if p.default is None]
+    mask = subject.form.mask.parameter if subject.form.mask else ""
+    options = [f"`{name}`" for name in options if name not in (*subject.form.roles, mask)]
+    names = [sentence.partition(" ")[0] for sentence in never]
+    code = code_of(forward)
+    if not options or not all(re.search(rf"self\.{name.partition('.')[0]}\b", code) for name in names):
+        return ""
+    got = "get" if len(names) > 1 else "gets"
+    reason = f"forward() seems to use that only with {' or '.join(options)}, which this test leaves out"
+    return f"{', '.join(names)} {got} no gradient here: {reason}"
 
 
 def _random(tensor: Tensor) -> Tensor:
@@ -173,3 +196,47 @@ def _why_not_half(error: BaseException) -> str:
     if "dtype" in text or "same type" in text or "expected" in text:
         return f"a tensor that the module makes itself has another precision: {in_words(error)}"
     return in_words(error, "it raises ")
+
+
+def sizes(subject: Subject) -> Line:
+    """One sentence, one key and 200 keys give results of the promised shape, without NaN."""
+    test = "one sentence, one key, 200 keys"
+    if reason := undefined(subject):
+        return Line(test, UNTESTED, reason)
+    for batch, queries, keys in ((1, 1, 1), (1, 2, 3), (2, 1, 1), (2, 3, 200)):
+        inputs = subject.inputs(batch, queries, keys)
+        words = f"{count(batch, 'sentence')}, {count(inputs.query.shape[1], 'query')}, {count(keys, 'key')}"
+        try:
+            weights = subject.run(inputs).weights
+        except ShapeChanged as error:
+            reason = (
+                "a squeeze() without dim, or a view, loses an axis of length 1" if 1 in (batch, keys) else "axes change"
+            )
+            return Line(test, FAULT, f"{error}: {reason}", words)
+        except ANYTHING as error:  # a person's code may raise anything
+            if keys > 3 and (most := _most_keys(subject, keys)):
+                return Line(test, LIMIT, f"it is built for at most {most} keys", words)
+            squeezed = 1 in (batch, keys) and "squeeze()" in code_of(subject.target)
+            lost = "squeeze() without dim loses an axis of length 1: " if squeezed else ""
+            return Line(test, FAULT, f"{lost}{in_words(error, 'it raises ')}", words)
+        if not bool(weights.isfinite().all()):
+            return Line(test, FAULT, "weights are NaN", words)
+    return Line(test, OK, "all have the promised shape")
+
+
+def _most_keys(subject: Subject, too_many: int) -> int:
+    """The largest number of keys, from attributes or tensors, of a module built for a fixed number; 0 for any other."""
+
+    def takes(keys: int) -> bool:
+        try:
+            subject.run(subject.inputs(2, 3, keys))
+        except ANYTHING:  # a person's code may raise anything
+            return False
+        return True
+
+    parts = list(subject.module.modules()) if subject.module else []
+    numbers = {value for part in parts for value in vars(part).values() if type(value) is int}
+    numbers |= {size for part in parts for _, tensor in part.named_buffers(recurse=False) for size in tensor.shape}
+    numbers |= {size for part in parts for _, tensor in part.named_parameters(recurse=False) for size in tensor.shape}
+    stated = sorted(number for number in numbers if 3 < number < too_many)
+    return next((number for number in stated if takes(number) and not takes(number + 1)), 0)

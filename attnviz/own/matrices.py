@@ -1,9 +1,11 @@
-"""The matrices of a module, their places in it, and the widths that it may read. Letters as in forms; w: the
-common width of projected queries and keys."""
+"""The matrices of a module, their places in it, the widths that it may read, and one run of it, with which the scores
+of a formula are compared. Letters as in forms; w: the common width of projected queries and keys."""
 
+import copy
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -11,6 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.parameter import UninitializedParameter
 
+from attnviz.own.forms import Subject
+
+_EQUAL = 1e-5  # relative, in double precision
 _MOST = 10  # widths that are tried
 _ROOTS = re.compile("scal|sqrt|root|temp|norm|factor|inv")  # attributes that hold the root of a width
 
@@ -52,8 +57,9 @@ class Matrix:
         return F.linear(x, self.weight, self.bias)
 
 
-def matrices_of(module: nn.Module) -> Iterator[Matrix]:
-    """The matrices of a module, also transposed, and the thirds of a joint projection of queries, keys and values."""
+def matrices_of(module: nn.Module, heads: int = 1) -> Iterator[Matrix]:
+    """The matrices of a module, also transposed, and the parts of a joint projection of queries, keys and values; with
+    several heads, where keys may be narrower than queries."""
     biases = dict(module.named_parameters())
     yield from _of_heads(module)
     for name, parameter in module.named_parameters():
@@ -66,9 +72,9 @@ def matrices_of(module: nn.Module) -> Iterator[Matrix]:
         place = Place(of_bias) if bias is not None else None
         yield Matrix(f"`{name}`", weight, bias, Place(name), place)
         yield Matrix(f"`{name}`ᵀ", weight.T, place=Place(name, True))
-        yield from _parts(name, weight, bias, False)
+        yield from _parts(name, weight, bias, False, heads)
         if not name.endswith("weight"):
-            yield from _parts(name, weight.T, None, True)
+            yield from _parts(name, weight.T, None, True, heads)
 
 
 def _of_heads(module: nn.Module) -> Iterator[Matrix]:
@@ -84,17 +90,215 @@ def _of_heads(module: nn.Module) -> Iterator[Matrix]:
             yield Matrix(f"`{name}`", torch.cat(heads), joined)
 
 
-def _parts(name: str, weight: Tensor, bias: Tensor | None, turned: bool) -> Iterator[Matrix]:
-    """The parts of a joint projection of keys and values, or of queries too."""
-    count, rest = divmod(len(weight), weight.shape[1])
-    if rest or count not in (2, 3):
-        return
+def _parts(name: str, weight: Tensor, bias: Tensor | None, turned: bool, heads: int) -> Iterator[Matrix]:
+    """The parts of a joint projection of keys and values, or of queries too. With several heads, keys and values may be
+    narrower than queries; such a part has no place, because other sizes divide the rows otherwise."""
+    rows, width = weight.shape
+    count, rest = divmod(rows, width)
     of_bias = name.removesuffix("weight") + "bias"
-    for index, part in enumerate(weight.chunk(count)):
-        words = f"{('half', 'third')[count - 2]} {index + 1} of `{name}`{'ᵀ' * turned}"
-        its_bias = None if bias is None else bias.chunk(count)[index]
-        place = None if bias is None else Place(of_bias, False, index, count)
-        yield Matrix(words, part, its_bias, Place(name, turned, index, count), place)
+    exact = [count] if not rest and count in (2, 3) else []
+    for equal in exact or ([n for n in (2, 3) if rows % n == 0] if heads > 1 else []):
+        for index, part in enumerate(weight.chunk(equal)):
+            words = f"{('half', 'third')[equal - 2]} {index + 1} of `{name}`{'ᵀ' * turned}"
+            its_bias = None if bias is None else bias.chunk(equal)[index]
+            place = None if bias is None else Place(of_bias, False, index, equal)
+            yield Matrix(words, part, its_bias, Place(name, turned, index, equal), place)
+    if heads > 1 and rows > width and (rows - width) % 2 == 0 and exact != [3]:
+        narrow = (rows - width) // 2
+        for first, last in ((0, width), (width, width + narrow), (width + narrow, rows)):
+            words = f"rows {first + 1} to {last} of `{name}`{'ᵀ' * turned}"
+            yield Matrix(words, weight[first:last], None if bias is None else bias[first:last])
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run in double precision: query (B, T, Dq), keys (B, S, Dk), weights (B, H, T, S), values (B, S, Dv), context
+    (B, T, D) if returned.
+
+    prepared : how query and keys are changed before the matrices, in words. biased : compare up to a number for each
+    pair of positions. fitted : after `factor` has found one, the scores that give these weights.
+    """
+
+    query: Tensor
+    keys: Tensor
+    weights: Tensor
+    values: Tensor
+    context: Tensor | None
+    itself: bool = False
+    prepared: str = ""
+    biased: bool = False
+    fitted: list[Tensor] = field(default_factory=list)
+
+    @cached_property
+    def visible(self) -> Tensor:
+        """The keys with a weight (B, H, T, S)."""
+        return self.weights > 0
+
+    @cached_property
+    def logs(self) -> Tensor:
+        """The centred logarithms of the weights (B, H, T, S)."""
+        return self.centred(self.weights.log())
+
+    def centred(self, scores: Tensor) -> Tensor:
+        """scores (B, H, T, S) less their mean over the visible keys of a row, which a softmax cannot tell; less the
+        mean over sentences too if `biased`. 0 for hidden keys."""
+        scores = torch.where(self.visible, scores, 0.0)
+        means = scores.sum(dim=-1, keepdim=True) / self.visible.sum(dim=-1, keepdim=True).clamp_min(1)
+        scores = torch.where(self.visible, scores - means, 0.0)
+        return scores - scores.mean(dim=0, keepdim=True) if self.biased else scores
+
+    def no_scores(self) -> str:
+        """Why the weights tell no scores; "" if they do."""
+        if bool((self.weights < 0).any()):
+            return "some weights are negative"
+        if float(self.logs.norm()) >= 1e-9:
+            return ""
+        return "weights are NaN" if bool(self.weights.isnan().any()) else "all weights of a row are the same"
+
+    def factor(self, scores: Tensor) -> float | None:
+        """The factor c for which c * scores gives these weights; None if there is none. scores (B, H, T, S)."""
+        if scores.shape != self.weights.shape:
+            return None
+        centred = self.centred(scores)
+        size = float((centred * centred).sum())
+        factor = float((centred * self.logs).sum()) / size if size > 1e-12 else 0.0
+        if not factor or not bool((self.logs - factor * centred).norm() <= _EQUAL * self.logs.norm()):
+            return None
+        self.fitted[:] = [factor * scores]
+        return factor
+
+    def difference(self) -> str:
+        """The largest difference of a weight from those of `fitted`, in words; of its share of the row, where rows do
+        not sum to 1."""
+        shares = self.weights / self.weights.sum(dim=-1, keepdim=True)
+        scores = self.fitted[0] + (self.added() if self.biased else 0.0)
+        made = torch.softmax(scores.masked_fill(~self.visible, -torch.inf), dim=-1)
+        return f"largest difference {float((made - shares)[self.visible].abs().max()):.0e}"
+
+    def added(self) -> Tensor:
+        """What each pair of positions adds to `fitted`, less the mean of the row (H, T, S)."""
+        plain = replace(self, biased=False)
+        return (plain.logs - plain.centred(self.fitted[0])).mean(dim=0)
+
+    def positions(self) -> str:
+        """What `added` is, in words; "" if nothing is added."""
+        if not self.biased:
+            return ""
+        added, plain = self.added(), replace(self, biased=False)
+        queries, keys = (torch.arange(length, dtype=torch.float64) for length in added.shape[1:])
+        away = plain.centred(-(queries[:, None] - keys).abs().expand(self.weights.shape))[0]
+        rates = (added * away).sum(dim=(1, 2)) / (away * away).sum(dim=(1, 2))
+        if torch.allclose(added, rates[:, None, None] * away, atol=1e-6):
+            return f"less {', '.join(f'{rate:.3g}' for rate in rates.tolist())} times the distance (ALiBi)"
+        both = self.visible[0, :, 1:, 1:] & self.visible[0, :, :-1, :-1]
+        along = torch.where(both, added[:, 1:, 1:] - added[:, :-1, :-1], torch.nan)
+        same = (along - along.nanmean(dim=-1, keepdim=True)).nan_to_num().abs().max() < 1e-6
+        return f"plus a number for each {'distance' if bool(same) else 'pair of positions'}"
+
+    def window(self) -> str:
+        """Which keys are hidden by their positions, in words; "" if none are, or only later ones."""
+        queries, keys = (torch.arange(length) for length in self.weights.shape[2:])
+        shown, distance = self.visible[0, 0], keys - queries[:, None]
+        if not self.itself or bool(shown.all()) or bool((self.visible != shown).any()):
+            return ""
+        before, after = -int(distance[shown].min()), int(distance[shown].max())
+        if not torch.equal(shown, (distance >= -before) & (distance <= after)):
+            return "some keys are hidden by their positions"
+        last = len(keys) - 1
+        sides = [f"{before} before"] * (before < last) + [f"{after} after"] * (0 < after < last)
+        return f"in a window: a token sees at most {' and '.join(sides)} it" if sides else ""
+
+
+def look(subject: Subject) -> tuple[Seen, nn.Module | None]:
+    """A run of the module in double precision, and the module in it."""
+    module = copy.deepcopy(subject.module).double() if subject.module else None
+    if module is not None:
+        tell_apart(module)
+    form, own = subject.form, Subject(module or subject.target, subject.form, subject.title)
+    inputs = own.inputs(1 if form.alone else 3, 4, 6, seed=11)
+    keys = inputs.keys.double()
+    query, values = keys if form.itself else inputs.query.double(), inputs.values.double() if form.separate else keys
+    outcome = own.run(replace(inputs, query=query, keys=keys, values=values))
+    weights, context = outcome.weights.double(), outcome.context
+    return Seen(query, keys, weights, values, None if context is None else context.double(), form.itself), module
+
+
+def variants(seen: Seen, module: nn.Module | None) -> Iterator[Seen]:
+    """The run, the run after a norm within the module, and both up to a number for each pair of positions."""
+    whole = [seen]
+    for name, norm in module.named_modules() if module else ():
+        width = getattr(norm, "normalized_shape", None)
+        query, keys = width == seen.query.shape[-1:], width == seen.keys.shape[-1:]
+        for of_query, of_keys in ((True, True),) if seen.itself else ((True, True), (True, False), (False, True)):
+            if (query or not of_query) and (keys or not of_keys):
+                words = "queries and keys" if of_query and of_keys else "queries" if of_query else "keys"
+                changed = {"query": norm(seen.query)} if of_query else {}
+                changed |= {"keys": norm(seen.keys), "values": norm(seen.values)} if of_keys else {}
+                whole.append(replace(seen, **changed, prepared=f"{words} after `{name}`"))
+    yield from whole
+    shares = torch.allclose(seen.weights.sum(dim=-1), seen.weights.new_ones(()))
+    if shares and len(seen.weights) > 1 and bool((seen.visible == seen.visible[0]).all()):
+        yield from (replace(variant, biased=True, fitted=[]) for variant in whole)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Heads that share keys and values: each of `count` key heads serves as many query heads, which are neighbours, or
+    `apart`."""
+
+    heads: int
+    count: int
+    apart: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of this attention, as `formula.NAMES` has it."""
+        if self.count == self.heads:
+            return "multi-head"
+        return "multi-query" if self.count == 1 else "grouped-query"
+
+    @property
+    def words(self) -> str:
+        """Name and numbers."""
+        if self.count == self.heads:
+            return f"multi-head, {'one head' if self.heads == 1 else f'{self.heads} heads'}"
+        shared = f"{self.count} key heads" if self.count > 1 else "one key head"
+        order = f", shared by every {_ordinal(self.count)} head in place of neighbours" if self.apart else ""
+        return f"{self.name}, {self.heads} heads with {shared}{order}"
+
+    def query(self, x: Tensor) -> Tensor:
+        """(B, T, w) -> (B, H, T, w/H)."""
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def key(self, x: Tensor) -> Tensor:
+        """(B, S, w) -> (B, H, S, w/count), repeated for all heads; also for values."""
+        x, times = x.unflatten(-1, (self.count, -1)).transpose(1, 2), self.heads // self.count
+        return x.repeat(1, times, 1, 1) if self.apart else x.repeat_interleave(times, dim=1)
+
+
+def _ordinal(number: int) -> str:
+    return f"{number}{ {2: 'nd', 3: 'rd'}.get(number, 'th') }"
+
+
+def groups_of(heads: int, query: int, keys: int) -> Iterator[Groups]:
+    """The ways in which heads may share keys. query, keys : widths of what their matrices make, for all heads."""
+    count, rest = divmod(keys * heads, query)
+    if not rest and not query % heads and 0 < count <= heads and not heads % count:
+        yield Groups(heads, count)
+        if 1 < count < heads:
+            yield Groups(heads, count, apart=True)
+
+
+def rotary(x: Tensor, base: float, pairs: bool) -> Tensor:
+    """Rotary positions: each pair of numbers of x (..., T, d) is turned by its position times a speed of its own. Su et
+    al. 2021, eq. 15. pairs : neighbours are a pair, as in the paper; else a number of each half."""
+    if x.shape[-1] % 2:
+        return x
+    speeds = base ** (-torch.arange(0, x.shape[-1], 2).double() / x.shape[-1])
+    angles = torch.arange(x.shape[-2]).double().unsqueeze(1) * speeds
+    first, second = (x[..., ::2], x[..., 1::2]) if pairs else x.chunk(2, dim=-1)
+    turned = torch.complex(first, second) * torch.polar(torch.ones_like(angles), angles)
+    return torch.cat([turned.real, turned.imag], dim=-1)
 
 
 def tell_apart(module: nn.Module) -> None:

@@ -34,6 +34,7 @@ class Sizes(NamedTuple):
     heads: int = 2
     longest: int = 512
     dropout: float = 0.5
+    key_heads: int = 1
 
     @property
     def head(self) -> int:
@@ -46,7 +47,8 @@ CHECKED = Sizes(8, 12, 10, 16)  # all differ, so that a check can tell them apar
 # The first pattern that fits the name of a parameter says which size it is.
 _SIZES = (
     (r"dropout|^p$|drop_?(rate|prob)|pdrop", "dropout"),
-    (r"n_?_?heads?$|^heads?$|num_?heads?|^h$|head_?(num|count)|(kv|value|query|key)_heads?$", "heads"),
+    (r"kv.*heads?$|(key|value)_heads?$|kv_?groups?$|^(n|num)_?(query_?)?groups?$", "key_heads"),
+    (r"n_?_?heads?$|^heads?$|num_?heads?|^h$|head_?(num|count)|query_heads?$", "heads"),
     (r"^d_?k$|^d_?v$|head_?(dim|size|width)|(^d|dim|size|width)_?(per_|of_)?head$", "head"),
     (
         r"max_?(seq_?)?len|block_?size|context_?(len|size)|seq_?len|^max_?(length|positions)|num_(keys|tokens)",
@@ -63,6 +65,7 @@ _USUAL = (
     (r"dtype", torch.float32),
     (r"bias|batch_?first|use_scale", True),
     (r"causal|masked|verbose|debug|flash|rope|concat_?bn|add_zero", False),
+    (r"window", 2),
     (r"layer_?(idx|id|num|index)?$|n_?layers?$|num_?layers?$", 1),
 )
 _METHODS = re.compile(r"method|score|kind|mode|type|attn|attention|align")  # a word that chooses the formula
@@ -153,11 +156,13 @@ def build(
     biases : switch on biases that are off by default. ValueError for any other parameter, and if the class raises.
     """
     settings, chosen, again = dict(settings or {}), {}, partial(build, kind, settings)
-    parameters = _parameters(kind)
+    parameters, checked = _parameters(kind), sizes is CHECKED
     if unknown := settings.keys() - {parameter.name for parameter in parameters}:
         names = ", ".join(parameter.name for parameter in parameters) or "none"
         raise ValueError(f"{kind.__name__} has no parameter {', '.join(sorted(unknown))}; its parameters: {names}")
     needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    if checked and "key_heads" in map(_size_name, needed):
+        sizes = CHECKED._replace(heads=4, key_heads=2)
     unnamed = []
     for name in needed:
         if name in settings:
@@ -171,7 +176,7 @@ def build(
         raise ValueError(f"{kind.__name__} needs {', '.join(unnamed)}, and the name tells no size: give {example}")
     optional = [p.name for p in parameters if p.name not in needed and _is_share(p.default)]
     dropout = [name for name in optional if _size_name(name) == "dropout"]
-    if sizes is not CHECKED:  # for a network whose widths are given, also what has a default
+    if not checked:  # for a network whose widths are given, also what has a default
         others = [p for p in parameters if p.name not in needed and type(p.default) is int and _size_name(p.name)]
         chosen |= {p.name: getattr(sizes, _size_name(p.name) or "") for p in others}
     chosen |= dict.fromkeys(dropout, sizes.dropout)  # so that a dropout that stays on is seen
@@ -198,6 +203,8 @@ def _is_share(default: object) -> bool:
 
 def _size_name(name: str) -> str | None:
     """The field of Sizes implied by the name of a parameter; None if there is none."""
+    if re.search("window", name.lower()):
+        return None
     return next((size for pattern, size in _SIZES if re.search(pattern, name.lower())), None)
 
 

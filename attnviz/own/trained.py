@@ -110,6 +110,8 @@ def placed(
     made: Built, subject: Subject, formula: Formula, wanted: str | None = None, texts: Sequence[str] = ()
 ) -> InTrained:
     """`in_trained` of a module whose form and formula are known."""
+    if formula.more:
+        raise ValueError(f"no trained model has its formula: {formula.more}")
     model = _trained([wanted] if wanted in formula.names else formula.names)
     network, notes = _with_module(made, subject, formula, model.model)
     theirs = replace(model, model=network)
@@ -172,7 +174,7 @@ def _of_formula(names: Sequence[str]) -> Mechanism:
             if mechanisms.was_added(mechanism.name) or mechanism.local:
                 continue
             own = named(mechanism.score).name.replace(" ", "-") if mechanism.score else ""
-            if name == own or (name == "multi-head" and mechanism.multi_head):
+            if name == own or (name in ("multi-head", "grouped-query") and mechanism.multi_head):
                 return mechanism
     raise ValueError("no trained model has its formula")
 
@@ -210,6 +212,7 @@ def _with_module(made: Built, subject: Subject, formula: Formula, network: Any) 
         filled = _filled_heads(made, subject, formula, wanted, first)
         setattr(layer, name, InPlaceOfHeads(filled, getattr(layer, name), whole).eval())
     notes = [f"in {len(replaced)} attentions of its layers"]
+    notes += ["built with a key head for every head"] if "grouped-query" in formula.names else []
     notes += ["it has one head, and is the first of each"] if count == 1 < first.heads else []
     notes += [] if whole else ["its weights alone, on the trained values"]
     notes += ["it has no biases, so those of the trained model are 0 in both"] if missing else []
@@ -269,7 +272,7 @@ def _filled(
             continue
         wider = own != widths
         return filled, [f"built {own[0]} wide, with zeros beside the trained numbers"] if wider else []
-    reason = next((error for error in problems if isinstance(error, Unfit)), problems[0])
+    reason = next((error for error in problems if isinstance(error, Unfit)), problems[-1])
     raise ValueError(f"the class cannot be built for queries of width {query} and keys of width {keys}: {_why(reason)}")
 
 
@@ -277,10 +280,15 @@ def _filled_heads(made: Built, subject: Subject, formula: Formula, matrices: dic
     """The module with the width and heads of a trained attention, and its matrices. ValueError."""
     width = ours.query.in_features
     try:
-        filled = _in_sizes(made, subject, Sizes(*(width,) * 4, heads=ours.heads, dropout=0.0), (width,) * 3)
+        sizes = Sizes(*(width,) * 4, heads=ours.heads, dropout=0.0, key_heads=ours.heads)
+        filled = _in_sizes(made, subject, sizes, (width,) * 3)
         count = _heads_of(filled)
         if count not in (1, ours.heads):
             raise Unfit(f"it has {count} heads, the trained model {ours.heads}")
+        if "grouped-query" in formula.names:
+            formula = recognised(filled)
+            if "grouped-query" in formula.names:
+                raise Unfit("its heads share keys, and those of the trained model do not")
         _fill(filled, formula, matrices, count, width // ours.heads)
     except ANYTHING as error:  # a person's code may raise anything
         raise ValueError(f"the class cannot be built {width} wide: {_why(error)}") from error

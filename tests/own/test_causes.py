@@ -55,6 +55,11 @@ class SqueezedFirst(nn.Module):
         return torch.einsum("bs,bsd->bd", weights, encoder_outputs), weights
 
 
+class Twice(OneHead):
+    def hide(self, scores):
+        return scores.softmax(dim=-1)
+
+
 class Uniform(nn.Module):
     def forward(self, query, keys, values):
         weights = torch.full((len(query), query.shape[1], keys.shape[1]), 1 / keys.shape[1], dtype=query.dtype)
@@ -68,6 +73,7 @@ class Uniform(nn.Module):
         (NotItself, "permuted keys", "a token sees those before it and not itself: the causal mask hides one too many"),
         (RowsOfZeros, "weights sum to 1", "some rows of weights are all 0, as of a query that sees no key"),
         (SqueezedFirst, "one sentence", "squeeze() without dim loses an axis of length 1: it raises RuntimeError"),
+        (Twice, "weights sum to 1", "softmax is taken twice: that of weights makes all of them nearly the same"),
         (Uniform, "every parameter", "the query gets no gradient: it is not used, or cut off"),
     ],
 )
@@ -185,3 +191,73 @@ class HeadsWithBiases(nn.Module):
 def test_heads_that_are_modules_with_biases_are_multi_head():
     report = own.check(HeadsWithBiases, formula="multi-head")
     assert report.ok and report.formula.startswith("multi-head, 2 heads: queries by `heads.*.q.weight` and its bias")
+
+
+class LocalP(nn.Module):
+    """*local-p* as in Luong et al. 2015, eq. 10: the softmax times a Gaussian."""
+
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.score, self.place = nn.Linear(hidden_size, hidden_size, bias=False), nn.Linear(hidden_size, 1)
+
+    def forward(self, decoder_hidden, encoder_outputs):
+        count = encoder_outputs.shape[1]
+        away = torch.arange(count) - count * torch.sigmoid(self.place(decoder_hidden))
+        weights = torch.einsum("bd,bsd->bs", decoder_hidden, self.score(encoder_outputs)).softmax(dim=-1)
+        weights = weights * torch.exp(-(away**2) / 2)
+        return torch.einsum("bs,bsd->bd", weights, encoder_outputs), weights
+
+
+def test_the_gaussian_of_local_attention_is_no_fault():
+    report = own.check(LocalP)
+    assert report.ok and report.lines[0].verdict == "limit"
+    assert report.lines[0].reason.startswith("a softmax times a Gaussian around a position, as in Luong")
+
+
+class Coverage(nn.Module):
+    """See et al. 2017, eq. 11: what was attended to before is an optional argument."""
+
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.state, self.memory, self.unused = (nn.Linear(hidden_size, hidden_size) for _ in range(3))
+        self.before, self.energy = nn.Linear(1, hidden_size, bias=False), nn.Linear(hidden_size, 1)
+
+    def forward(self, decoder_hidden, encoder_outputs, coverage=None):
+        hidden = self.state(decoder_hidden).unsqueeze(1) + self.memory(encoder_outputs)
+        if coverage is not None:
+            hidden = hidden + self.before(coverage.unsqueeze(-1))
+        weights = self.energy(hidden.tanh()).squeeze(-1).softmax(dim=-1)
+        return torch.einsum("bs,bsd->bd", weights, encoder_outputs), weights
+
+
+def test_a_layer_of_an_optional_argument_is_a_limit_and_an_unused_one_a_fault():
+    with_unused, without = own.check(Coverage), Coverage(16)
+    del without.unused
+    (line,) = [line for line in own.check(without).lines if line.test == "every parameter gets a gradient"]
+    seems = "forward() seems to use that only with `coverage`, which this test leaves out"
+    assert (line.verdict, line.reason) == ("limit", f"before.weight gets no gradient here: {seems}")
+    (fault,) = with_unused.faults
+    assert "unused.weight gets no gradient: it is never used in forward()" in fault.reason
+
+
+class ReadsNormed(OneHead):
+    """As in transformers for images: the norm is in the module, and x is added to its result."""
+
+    def __init__(self, d_model):
+        super().__init__(d_model)
+        self.norm = nn.LayerNorm(d_model)
+
+    def forward(self, x):
+        context, weights = super().forward(self.norm(x))
+        return x + context, weights
+
+
+class ReadsNormedMixed(ReadsNormed):
+    def forward(self, x):
+        context, weights = super().forward(x)
+        return x + (context - x).transpose(1, 2).reshape(x.shape), weights
+
+
+def test_values_may_be_normalised_and_x_added_but_not_mixed():
+    assert own.check(ReadsNormed).ok
+    assert "context is weights times values" in [line.test for line in own.check(ReadsNormedMixed).faults]

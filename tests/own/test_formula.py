@@ -157,3 +157,159 @@ def test_a_root_of_the_wrong_width_is_a_fault_and_a_stated_length_is_none():
 def test_a_learnt_matrix_does_not_excuse_a_wrong_root():
     line = formulas.scaling(told(Scored(lambda m, q, k: dot(m.W_a(q), k) / 8)))
     assert line.verdict == "fault" and line.reason.endswith("divided by d, not by its root")
+
+
+class Heads(nn.Module):
+    """Self-attention of four heads that share two key heads. `change` and `hide` are for subclasses."""
+
+    def __init__(self, d_model, num_heads, num_kv_heads):
+        super().__init__()
+        self.heads, self.key_heads, self.width = num_heads, num_kv_heads, d_model // num_heads
+        self.q_proj, self.o_proj = (nn.Linear(d_model, d_model, bias=False) for _ in range(2))
+        self.kv_proj = nn.Linear(d_model, 2 * num_kv_heads * self.width, bias=False)
+
+    def change(self, x):
+        return x
+
+    def shared(self, x):
+        return x.repeat_interleave(self.heads // self.key_heads, dim=1)
+
+    def hide(self, scores):
+        return scores
+
+    def forward(self, x):
+        parts = (self.q_proj(x), *self.kv_proj(x).chunk(2, dim=-1))
+        q, k, v = (part.unflatten(-1, (-1, self.width)).transpose(1, 2) for part in parts)
+        k, v = self.shared(k), self.shared(v)
+        weights = self.hide(self.change(q) @ self.change(k).mT / math.sqrt(self.width)).softmax(dim=-1)
+        return self.o_proj((weights @ v).transpose(1, 2).flatten(2)), weights
+
+
+class Tiled(Heads):
+    def shared(self, x):
+        return x.repeat(1, self.heads // self.key_heads, 1, 1)
+
+
+class Rotary(Heads):
+    """As in the code of Llama: the two numbers of a pair lie in the two halves."""
+
+    def change(self, x):
+        speeds = 10000 ** (-torch.arange(0, self.width, 2, dtype=x.dtype) / self.width)
+        angles = (torch.arange(x.shape[-2], dtype=x.dtype)[:, None] * speeds).repeat(1, 2)
+        first, second = x.chunk(2, dim=-1)
+        return x * angles.cos() + torch.cat([-second, first], dim=-1) * angles.sin()
+
+
+class RotaryPairs(Heads):
+    """As in the paper: neighbours are a pair, here the real and the imaginary part of a number."""
+
+    def change(self, x):
+        speeds = 500000 ** (-torch.arange(0, self.width, 2, dtype=x.dtype) / self.width)
+        angles = torch.arange(x.shape[-2], dtype=x.dtype)[:, None] * speeds
+        turned = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous()) * torch.polar(
+            torch.ones_like(angles), angles
+        )
+        return torch.view_as_real(turned).flatten(-2)
+
+
+class Normalised(Heads):
+    def change(self, x):
+        return F.normalize(x, dim=-1)
+
+
+class AfterNorm(Heads):
+    def __init__(self, d_model, num_heads, num_kv_heads):
+        super().__init__(d_model, num_heads, num_kv_heads)
+        self.norm = nn.LayerNorm(d_model)
+
+    def forward(self, x):
+        return super().forward(self.norm(x))
+
+
+class LinearBias(Heads):
+    """ALiBi: the distance, times a number of each head, is taken off a score."""
+
+    def hide(self, scores):
+        positions = torch.arange(scores.shape[-1])
+        away = (positions[:, None] - positions).abs() * 0.5 ** torch.arange(1, 1 + self.heads)[:, None, None]
+        return (scores - away).masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -math.inf)
+
+
+class ForEachDistance(Heads):
+    def hide(self, scores):
+        positions = torch.arange(scores.shape[-1])
+        return scores + torch.cos(positions - positions[:, None])
+
+
+class InAWindow(Heads):
+    def hide(self, scores):
+        far = torch.ones_like(scores, dtype=torch.bool)
+        return scores.masked_fill(far.triu(2) | far.tril(-3), -math.inf)
+
+
+GROUPED = "grouped-query, 4 heads with 2 key heads"
+
+
+@pytest.mark.parametrize(
+    "module, words, more",
+    [
+        (Heads, f"{GROUPED}: queries by `q_proj.weight`, keys by half 1 of `kv_proj.weight`, values by half 2", ""),
+        (Tiled, f"{GROUPED}, shared by every 2nd head in place of neighbours: queries", ""),
+        (lambda: Heads(16, 4, 1), "multi-query, 4 heads with one key head: queries by `q_proj.weight`, keys by", ""),
+        (Rotary, f"{GROUPED}: queries", "rotary positions, base 10000"),
+        (RotaryPairs, f"{GROUPED}: queries", "rotary positions, base 500000"),
+        (AfterNorm, f"{GROUPED}: queries", "queries and keys after `norm`"),
+        (LinearBias, f"{GROUPED}: queries", "less 0.5, 0.25, 0.125, 0.0625 times the distance (ALiBi)"),
+        (ForEachDistance, f"{GROUPED}: queries", "plus a number for each distance"),
+        (InAWindow, f"{GROUPED}: queries", "in a window: a token sees at most 2 before and 1 after it"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_shared_key_heads_and_positions_in_the_scores(module, words, more):
+    report = own.check(module if isinstance(module, type) else module(), formula="grouped-query", in_trained=True)
+    *_, difference = report.formula.removesuffix(f"; {more}").split()
+    assert report.ok and report.formula.startswith(words) and report.formula.endswith(more)
+    assert float(difference) < 1e-7
+    if more:
+        assert report.trained == f"not run: no trained model has its formula: {more}"
+
+
+def test_a_cosine_of_heads_is_told():
+    words = "none of the known ones: the cosine of W q and U k with W = `q_proj.weight`, U = half 1 of `kv_proj.weight`"
+    assert told(Normalised(16, 4, 2)).words == f"{words}, times 0.5"
+
+
+def test_a_wrong_root_of_shared_heads_is_a_fault():
+    class WrongRoot(Heads):
+        def change(self, x):
+            return x / x.shape[-1] ** 0.25
+
+    report = own.check(WrongRoot(32, 4, 2), formula="grouped-query")
+    assert [line.test[:10] for line in report.faults] == ["scores are", "the formul"]
+    assert "but the products are divided by d, not by its root" in report.formula
+
+
+class LocationBased(nn.Module):
+    """Luong et al. 2015, eq. 8, *location*."""
+
+    def __init__(self, hidden_size, max_length=10):
+        super().__init__()
+        self.attn = nn.Linear(hidden_size, max_length)
+
+    def forward(self, decoder_hidden, encoder_outputs):
+        weights = self.attn(decoder_hidden)[:, : encoder_outputs.shape[1]].softmax(dim=-1)
+        return torch.einsum("bs,bsd->bd", weights, encoder_outputs), weights
+
+
+def test_weights_that_do_not_depend_on_the_keys():
+    words = "none of the known ones: weights of positions that do not depend on the keys, as in Luong's location-based"
+    assert own.check(LocationBased).formula.startswith(words)
+
+
+def test_a_module_that_computes_in_single_precision_is_told_its_formula():
+    class Single(Scored):
+        def forward(self, query, keys, values):
+            weights = (dot(self.W_a(query).float(), keys.float())).softmax(dim=-1).to(query.dtype)
+            return weights @ values, weights
+
+    assert told(Single(None)).names == ("general",)

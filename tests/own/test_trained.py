@@ -61,6 +61,29 @@ class WidthOfAHead(nn.Module):
         return self.to_out((scores.softmax(dim=-1) @ v).transpose(1, 2).flatten(-2))
 
 
+class SharedKeys(WidthOfAHead):
+    """Each key head serves two heads."""
+
+    def __init__(self, query_dim, heads=4, kv_heads=2):
+        super().__init__(query_dim, heads=heads, dim_head=query_dim // heads)
+        self.times, width = heads // kv_heads, query_dim * kv_heads // heads
+        self.to_k, self.to_v = (nn.Linear(query_dim, width, bias=False) for _ in range(2))
+
+    def forward(self, x):
+        q, k, v = (
+            layer(x).unflatten(-1, (-1, self.to_q.out_features // self.heads))
+            for layer in (self.to_q, self.to_k, self.to_v)
+        )
+        k, v = (part.transpose(1, 2).repeat_interleave(self.times, dim=1) for part in (k, v))
+        weights = (q.transpose(1, 2) @ k.mT * q.shape[-1] ** -0.5).softmax(dim=-1)
+        return self.to_out((weights @ v).transpose(1, 2).flatten(-2)), weights
+
+
+class OneKeyHead(SharedKeys):
+    def __init__(self, query_dim, heads=4):
+        super().__init__(query_dim, heads, 1)
+
+
 class WidthInTheClass(WidthOfAHead):
     def __init__(self, query_dim, heads=2):
         super().__init__(query_dim, heads=heads, dim_head=96)
@@ -77,6 +100,11 @@ MODULES = [
     (nn.MultiheadAttention, "en-fr/transformer", "in 11 attentions of its layers"),
     (CausalSelfAttention, "en-fr/transformer", f"in 3 attentions of its layers; {NO_BIASES}"),
     (WidthOfAHead, "en-fr/transformer", f"in 11 attentions of its layers; {NO_BIASES}"),
+    (
+        SharedKeys,
+        "en-fr/transformer",
+        f"in 5 attentions of its layers; built with a key head for every head; {NO_BIASES}",
+    ),
     (SelfAttentionV1, "en-fr/transformer", "it has one head, and is the first of each; its weights alone"),
 ]
 
@@ -92,6 +120,11 @@ def test_a_module_with_the_trained_matrices_is_the_trained_attention(module, mod
 def test_heads_of_another_width_are_refused():
     with pytest.raises(ValueError, match="built 192 wide: its heads are 96 wide, the trained ones 48"):
         own.in_trained(WidthInTheClass, TEXT)
+
+
+def test_keys_that_heads_must_share_are_refused():
+    with pytest.raises(ValueError, match="192 wide: its heads share keys, and those of the trained model do not"):
+        own.in_trained(OneKeyHead, TEXT)
 
 
 class ScaledOutput(nn.MultiheadAttention):
