@@ -10,9 +10,6 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 WAIT = 60_000  # ms, on a busy machine
 ONE = "show=Bahdanau"  # one model: quicker
-LONG = (
-    "A+young+woman+in+a+red+dress+sits+on+a+bench+and+reads+a+book+while+two+small+dogs+sleep+in+the+shade+of+a+tree."
-)
 
 
 def test_the_step_of_the_first_page_is_one_click_away_and_on_a_phone_controls_are_in_the_menu(dashboard):
@@ -102,12 +99,3 @@ def test_the_tests_show_progress_and_results(dashboard):
     expect(page.locator(".st-key-chart-tests .main-svg").nth(3)).to_be_visible(timeout=WAIT)
     page.locator(".st-key-tests label").click()
     expect(page.get_by_text("Permuting attention at a step moves")).to_have_count(0, timeout=WAIT)
-
-
-def test_integrated_gradients_are_stopped_while_they_run(dashboard):
-    page = dashboard.page
-    page.goto(f"{dashboard.address}/inside?tests=true&method=integrated+gradients&text={LONG}&{ONE}")
-    page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click(timeout=WAIT)
-    expect(page.locator(".st-key-chart-tests h4", has_text="Bahdanau: gradient × input")).to_be_visible(timeout=WAIT)
-    expect(page.get_by_role("progressbar")).to_have_count(0)
-    expect(page.get_by_role("heading", name="Download")).to_be_visible(timeout=WAIT)

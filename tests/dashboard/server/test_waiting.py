@@ -146,7 +146,7 @@ def test_tests_are_stopped_while_they_run(server, gate, page):
     expect(page.get_by_text("Permuting attention at a step moves")).to_have_count(0)
 
 
-def test_a_sentence_typed_while_tests_are_on_is_tested(server, page):
+def test_a_sentence_typed_while_tests_are_on_is_tested_and_integrated_gradients_are_stopped(server, gate, page):
     """The panel of the tests is then run as a part of the page around it."""
     page.goto(f"{server[0]}/inside?tests=true&show=Bahdanau&text=The+black+dog+jumps.", timeout=WAIT)
     result = page.get_by_text("Permuting attention at a step moves")
@@ -158,6 +158,13 @@ def test_a_sentence_typed_while_tests_are_on_is_tested(server, page):
     expect(page.get_by_test_id("stStatusWidgetRunningIcon")).to_have_count(0, timeout=WAIT)
     expect(page.get_by_test_id("stException")).to_have_count(0)
     expect(result).to_be_visible(timeout=WAIT)
+    gate.touch()
+    page.locator(".st-key-method").get_by_text("integrated gradients", exact=True).click()
+    page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click(timeout=WAIT)
+    expect(page.locator(".st-key-chart-tests h4", has_text="Bahdanau: gradient × input")).to_be_visible(timeout=WAIT)
+    gate.unlink()
+    expect(page.get_by_role("progressbar")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Download")).to_be_visible(timeout=WAIT)
 
 
 def test_measuring_heads_is_stopped_and_goes_on(gate, server, page):

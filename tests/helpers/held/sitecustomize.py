@@ -1,9 +1,9 @@
 """Python runs this first in every process that has this folder on its PYTHONPATH: work can be held.
 
 While the file that the environment variable HELD_WHILE names is there, they are as slow as with a very large model:
-decoding with changed attention and tests of faithfulness stand still and go on asking whether they are to end; each
-head that is measured takes a second; the process of the models stands still at a text and at the files of a model in
-whose text or name a word of that file is. The models may be silent for ten minutes at any time.
+decoding with changed attention, tests of faithfulness and integrated gradients stand still and go on asking whether
+they are to end; each head that is measured takes a second; the process of the models stands still at a text and at the
+files of a model in whose text or name a word of that file is. The models may be silent for ten minutes at any time.
 """
 
 import importlib.abc
@@ -41,6 +41,18 @@ def _hold_tests(module) -> None:
         yield from effects(self, *arguments)
 
     module.Subject.effects = held
+
+
+def _hold_gradients(module) -> None:
+    integrated = module.integrated
+
+    def held(model, subject, on_step):
+        while _is_held():
+            on_step()
+            time.sleep(0.05)
+        return integrated(model, subject, on_step)
+
+    module.integrated = held
 
 
 def _slow_heads(module) -> None:
@@ -82,6 +94,7 @@ HELD = {
     "attnviz.service.batch": _hold_batches,
     "attnviz.intervene.changed": _hold_steps,
     "attnviz.faithfulness.subject": _hold_tests,
+    "attnviz.faithfulness.sentence": _hold_gradients,
     "attnviz.ablation": _slow_heads,
 }
 
