@@ -20,7 +20,7 @@ COUNT = {
     "links": 4,
     "api": 40,
     "writing": 40,
-    "own": 12,
+    "own": 5,
     "pairs": 8,
     "lessons": 25,
     "runs": 9,
