@@ -219,11 +219,10 @@ def test_maps_of_one_slide_whose_names_have_no_room_stand_on_several():
     assert rows == [[len(made.target), len(made.source)]] * 4
 
 
-@pytest.mark.parametrize(("size", "sheets"), [("slide", [3, 2]), ("column", [2, 2, 1])])
-def test_more_maps_than_one_sheet_has_room_for_go_on_over_sheets_of_a_pdf(size, sheets):
-    made = trace(24, "mot")
+def test_more_maps_than_one_sheet_has_room_for_go_on_over_sheets_of_a_pdf():
+    made, sheets = trace(24, "mot"), [2, 2, 1]
     maps = {f"model {place}": (made, select.select(made)) for place in range(5)}
-    sheet = checked(printed.of_maps(maps, printed.Style(size)))
+    sheet = checked(printed.of_maps(maps, printed.Style("column")))
     assert f"In a PDF the 5 figures stand on {len(sheets)} sheets, larger." in sheet.notes
     texts = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(sheet.save("pdf"))]
     assert [sum(f"model {place}" in text for place in range(5)) for text in texts] == sheets
