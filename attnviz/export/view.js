@@ -18,6 +18,7 @@ function plotly() {
     window.define = undefined; // where a page has require.js, Plotly would tell it alone
     document.head.append(script);
     window.define = define;
+    Plotly.setPlotConfig({ logging: 0 }); // it warns of the colour of each cell of an image that the pointer passes
   })());
 }
 
@@ -78,29 +79,55 @@ function controls(el, model) {
   };
 }
 
-// The weights of all rows, which come as bytes: NaN where the model does not look.
-function weightsOf({ data: [{ z }] }) {
-  const { buffer } = bytesOf(z.bdata), columns = Number(z.shape.split(",")[1]);
-  return (row) => Array.from(new Float32Array(buffer, 4 * row * columns, columns), (weight) => (Number.isNaN(weight) ? null : weight));
+// The weights of a map come as bytes, in ten-thousandths; HIDDEN where the model does not look. -> (row) => its weights, null for those
+const HIDDEN = 65535;
+function weightsOf(all, columns) {
+  const row = (at) => Array.from(all.subarray(at * columns, (at + 1) * columns), (weight) => (weight === HIDDEN ? null : weight / 10000));
+  return Object.assign(row, { all, columns, rows: all.length / columns });
 }
 
 // The bars of a step: those of the first one with the weights of this one.
 function barsAt(picture, step) {
-  const { bars, map, steps } = picture, at = Math.min(step, steps.length - 1), row = (picture.weights ??= weightsOf(map))(at), most = Math.max(...row.map((weight) => weight ?? -1));
+  const { bars, map, steps, weights } = picture, at = Math.min(step, steps.length - 1), row = weights(at), most = Math.max(...row.map((weight) => weight ?? -1));
   const [first, ...others] = bars.data, { annotations, ...layout } = bars.layout;
   const text = row.map((weight) => (weight === most ? weight.toFixed(2) : ""));
   return { data: [{ ...first, y: row, hovertext: map.data[0].hovertext?.[at], text }, ...others], layout: most < 0 ? bars.layout : layout };
 }
 
-// The map with the row of the step outlined.
-function mapAt({ map, steps }, step) {
+// The map with the row of the step outlined. Plotly takes twice as long for a heatmap of so many cells that they have no sentences as for
+// an image of them, so a large map is an image; the heatmap, of no cells, has its colours.
+function mapAt({ map, steps, weights }, step, dark) {
   const y = Math.min(step, steps.length - 1), line = { color: "#e0245e", width: 2 }; // Theme.outline
   const row = { type: "rect", xref: "paper", x0: 0, x1: 1, y0: y - 0.5, y1: y + 0.5, line };
-  return { data: map.data, layout: { ...map.layout, shapes: [...(map.layout.shapes ?? []), row] } };
+  const figure = themed({ data: map.data, layout: { ...map.layout, shapes: [...(map.layout.shapes ?? []), row] } }, dark), [heatmap] = figure.data;
+  if (heatmap.hovertext) return { ...figure, data: [{ ...heatmap, z: rowsOf(weights) }] };
+  const image = { type: "image", source: pictureOf(weights, heatmap.colorscale), hovertext: textsOf(weights), hoverinfo: "text" };
+  return { ...figure, data: [{ ...heatmap, z: [[0]], x0: -2, y0: -2, hoverinfo: "skip" }, image] };
 }
 
-async function draw(place, figure, dark, name, saved) {
-  const { data, layout } = themed(figure, dark);
+const rowsOf = (weights) => Array.from({ length: weights.rows }, (_, at) => weights(at));
+
+// A cell is a pixel, in one of 256 colours of the scale.
+function pictureOf({ all, columns, rows }, scale) {
+  const [picture, colours] = [[columns, rows], [256, 1]].map(([width, height]) => Object.assign(element("canvas"), { width, height }).getContext("2d", { willReadFrequently: true }));
+  colours.fillStyle = colours.createLinearGradient(0, 0, 256, 0);
+  for (const [at, colour] of scale) colours.fillStyle.addColorStop(at, colour);
+  colours.fillRect(0, 0, 256, 1);
+  const shades = new Uint32Array(colours.getImageData(0, 0, 256, 1).data.buffer), pixels = picture.createImageData(columns, rows);
+  const drawn = new Uint32Array(pixels.data.buffer);
+  for (let i = 0; i < all.length; i += 1) if (all[i] !== HIDDEN) drawn[i] = shades[(all[i] * 255.5 / 10000) | 0];
+  picture.putImageData(pixels, 0, 0);
+  return picture.canvas.toDataURL();
+}
+
+// What the pointer reads: a row is written when it is asked for.
+function textsOf(weights) {
+  const told = (weight, i, j) => `query ${i}, key ${j}, counted from 0: ${weight === null ? "hidden" : weight.toFixed(2)}`;
+  return Array.from({ length: weights.rows }).map((_, i) => i).reduce((rows, i) =>
+    Object.defineProperty(rows, i, { enumerable: true, get: () => weights(i).map((weight, j) => told(weight, i, j)) }), []);
+}
+
+async function draw(place, { data, layout }, name, saved) {
   place.style.height = `${layout.height}px`;
   place.setAttribute("role", "figure");
   place.setAttribute("aria-label", layout.meta.description);
@@ -121,12 +148,12 @@ function section(maps, model) {
     name.textContent = picture.name;
     said.textContent = picture.text;
     step.textContent = picture.steps[stepOf(picture, row)];
-    await draw(map, mapAt(picture, row), dark, "attention", picture.saved);
+    await draw(map, mapAt(picture, row, dark), "attention", picture.saved);
     if (map.wired) return;
     map.wired = true;
     map.on("plotly_click", ({ points }) => change(model, "step", points[0].y));
   }
-  return [drawMap, (picture, row, dark) => draw(bars, barsAt(picture, row), dark, `step-${stepOf(picture, row) + 1}`, {})];
+  return [drawMap, (picture, row, dark) => draw(bars, themed(barsAt(picture, row), dark), `step-${stepOf(picture, row) + 1}`, {})];
 }
 
 async function render({ model, el }) {
@@ -149,7 +176,16 @@ async function render({ model, el }) {
       waiting = setTimeout(() => { note.textContent = "This choice needs the running kernel of the notebook."; }, PATIENCE);
       return;
     }
-    if (opened !== packed) [pictures, opened] = [JSON.parse(await unpack(packed)), packed];
+    if (opened !== packed) {
+      const [figures, weights] = packed.split(" "), [text, all] = await Promise.all([unpack(figures), contentOf(weights).arrayBuffer()]);
+      [pictures, opened] = [JSON.parse(text), packed];
+      let from = 0;
+      for (const picture of pictures) {
+        const cells = picture.steps.length * picture.columns;
+        picture.weights = weightsOf(new Uint16Array(all, 2 * from, cells), picture.columns);
+        from += cells;
+      }
+    }
     const dark = isDark(model.get("theme"));
     showControls(Math.max(...pictures.map(({ steps }) => steps.length)));
     await plotly();

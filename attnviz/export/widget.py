@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import anywidget
+import numpy as np
 import traitlets
 
 from attnviz import figures, plotlyjs, select
@@ -95,12 +96,15 @@ class View(anywidget.AnyWidget):
 
     def _picture(self, layer: int, head: int | None, words: bool, special: bool, level: int = 9) -> str:
         """Every trace with this layer and head; a trace with fewer shows its last layer and the mean of its heads."""
-        shown = []
+        shown, cells = [], []
         for trace, maps in zip(self.traces, self._maps):
             part = maps[min(layer, len(maps) - 1)]
             own = head if head is not None and head < len(part.weights) else None
-            shown.append(_shown(trace, _grid(trace, (part.kind, part.layer, own, words), special)))
-        return plotlyjs.packed(json.dumps(shown, allow_nan=False), level)
+            grid = _grid(trace, (part.kind, part.layer, own, words), special)
+            shown.append(_shown(trace, grid))
+            cells.append(_bytes(grid))
+        parts = json.dumps(shown, allow_nan=False), b"".join(cells)
+        return " ".join(plotlyjs.packed(content, level) for content in parts)
 
 
 def _grid(trace: Trace, choice: tuple, special: bool) -> select.Grid:
@@ -116,16 +120,24 @@ def _key(choice: tuple) -> str:
 
 
 def _shown(trace: Trace, grid: select.Grid) -> dict:
-    """The data that view.js draws for a trace."""
+    """The data that view.js draws for a trace, beside the weights."""
     chart, lines = figures.heatmap(grid), heading.of_map(trace, grid)
+    shown = json.loads(chart.text())
+    del shown["data"][0]["z"]
     return {
         "name": lines[0],
         "text": trace.translation or trace.text,
-        "map": json.loads(chart.text()),
+        "map": shown,
+        "columns": len(grid.keys),
         "bars": json.loads(figures.step_bars(grid, 0).text()),
         "steps": heading.step_names(grid),
         "saved": heading.changes(chart, lines),
     }
+
+
+def _bytes(grid: select.Grid) -> bytes:
+    """The weights, row by row, in ten-thousandths: two bytes each, 65535 for those that are hidden."""
+    return np.nan_to_num(np.round(grid.masked * 10_000), nan=65_535).astype("<u2").tobytes()
 
 
 @checked

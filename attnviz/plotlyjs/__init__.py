@@ -17,9 +17,10 @@ UNPACK = """function bytesOf(base64) { // as Uint8Array.from(text, letter => …
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return bytes;
 }
-async function unpack(packed) {
-  return new Response(new Blob([bytesOf(packed)]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-}"""
+function contentOf(packed) {
+  return new Response(new Blob([bytesOf(packed)]).stream().pipeThrough(new DecompressionStream("gzip")));
+}
+const unpack = (packed) => contentOf(packed).text();"""
 MOST_RECTANGLES = 300_000  # of a saved picture; more stay an image, for most programs would not open the file
 # `await pictureFile(…)`: a figure as an SVG whose cells are rectangles (`await vectors(svg, chart)`), or as a PNG.
 SAVING = "\n".join(
@@ -56,9 +57,10 @@ def source(types: frozenset[str] | set[str] = frozenset()) -> str:
     return get_plotlyjs()
 
 
-def packed(text: str, level: int = 9) -> str:
+def packed(content: str | bytes, level: int = 9) -> str:
     """gzip data as base64 text for a script element; no character can end the element. level : 1 is quick, 9 small."""
-    return base64.b64encode(gzip.compress(text.encode(), level, mtime=0)).decode()
+    data = content.encode() if isinstance(content, str) else content
+    return base64.b64encode(gzip.compress(data, level, mtime=0)).decode()
 
 
 @functools.cache

@@ -35,21 +35,37 @@ function cells(map, chart, image) {
 }
 
 // The maps of an overview, whose picture is a PNG of small_maps.py: the first colour is clear, the last two are those of hidden cells.
+// A picture without a palette is a map of view.js: a pixel is a cell.
 async function tiles(image) {
-  const { width, height, pixels, palette } = await unpacked(image.getAttributeNS("http://www.w3.org/1999/xlink", "href")), page = palette.length - 2;
+  const address = image.getAttributeNS("http://www.w3.org/1999/xlink", "href"), { width, height, pixels, palette } = await unpacked(address);
+  if (!palette) return coloured(await pixelsOf(address, width, height), width, height, image);
+  const page = palette.length - 2;
   const colours = [null, ...palette.slice(1, page), "url(#hidden)", "url(#hidden)"], drawn = rectangles(Array.from(pixels, (index) => colours[index]), width);
   const stripes = `<pattern id="hidden" width="6" height="6" patternUnits="userSpaceOnUse"><path fill="${palette[page]}" d="M0 0H6V6H0z"/>
 <path fill="${palette[page + 1]}" d="M0 0h2L0 2zM6 0v2L2 6H0z"/></pattern>`;
   return drawn && `${drawn.has("url(#hidden)") ? stripes : ""}<g shape-rendering="crispEdges" transform="${fit(place(image), width, height)}">${paths(drawn)}</g>`;
 }
 
-// A PNG as small_maps.py writes one: indices into a palette, rows not filtered, one part with the data.
+function coloured(channels, width, height, image) {
+  const drawn = rectangles(Array.from({ length: width * height }, (_, i) => channels[4 * i + 3] ? `rgb(${channels.slice(4 * i, 4 * i + 3).join(", ")})` : null), width);
+  return drawn && `<g shape-rendering="crispEdges" transform="${fit(place(image), width, height)}">${paths(drawn)}</g>`;
+}
+
+async function pixelsOf(address, width, height) {
+  const picture = Object.assign(new Image(), { src: address }), canvas = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d");
+  await picture.decode();
+  canvas.drawImage(picture, 0, 0);
+  return canvas.getImageData(0, 0, width, height).data;
+}
+
+// A PNG as small_maps.py writes one: indices into a palette, rows not filtered, one part with the data. Of one without a palette its size.
 async function unpacked(address) {
   const bytes = Uint8Array.from(atob(address.slice(address.indexOf(",") + 1)), (letter) => letter.charCodeAt(0)), view = new DataView(bytes.buffer), parts = {};
   for (let at = 8; at < bytes.length; at += 12 + view.getUint32(at)) {
     parts[String.fromCharCode(...bytes.subarray(at + 4, at + 8))] = bytes.subarray(at + 8, at + 8 + view.getUint32(at));
   }
   const [width, height] = [16, 20].map((at) => view.getUint32(at)), { PLTE: channels, IDAT: data } = parts;
+  if (!channels) return { width, height };
   const rows = new Uint8Array(await new Response(new Blob([data]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer());
   const palette = Array.from({ length: channels.length / 3 }, (_, i) => `rgb(${channels.slice(3 * i, 3 * i + 3).join(", ")})`);
   return { width, height, palette, pixels: rows.filter((_, i) => i % (width + 1)) }; // each row begins with the name of its filter

@@ -7,6 +7,8 @@ network for (`pip install --no-deps --target FOLDER bertviz mpld3 nbclassic`). B
 measured too, at 32 and at 128 tokens:
     python, bytes    overview / BertViz at 128 tokens                                              bar: 1 / 50 each
     drawn            overview at 128 / BertViz at 128, overview at 512 / BertViz at 32              bars: 1 / 100, 1 / 5
+Without it too, python and drawn together:
+    widget           widget at 512 / overview at 512                                                bar: 1
 The exit status is 1 when a bar is missed.
 """
 
@@ -41,10 +43,14 @@ BERTVIZ_DRAWN = """async () => {
   await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
   return performance.now() - window.__start;
 }"""
-DRAW = """async (text) => {
-  window.Plotly ??= window.moduleName;
-  const plot = document.getElementById("plot"), start = performance.now();
+CLEARED = """const plot = document.getElementById("plot");
   Plotly.purge(plot);
+  plot.replaceChildren();
+  await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+  const start = performance.now();"""  # what was drawn before is gone
+DRAW = (
+    f"async (text) => {{{CLEARED}"
+    + """
   const { data, layout } = JSON.parse(text);
   await Plotly.newPlot(plot, data, layout);
   const images = [...plot.querySelectorAll("image")];
@@ -52,11 +58,11 @@ DRAW = """async (text) => {
   await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
   return performance.now() - start;
 }"""
-DRAW_WIDGET = """async ([text, whole]) => {
-  window.Plotly ??= window.moduleName;
-  const plot = document.getElementById("plot"), start = performance.now(), state = JSON.parse(text);
-  Plotly.purge(plot);
-  plot.replaceChildren();
+)
+DRAW_WIDGET = (
+    f"async ([text, whole]) => {{{CLEARED}"
+    + """
+  const state = JSON.parse(text);
   delete plot.dataset.drawn;
   let taken;
   const seen = new MutationObserver(() => { taken ??= performance.now() - start; });
@@ -72,6 +78,7 @@ DRAW_WIDGET = """async ([text, whole]) => {
   plot.replaceChildren();
   return taken;
 }"""
+)
 LOAD_WIDGET = """async (code) => {
   window.widget = await import(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
 }"""
@@ -143,14 +150,24 @@ def drawn_by_bertviz(chrome, text: str, folder: str) -> float:
     return taken
 
 
+def drawn_by_turns(page, texts: dict, runs: int) -> dict:
+    """Median ms of each: all are drawn once, then all again, so that what else the machine does meets all alike."""
+    given = {
+        (name, tokens): (DRAW_WIDGET, [text, "bars" in name]) if name.startswith("widget") else (DRAW, text)
+        for (name, tokens), text in texts.items()
+    }
+    times = [{key: page.evaluate(*asked) for key, asked in given.items()} for _ in range(runs + 1)][1:]
+    return {key: statistics.median(turn[key] for turn in times) for key in given}
+
+
 def bars(python: dict, size: dict, drawn: dict) -> list[tuple[str, float, float]]:
     """What is compared, ours as a share of BertViz's, and the most that it may be."""
     ours, theirs = ("overview", 128), ("BertViz", 128)
     return [
-        ("drawn at 128", drawn[ours] / drawn[theirs], 1 / 100),
-        ("drawn at 512", drawn["overview", 512] / drawn["BertViz", 32], 1 / 5),
-        ("python at 128", python[ours] / python[theirs], 1 / 50),
-        ("bytes at 128", size[ours] / size[theirs], 1 / 50),
+        ("drawn at 128 / BertViz", drawn[ours] / drawn[theirs], 1 / 100),
+        ("drawn at 512 / BertViz at 32", drawn["overview", 512] / drawn["BertViz", 32], 1 / 5),
+        ("python at 128 / BertViz", python[ours] / python[theirs], 1 / 50),
+        ("bytes at 128 / BertViz", size[ours] / size[theirs], 1 / 50),
     ]
 
 
@@ -159,7 +176,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--bertviz", metavar="FOLDER")
     options = parser.parse_args()
-    python, size, drawn = {}, {}, {}
+    python, size, drawn, texts = {}, {}, {}, {}
     model_view = bertviz(options.bertviz) if options.bertviz else None
     with browser() as chrome:
         page = chrome.new_page(viewport={"width": 1000, "height": 900})
@@ -170,10 +187,9 @@ def main() -> int:
             trace = made(tokens)
             for name, draw in DRAWINGS.items():
                 key = name, tokens
-                python[key], text = timed(lambda: draw(trace), options.runs)
-                given = (DRAW_WIDGET, [text, "bars" in name]) if name.startswith("widget") else (DRAW, text)
-                size[key] = len(text)
-                drawn[key] = statistics.median(page.evaluate(*given) for _ in range(options.runs))
+                python[key], texts[key] = timed(lambda: draw(trace), options.runs)
+                size[key] = len(texts[key])
+            drawn |= drawn_by_turns(page, {key: text for key, text in texts.items() if key[1] == tokens}, options.runs)
             if model_view and tokens < 512:
                 key = "BertViz", tokens
                 python[key], text = timed(lambda: model_view(trace), 1)
@@ -183,9 +199,10 @@ def main() -> int:
             f"{name:9} {tokens:4} tokens: python {ms:8.0f} ms, {size[name, tokens]:11,} bytes, drawn "
             f"{drawn[name, tokens]:6.0f} ms"
         )
-    shares = bars(python, size, drawn) if model_view else []
+    widget, overview = (python[name, 512] + drawn[name, 512] for name in ("widget", "overview"))
+    shares = [("widget at 512 / overview", widget / overview, 1.0)] + (bars(python, size, drawn) if model_view else [])
     for name, share, bar in shares:
-        print(f"{name}: 1 / {1 / share:.0f} of BertViz, bar 1 / {1 / bar:.0f}{'' if share <= bar else ' MISSED'}")
+        print(f"{name}: {share:.3g}, bar {bar:.3g}{'' if share <= bar else ' MISSED'}")
     return int(any(share > bar for _, share, bar in shares))
 
 

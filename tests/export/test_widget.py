@@ -50,14 +50,16 @@ FORMAT = {"version_major": 2, "version_minor": 0}  # of widgets in a notebook
 
 
 def picture(view, *choice) -> list[dict]:
-    return json.loads(gzip.decompress(b64decode(view._pictures[json.dumps(choice, separators=(",", ":"))])))
-
-
-def weights(shown: dict) -> np.ndarray:
-    """Of the map, which alone has them: the bars of other steps are made from it in the browser."""
-    assert "weights" not in shown
-    cells = shown["map"]["data"][0]["z"]
-    return np.frombuffer(b64decode(cells["bdata"]), "<f4").reshape([int(size) for size in cells["shape"].split(",")])
+    """What is drawn for a choice, and its "weights": the map and the bars of all steps are made from them in the
+    browser."""
+    packed = view._pictures[json.dumps(choice, separators=(",", ":"))].split()
+    text, cells = (gzip.decompress(b64decode(part)) for part in packed)
+    shown, cells = json.loads(text), np.frombuffer(cells, "<u2")
+    for part in shown:
+        size = len(part["steps"]) * part["columns"]
+        part["weights"], cells = cells[:size].reshape(-1, part["columns"]), cells[size:]
+    assert not cells.size
+    return shown
 
 
 def test_a_small_view_brings_every_layer_head_and_level_so_that_a_saved_notebook_stays_alive():
@@ -65,8 +67,10 @@ def test_a_small_view_brings_every_layer_head_and_level_so_that_a_saved_notebook
     assert (view.step, view.layer, view.head, view.words, view.special) == (1, 1, None, False, True)
     assert len(view._pictures) == 2 * 3 * 2 * 2
     first, second = picture(view, 0, 1, False, True)
-    assert weights(first) == pytest.approx(select.select(TRACE, "cross", 0, 1).weights, abs=1e-4)
-    assert weights(second) == pytest.approx(select.select(SECOND).weights, abs=1e-4)  # it has one layer and one head
+    for shown, grid in ((first, select.select(TRACE, "cross", 0, 1)), (second, select.select(SECOND))):
+        assert shown["weights"] / 10_000 == pytest.approx(
+            grid.weights, abs=1e-4
+        )  # the second has one layer and one head
     assert (
         "head 2 of 2" in first["name"]
         and first["steps"][1] == "Step 2 of 4: ‘chien’"
@@ -237,7 +241,29 @@ def test_a_page_of_nbconvert_draws_the_view_without_a_network(chrome, tmp_path):
 def test_a_map_with_too_many_cells_for_a_text_each_is_drawn(chrome, tmp_path):
     text = " ".join(f"t{number}" for number in range(512))
     large = synthetic.trace(text, text, kinds=("cross",), heads=1)
-    draw_saved(chrome, tmp_path, lambda page: page.wait_for_function(f"{DRAWN}?.endsWith(' 0 light')"), large)
+    draw_saved(chrome, tmp_path, lambda page: read_a_large_map(page, large.maps[0].weights[0]), large)
+
+
+def read_a_large_map(page, weights: np.ndarray) -> None:
+    """The pointer reads the number of a cell, a click on it chooses its row, and a saved picture has all cells."""
+    page.wait_for_function(f"{DRAWN}?.endsWith(' 0 light')")
+    assert page.locator(".imagelayer image").count() == 1  # a heatmap takes twice as long
+    plot, cells = page.locator(".js-plotly-plot").first, page.locator(".nsewdrag").first
+    plot.scroll_into_view_if_needed()
+    box, (row, column) = cells.bounding_box(), np.unravel_index(weights[:300].argmax(), weights[:300].shape)
+    spot = {
+        "x": round((column + 0.5) * box["width"] / weights.shape[1]),
+        "y": round((row + 0.5) * box["height"] / len(weights)),
+    }
+    cells.hover(position=spot)
+    told = f"query {row}, key {column}, counted from 0: {weights[row, column]:.2f}"
+    page.locator(".hoverlayer").get_by_text(told).wait_for()
+    cells.click(position=spot)
+    page.wait_for_function(f"{DRAWN}.endsWith(' {row} light')")
+    with page.expect_download() as download:
+        plot.locator("[data-title='Save as SVG']").dispatch_event("click")
+    saved = download.value.path().read_text(encoding="utf-8")
+    assert "<image" not in saved and saved.count('shape-rendering="crispEdges"') == 1
 
 
 def draw_saved(chrome, tmp_path, check, *traces) -> None:
