@@ -245,7 +245,8 @@ class SingleStackModel(HuggingFaceModel):
 
     @property
     def _no_text(self) -> str:
-        return f"{self.name} reads a text and produces none, so it takes no target and no beam"
+        pairs = f"; for two texts, type {tokenization.PAIR} between them" if self.reads_pairs else ""
+        return f"{self.name} reads a text and produces none, so it takes no target and no beam{pairs}"
 
 
 class OpenedWriter(Copied):
