@@ -68,8 +68,21 @@ def unpack(content: bytes, name: str, reading: Reading = Reading()) -> Trace:
     return trace
 
 
+def told(content: bytes, name: str) -> set[str]:
+    """What a file of arrays says beside its weights, such as `tokens`; nothing if it cannot be read."""
+    try:
+        return set(_parts(content, name)[1])
+    except ValueError:
+        return set()
+
+
+def _parts(content: bytes, name: str) -> tuple[dict, dict]:
+    """The arrays of a file, and its other entries."""
+    return containers.texts_of(containers.unpack(content, name, NUMBERS))
+
+
 def _of_arrays(content: bytes, name: str, reading: Reading) -> Trace:
-    weights, texts = containers.texts_of(containers.unpack(content, name, NUMBERS))
+    weights, texts = _parts(content, name)
     _check_parameters(weights, name)
     tokens = _tokens(reading.tokens) or texts.get("tokens")
     if tokens is None:

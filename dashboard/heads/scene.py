@@ -173,8 +173,10 @@ class HeadsScene:
         return f"{first}–{first + shared - 1}" if shared > 1 else ""
 
     def head_title(self, head: Head) -> str:
-        """`layer 1, head 3`, counted from 1, or `layer 1, mean of heads`."""
-        return select.map_title(head.layer, None if self.is_mean(head.layer) else head.head)
+        """`layer 1, head 3`, counted from 1, or `layer 1, mean of heads`. Also of a head that this trace lacks, which
+        the controls may still hold."""
+        mean = head.head == 0 and head.layer in self.layers and self.is_mean(head.layer)
+        return select.map_title(head.layer, None if mean else head.head)
 
     def grid(self, layer: int, head: int | None) -> Grid:
         """The map of a head; head None: the mean of the layer."""

@@ -128,15 +128,20 @@ def _saved() -> Source:
         value_key = ("file", file.file_id, "reduced")
         reduced = caches.keep(value_key, lambda: measured.unpack_reduced(content, file.name), lambda made: made.nbytes)
         return sources.TraceSource(("trace", file.file_id), file.name, reduced.trace, reduced)
-    reading = uploads.Reading() if uploads.is_trace(file.getvalue()) else _reading()
+    reading = uploads.Reading() if uploads.is_trace(file.getvalue()) else _reading(file)
     try:
         return sources.TraceSource(("trace", file.file_id, reading), file.name, caches.uploaded(file, reading))
     except uploads.TokensMissing as error:
         raise Waiting(f"{sentence(str(error))} Type its tokens on the left, with spaces between them.") from None
 
 
-def _reading() -> uploads.Reading:
-    """The visitor's description of arrays, with the argument names of `attnviz.from_arrays`, which errors use."""
+def _reading(file) -> uploads.Reading:
+    """The visitor's description of arrays, with the argument names of `attnviz.from_arrays`, which errors use. What was
+    said of one file is not said of the next, if that says it itself."""
+    if st.session_state.get("array_file") != file.file_id:
+        st.session_state["array_file"] = file.file_id
+        for name in uploads.told(file.getvalue(), file.name):
+            st.session_state[f"array_{name}"] = ""
     tokens = st.text_input(
         "Tokens of the arrays",
         key="array_tokens",

@@ -153,15 +153,22 @@ def test_arrays_with_their_tokens():
 
 
 def test_arrays_without_tokens_ask_for_them():
-    """Means of heads, as `nn.MultiheadAttention` gives them, are called that."""
-    weights = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, 3))
-    app = upload(run(model=SAVED, tables="true"), npz(layer_0=weights[0], layer_1=weights[1]), "mean.npz")
+    """Means of heads, as `nn.MultiheadAttention` gives them, are called that. Before them a file of four heads was
+    there, two of them compared; after them one that has tokens of its own."""
+    weights, heads = (np.random.default_rng(0).dirichlet(np.ones(3), size=size) for size in ((2, 3), (2, 4, 3)))
+    app = sound(
+        upload(run(model=SAVED, tables="true"), npz(layer_0=heads[0], layer_1=heads[1], tokens=["a"] * 3), "a.npz")
+    )
+    upload(app, npz(layer_0=weights[0], layer_1=weights[1]), "mean.npz")
     assert app.info[0].value.startswith("The file mean.npz holds weights and no tokens. Type its tokens on the left")
     app.text_input(key="array_tokens").set_value('["New York", "is", "big"]').run()
-    drawn(app)
+    sound(app)
     assert [token.text for token in heads_scene(app).trace.source] == ["New York", "is", "big"]
+    assert len(app.multiselect(key="compare").value) == 1  # the other is not there
     shown = page(app) + "".join(cell["words"] for cell in cells(app, "closeup"))
     assert "layer 1, mean of heads" in shown and "Layer 2, mean of heads" in shown and "head 1" not in shown
+    upload(app, npz(layer_0=heads[0], tokens=["a", "cat", "sat"]), "own.npz")
+    assert [token.text for token in heads_scene(sound(app)).trace.source] == ["a", "cat", "sat"]
 
 
 def test_arrays_are_read_as_the_person_says():

@@ -88,14 +88,14 @@ def test_a_target_is_checked_as_a_text_is(load, family):
 
 @pytest.mark.parametrize("more", [{"target": "x"}, {"beam": 2}])
 def test_a_reader_produces_nothing(load, more):
-    with pytest.raises(ValueError, match="reads a text and produces none, so it takes no target and no beam(; for two texts, type .* between them)?$"):
+    with pytest.raises(ValueError, match="reads a text and produces none, so it takes no target and no beam$"):
         load("gpt2").trace(TEXT, **more)
 
 
 def test_a_target_that_a_reader_cannot_take_is_an_error_in_its_place(load):
     given = load("gpt2").traces([TEXT] * 3, [None, "x", None])
     assert [isinstance(trace, TextError) for trace in given] == [False, True, False]
-    with pytest.raises(ValueError, match="takes no target and no beam(; for two texts, type .* between them)?$"):
+    with pytest.raises(ValueError, match="takes no target and no beam"):
         load("gpt2").traces([TEXT], beam=2)  # before anything is read
 
 
