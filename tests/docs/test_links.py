@@ -43,13 +43,13 @@ def test_every_document_is_reached_from_the_readme():
 
 
 def test_the_readme_is_short():
-    assert len(README.read_text(encoding="utf-8").splitlines()) <= 140
+    assert len(README.read_text(encoding="utf-8")) <= 9_000  # letters; lines could be made longer
 
 
 def test_contributing_is_one_page():
     """Beside the listing of a mechanism."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    assert len(re.sub("```python.*?```", "", text, flags=re.DOTALL).splitlines()) <= 80
+    assert len(re.sub("```python.*?```", "", text, flags=re.DOTALL)) <= 6_000  # letters
 
 
 def test_the_readme_has_two_commands_for_a_shell():
@@ -58,7 +58,7 @@ def test_the_readme_has_two_commands_for_a_shell():
     assert "streamlit run dashboard/app.py" in first[1] and "-m pytest" in second[1]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=name_of)
+@pytest.mark.parametrize("path", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=name_of)
 def test_lines_of_prose_are_of_readable_length(path):
     lines = pages.prose(path).splitlines()
     assert not [line for line in lines if len(line) > 120 and not line.lstrip().startswith("|")]  # a row of a table
