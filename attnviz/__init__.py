@@ -11,6 +11,8 @@
 torch and numpy are imported when they are first needed.
 """
 
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,7 +82,7 @@ def view(*traces: "Trace", **chosen) -> "View":
 
 
 def __getattr__(name: str):
-    """The functions that need numpy are imported when they are first used."""
+    """The functions that need numpy, and parts such as `attnviz.own`, are imported when they are first used."""
     if name == "from_arrays":
         from attnviz.trace.arrays import from_arrays
 
@@ -93,6 +95,8 @@ def __getattr__(name: str):
         from attnviz.trace import files as trace_files
 
         return getattr(trace_files, name)
+    if name.isidentifier() and not name.startswith("_") and find_spec(part := f"{__name__}.{name}"):
+        return import_module(part)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -20,12 +20,19 @@ MODULES = (
     "gold",
     "inside",
     "intervene",
+    "own",
+    "corpus",
+    "training",
+    "faithfulness",
 )
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_modules_of_the_root(name):
-    assert importlib.import_module(f"attnviz.{name}").__doc__
+def test_modules_of_the_root(name, monkeypatch):
+    """Each is there after `import attnviz`."""
+    module = importlib.import_module(f"attnviz.{name}")
+    monkeypatch.delattr(attnviz, name)
+    assert getattr(attnviz, name) is module and module.__doc__
 
 
 @pytest.mark.parametrize("name", ["load", "available", "from_arrays", "save_trace", "load_trace", "view"])
