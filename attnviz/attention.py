@@ -340,14 +340,14 @@ class MultiHead(nn.Module):
         return self.read(query, *self.remember(memory), mask)
 
 
-def rotated(x: Tensor, first: int = 0) -> Tensor:
+def rotated(x: Tensor, first: int = 0, base: float = 10_000) -> Tensor:
     """x (..., T, d), at positions first, first + 1, ... -> the same, each pair of numbers turned by an angle.
 
-    Number i and number i + d/2 are a pair, turned by position * 10000^(-2i/d). So q . k depends only on the difference
+    Number i and number i + d/2 are a pair, turned by position * base^(-2i/d). So q . k depends only on the difference
     of the two positions. Su et al. 2021, eq. 15 and 34.
     """
     half = x.shape[-1] // 2
-    speed = 10_000 ** (-torch.arange(half, device=x.device) / half)  # radians a position
+    speed = base ** (-torch.arange(half, device=x.device) / half)  # radians a position
     angle = torch.arange(first, first + x.shape[-2], device=x.device).unsqueeze(1) * speed  # (T, d/2)
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     a, b = x.chunk(2, dim=-1)

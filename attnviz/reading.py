@@ -90,10 +90,10 @@ def moved(grid: Grid, unit: str = "word") -> Observation | None:
     if not len(targets) or away.max() < max(FAR, FAR_SHARE * len(sources)):
         return None
     t = int(away.argmax())
-    here, there = f"{unit} {t + 1} of {len(targets)}", f"{unit} {best[t] + 1} of {len(sources)}"
-    looks = f"looks at {_quoted_word(sources[best[t]])} ({largest[t]:.2f}), {there} in the source"
+    own_place, its_place = f"{unit} {t + 1} of {len(targets)}", f"{unit} {best[t] + 1} of {len(sources)}"
+    looks = f"looks at {_quoted_word(sources[best[t]])} ({largest[t]:.2f}), {its_place} in the source"
     cells = ((targets[t].first, sources[best[t]].first),)
-    return Observation("moved", f"{_quoted_word(targets[t])}, {here}, {looks}: far from its own place.", cells)
+    return Observation("moved", f"{_quoted_word(targets[t])}, {own_place}, {looks}: far from its own place.", cells)
 
 
 def reversed_order(grid: Grid, unit: str = "word") -> Observation | None:

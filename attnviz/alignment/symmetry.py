@@ -58,7 +58,7 @@ def _beside(links: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _free(links: np.ndarray, target: int, source: int, how: Callable) -> bool:
-    """Is any of the two words unlinked, or are all of them?"""
+    """Is one of the two words unlinked (how: any), or are both (all)?"""
     return how((not links[target].any(), not links[:, source].any()))
 
 

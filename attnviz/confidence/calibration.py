@@ -57,9 +57,9 @@ def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) ->
         raise ValueError(
             f"there must be at least {FEWEST} sentences with a score each; got {len(signs)} and {len(scores)} scores"
         )
-    sampled = all(each.agreement is not None for each in signs)
+    sampled = all(sentence.agreement is not None for sentence in signs)
     names = SAMPLED if sampled else PLAIN
-    features = np.array([[FEATURES[name](each) for name in names] for each in signs])  # (N, F)
+    features = np.array([[FEATURES[name](sentence) for name in names] for sentence in signs])  # (N, F)
     quality = np.asarray(scores, dtype=float)
     poor = quality <= np.quantile(quality, POOR)
     best, worst = quality >= np.median(quality), quality <= np.quantile(quality, WORST)
@@ -69,11 +69,13 @@ def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) ->
     for clear in (poor | best, np.ones(len(poor), dtype=bool)):
         risks = _cross_validated(features, poor, clear, np.random.default_rng(seed))
         tried = [_flag(surprises, risks, best, share) for share in UNSAID]
-        flags = next((each for each in tried if each.flagged[worst].mean() >= FLAGGED), tried[0])
+        flags = next((option for option in tried if option.flagged[worst].mean() >= FLAGGED), tried[0])
         fits.append((flags, risks, clear))
     # Clear cases teach more; all sentences only where more of the worst are then found and FLAGGED is not reached.
-    (unsaid, unusual, flagged), risks, clear = max(fits, key=lambda each: min(FLAGGED, each[0].flagged[worst].mean()))
-    outside = _threshold(risks, np.array([outside_by_rule(each) for each in signs]), best, SURE)
+    (unsaid, unusual, flagged), risks, clear = max(
+        fits, key=lambda choice: min(FLAGGED, choice[0].flagged[worst].mean())
+    )
+    outside = _threshold(risks, np.array([outside_by_rule(sentence) for sentence in signs]), best, SURE)
     weights, intercept = fit(features, poor, clear)
     usual = float(np.median(-features[:, names.index("mean")]))
     return Calibration(
@@ -108,7 +110,10 @@ class _Flags(NamedTuple):
 def _surprises(signs: Sequence[Signs], unread: float) -> np.ndarray:
     """(N,): the surprise (nats) of each sentence; infinite where another rule flags the sentence."""
     return np.array(
-        [math.inf if outside_by_rule(each) or unusual_by_rule(each, unread, 0.0) else each.surprise for each in signs]
+        [
+            math.inf if outside_by_rule(sentence) or unusual_by_rule(sentence, unread, 0.0) else sentence.surprise
+            for sentence in signs
+        ]
     )
 
 

@@ -277,8 +277,8 @@ class Judge:
 
         ValueError for a trace without log-probabilities of pieces; otherwise raises what `samples` raises.
         """
-        drawn = self.samples(trace.text) if samples is None else samples
-        seen = signs(trace, self.known_words, drawn, self.target_words, self.lexicon)
+        samples = self.samples(trace.text) if samples is None else samples
+        seen = signs(trace, self.known_words, samples, self.target_words, self.lexicon)
         return judgement(seen, self.scale)
 
     def untranslated(self, trace: Trace) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def _replace(table: dict[str, str]) -> list[normalizers.Normalizer]:
     return [normalizers.Replace(Regex(pattern), plain) for pattern, plain in table.items()]
 
 
-def _each(word: str) -> pre_tokenizers.PreTokenizer:
+def _isolated(word: str) -> pre_tokenizers.PreTokenizer:
     """Every match of `word` is a word with its mark, with or without a space before it."""
     return pre_tokenizers.Sequence(
         [
@@ -144,7 +144,7 @@ STYLES = {
         normalizers.Sequence(
             [normalizers.NFC(), *_replace(_SAME), normalizers.Lowercase(), *_replace(_TYPED), normalizers.Strip()]
         ),
-        _each(_TOKENISED),
+        _isolated(_TOKENISED),
         partial(unigram, alphabet=EUROPEAN.lower()),
     ),
     "plain": Style(
@@ -159,12 +159,12 @@ STYLES = {
                 normalizers.Strip(),
             ]
         ),
-        _each(_TOKENISED),
+        _isolated(_TOKENISED),
         byte_pairs,
     ),
     "symbols": Style(
         normalizers.Sequence([normalizers.NFKC(), *_replace(_SAME), normalizers.Lowercase(), normalizers.Strip()]),
-        _each("."),
+        _isolated("."),
         whole_words,
     ),
     "prose": Style(

@@ -168,9 +168,9 @@ def bundle(
     files: dict[str, bytes] = {}
     for name, figure in figures.items():
         files[_free(files, "figures/", name, ".html")] = _html(figure, name, _BESIDE)
-    for name, drawn in (sheets or {}).items():
+    for name, sheet in (sheets or {}).items():
         for fmt in ("png", "svg"):
-            files[_free(files, "figures/", name, f".{fmt}")] = drawn.save(fmt)
+            files[_free(files, "figures/", name, f".{fmt}")] = sheet.save(fmt)
     for trace in traces:
         files[_free(files, "traces/", trace.model, ".json")] = trace_json(trace)
     for model, card in (cards or {}).items():

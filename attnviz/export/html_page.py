@@ -131,12 +131,12 @@ def _body(title: str, columns: Sequence[str], packed: str) -> str:
 
 def _packed(parts: Sequence[_Part]) -> str:
     """JSON for the script: every figure, the bars of each step, and their layout changes when saved."""
-    drawn = {part.prefix + name: figure for part in parts for name, figure in part.figures.items()}
+    shown = {part.prefix + name: figure for part in parts for name, figure in part.figures.items()}
     steps = ",".join(
         f'"{part.prefix}":{{"main":"{part.main}","bars":[{",".join(_steps(part))}]}}' for part in parts if part.main
     )
     saved = {f"{part.prefix}{name}": changes for part in parts for name, changes in part.saved.items()}
-    listed = ",".join(f"{json.dumps(name)}:{_json(figure)}" for name, figure in drawn.items())
+    listed = ",".join(f"{json.dumps(name)}:{_json(figure)}" for name, figure in shown.items())
     return f'{{"drawn":{{{listed}}},"steps":{{{steps}}},"saved":{json.dumps(saved)}}}'
 
 

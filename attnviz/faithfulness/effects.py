@@ -201,5 +201,5 @@ def _without(subject: Subject, erased: Sequence[int]) -> tuple[int, ...]:
 def random_importance(subject: Subject, seed: int = 0) -> np.ndarray:
     """(T, S) random numbers from a seed, the source and the target: the baseline for any importance. The numbers differ
     between texts and between models with different translations, so that their errors are independent."""
-    drawn = np.random.default_rng((seed, *subject.source, *subject.target))
-    return drawn.random((len(subject.target), len(subject.source)))
+    generator = np.random.default_rng((seed, *subject.source, *subject.target))
+    return generator.random((len(subject.target), len(subject.source)))

@@ -35,7 +35,7 @@ ROWS = 128  # inputs read at once; a few more or fewer take as long for each
 
 
 def nothing() -> None:
-    """A step of which nobody hears."""
+    """The default of `on_step`: report nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,13 +248,13 @@ class Continued(Subject):
         )
         parts, places = [], []
         for length in lengths.unique().tolist():
-            here, asked = (torch.nonzero(which == length)[:, 0] for which in (lengths, lengths[rows]))
-            if len(asked):
-                texts = [part.expand(len(here), -1, -1) for part in (begun, vectors[here, :length], wrote)]
+            texts_here, rows_here = (torch.nonzero(which == length)[:, 0] for which in (lengths, lengths[rows]))
+            if len(rows_here):
+                texts = [part.expand(len(texts_here), -1, -1) for part in (begun, vectors[texts_here, :length], wrote)]
                 readouts = self.network.readouts_of(torch.cat(texts, dim=1))
-                at = torch.searchsorted(here, rows[asked])
-                parts.append(self.network.logits(readouts[at, len(self.begun) + length - 1 + steps[asked]]))
-                places.append(asked)
+                at = torch.searchsorted(texts_here, rows[rows_here])
+                parts.append(self.network.logits(readouts[at, len(self.begun) + length - 1 + steps[rows_here]]))
+                places.append(rows_here)
         return torch.cat(parts)[torch.cat(places).argsort()]
 
     @staticmethod

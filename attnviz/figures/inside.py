@@ -87,8 +87,8 @@ def score_parts(
     rows = _terms(opened, opened.compared(key, reference), count)
     colors = palette(dark)
     names, values = [name for name, _ in rows], [value if value is None else round(value, 4) for _, value in rows]
-    drawn = [value for value in values[1:] if value is not None]
-    span, above = _span(drawn), TITLE if title else 0
+    bar_values = [value for value in values[1:] if value is not None]
+    span, above = _span(bar_values), TITLE if title else 0
     constant = rows[0][1]
     # of the size of the score; at its scale no difference could be seen
     if constant is None or not span[0] <= constant <= span[1]:

@@ -50,15 +50,15 @@ def token_lines(
     colors, first = palette(dark), grids[0]
     rows, columns = first.weights.shape
     reach = rows / columns  # keys are spread over the height of the queries
-    paths, drawn = [], 0
+    paths, count = [], 0
     for grid, color, (dash, _) in zip(grids, colors.lines, _DASHES):
         queries, keys = np.nonzero(np.nan_to_num(grid.masked) >= least)
-        drawn += len(queries)
+        count += len(queries)
         paths += _paths(grid, queries, keys, reach, dict(color=color, dash=dash), step)
     share = np.mean([_share_drawn(grid, least) for grid in grids])
     names = " and ".join(grid.title for grid in grids)
     description = (
-        f"{_counted(drawn, 'line')} from {_counted(rows, f'{first.sides[0]} token')} to "
+        f"{_counted(count, 'line')} from {_counted(rows, f'{first.sides[0]} token')} to "
         f"{_counted(columns, f'{first.sides[1]} token')} for weights of at least {least:g}, which hold {share:.0%} of "
         f"all weight: {names}."
     )

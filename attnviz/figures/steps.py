@@ -92,13 +92,13 @@ def _plain(frames: Mapping[str, pd.DataFrame | Mapping], queries: Mapping[str, S
         check_columns(frame, columns, f"frame of {name}")
         if name in queries and len(queries[name]) != len(frame["step"]):
             raise ValueError(f"queries of {name} must be {len(frame['step'])} tokens; got {len(queries[name])}")
-    drawn: dict[str, Any] = {
+    statistics: dict[str, Any] = {
         name: {column: np.asarray(frame[column], dtype=object).tolist() for column in columns}
         for name, frame in frames.items()
     }
-    for name, frame in drawn.items():
+    for name, frame in statistics.items():
         frame["token"] = labels.shown(queries[name]) if name in queries else list(map(labels.plain, frame["token"]))
-    return drawn
+    return statistics
 
 
 def _stacked(figure: dict) -> dict:

@@ -281,7 +281,7 @@ def writing_under(model: WritesOn, change: Change, scope: Scope, on_step: OnStep
 
 def at_steps(steps: Sequence[int] | None) -> Chosen:
     """These steps, or all."""
-    return lambda number, _said: steps is None or number in steps
+    return lambda number, _logits: steps is None or number in steps
 
 
 def where_first_choice(steps: Sequence[int] | None, is_such: Callable[[int], bool]) -> Chosen:

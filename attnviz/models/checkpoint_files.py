@@ -273,7 +273,7 @@ def begun(folder: Path | None) -> dict:
     if folder is None:
         return {}
     card = read_card(*locate(folder))
-    return {"start": _kept(card) | {"history": _curve(card.get("history"))}}
+    return {"start": _training_fields(card) | {"history": _curve(card.get("history"))}}
 
 
 def taught(folders: Sequence[Path]) -> dict:
@@ -282,10 +282,10 @@ def taught(folders: Sequence[Path]) -> dict:
     It holds what the card of each says of its training. {} without teachers. Raises CheckpointError.
     """
     cards = [read_card(*locate(folder)) for folder in folders]
-    return {"teachers": [_kept(card) | {"best": card.get("best")} for card in cards]} if folders else {}
+    return {"teachers": [_training_fields(card) | {"best": card.get("best")} for card in cards]} if folders else {}
 
 
-def _kept(card: dict) -> dict:
+def _training_fields(card: dict) -> dict:
     return {key: card.get(key) for key in _KEPT} | {key: card[key] for key in _BEFORE if key in card}
 
 

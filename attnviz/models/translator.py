@@ -94,8 +94,8 @@ class Translator(Trained):
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 0 <= count <= MOST_SAMPLES:
             raise ValueError(f"count must be from 0 to {MOST_SAMPLES}; got {shown(count)}")
         source = torch.tensor([self.read(text).ids])
-        drawn = decode.sample(self.model, source, count) if count else ()
-        return tuple(self.tokenizer.spell(ids)[0] for ids in drawn)
+        sampled = decode.sample(self.model, source, count) if count else ()
+        return tuple(self.tokenizer.spell(ids)[0] for ids in sampled)
 
     def hypotheses(self, text: str, beam: int = 5) -> tuple[Hypothesis, ...]:
         """The final hypotheses of beam search, at most `beam`, sorted by log-probability over length. The first is that

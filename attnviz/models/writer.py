@@ -194,8 +194,8 @@ class Writer(batches.OneByOne, Trained):
         def next_piece(logits: torch.Tensor) -> int:
             nonlocal last, step
             step += 1
-            drawn = choose(self._readable(logits, last))
-            last = taken.get(step, drawn)
+            sampled = choose(self._readable(logits, last))
+            last = taken.get(step, sampled)
             return last
 
         return next_piece

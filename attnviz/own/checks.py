@@ -242,9 +242,9 @@ def projected(subject: Subject, others: bool = False) -> float | None:
     for key in range(6):
         values = same.clone()
         values[:, key] += change
-        kept = torch.arange(before.shape[1]) != (key if others else -1)
-        effects.append((context_of(values) - before)[:, kept].flatten(0, 1))
-        rows.append(weights.weights[..., key].permute(0, 2, 1)[:, kept].flatten(0, 1))
+        counted = torch.arange(before.shape[1]) != (key if others else -1)
+        effects.append((context_of(values) - before)[:, counted].flatten(0, 1))
+        rows.append(weights.weights[..., key].permute(0, 2, 1)[:, counted].flatten(0, 1))
     shares, effect = torch.cat(rows).double(), torch.cat(effects).double()
     fit = torch.linalg.lstsq(shares, effect, driver="gelsd").solution
     return float((shares @ fit - effect).norm() / effect.norm().clamp_min(1e-9))

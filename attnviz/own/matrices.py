@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.parameter import UninitializedParameter
 
+from attnviz.attention import rotated
 from attnviz.own.forms import Subject
 
 _EQUAL = 1e-5  # relative, in double precision
@@ -290,15 +291,11 @@ def groups_of(heads: int, query: int, keys: int) -> Iterator[Groups]:
 
 
 def rotary(x: Tensor, base: float, pairs: bool) -> Tensor:
-    """Rotary positions: each pair of numbers of x (..., T, d) is turned by its position times a speed of its own. Su et
-    al. 2021, eq. 15. pairs : neighbours are a pair, as in the paper; else a number of each half."""
+    """Rotary positions of x (..., T, d), as of `rotated`. pairs : neighbours are a pair, as in the paper; else a
+    number of each half."""
     if x.shape[-1] % 2:
         return x
-    speeds = base ** (-torch.arange(0, x.shape[-1], 2).double() / x.shape[-1])
-    angles = torch.arange(x.shape[-2]).double().unsqueeze(1) * speeds
-    first, second = (x[..., ::2], x[..., 1::2]) if pairs else x.chunk(2, dim=-1)
-    turned = torch.complex(first, second) * torch.polar(torch.ones_like(angles), angles)
-    return torch.cat([turned.real, turned.imag], dim=-1)
+    return rotated(x.unflatten(-1, (-1, 2)).mT.flatten(-2) if pairs else x, base=base)
 
 
 def tell_apart(module: nn.Module) -> None:

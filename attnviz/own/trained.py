@@ -111,7 +111,7 @@ def placed(
 ) -> InTrained:
     """`in_trained` of a module whose form and formula are known."""
     if formula.more:
-        raise ValueError(f"no trained model has its formula: {formula.more}")
+        raise ValueError(f"no trained {PAIR} model has its formula: {formula.more}")
     model = _trained([wanted] if wanted in formula.names else formula.names)
     network, notes = _with_module(made, subject, formula, model.model)
     theirs = replace(model, model=network)
@@ -176,7 +176,7 @@ def _of_formula(names: Sequence[str]) -> Mechanism:
             own = named(mechanism.score).name.replace(" ", "-") if mechanism.score else ""
             if name == own or (name in ("multi-head", "grouped-query") and mechanism.multi_head):
                 return mechanism
-    raise ValueError("no trained model has its formula")
+    raise ValueError(f"no trained {PAIR} model has its formula")
 
 
 def _with_module(made: Built, subject: Subject, formula: Formula, network: Any) -> tuple[Any, list[str]]:

@@ -236,12 +236,12 @@ def _when(training: list[dict], key: str) -> str:
 
 def panels(results: dict) -> list[Panel]:
     """Per model a panel of the loss by place, and one of its training if moments are packed."""
-    training, drawn = grouped(results["training"], "model"), []
+    training, charts = grouped(results["training"], "model"), []
     for row in results["rows"]:
         places = tuple(part["first"] for part in row["by_place"][1:])
         nats = tuple(part["nats"] for part in row["by_place"][1:])
         series: tuple[Series, ...] = (Series("loss (nats a token)", places, nats),)
-        drawn.append(Panel(row["model"], series, "tokens before", "nats a token", log=True))
+        charts.append(Panel(row["model"], series, "tokens before", "nats a token", log=True))
         rows = [moment for moment in training.get(row["model"], []) if moment["update"]]
         updates = tuple(moment["update"] for moment in rows)
         shown = {"best previous-token head": "previous", "best induction head": "induction"}
@@ -251,5 +251,5 @@ def panels(results: dict) -> list[Panel]:
         start = training[row["model"]][0]["loss"] if rows else 1
         series += (Series("loss, of the untrained model's", updates, tuple(m["loss"] / start for m in rows)),)
         if rows:
-            drawn.append(Panel(f"{row['model']}, training", series, "updates", "0 to 1", log=True))
-    return drawn
+            charts.append(Panel(f"{row['model']}, training", series, "updates", "0 to 1", log=True))
+    return charts

@@ -185,12 +185,12 @@ def pack_spaced(
     moments.check_config(paths, checkpoints.read_config(name, root))
     losses = [loss_of_file(path) for path in paths]
     places = moments.spaced(losses, count)
-    chosen, as_kept = [paths[place] for place in places], [losses[place] for place in places]
+    chosen, saved_losses = [paths[place] for place in places], [losses[place] for place in places]
     path = moments.pack(
-        name, root, chosen, as_kept, lambda number, network: abs(loss(network) / as_kept[number] - 1) <= NEAR
+        name, root, chosen, saved_losses, lambda number, network: abs(loss(network) / saved_losses[number] - 1) <= NEAR
     )
     packed = [loss(moments.restore(name, number, root)) for number in range(count)]
-    return path, [(moments.update_of(file), before, now) for file, before, now in zip(chosen, as_kept, packed)]
+    return path, [(moments.update_of(file), before, now) for file, before, now in zip(chosen, saved_losses, packed)]
 
 
 def measure_moments(name: str, root: Path, val: Pairs) -> list[dict]:

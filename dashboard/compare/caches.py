@@ -41,10 +41,10 @@ def judge(name: str) -> confidence.Judge | None:
 def judgement(trace: Trace, its_judge: confidence.Judge | None) -> confidence.Judgement | None:
     """`judge_translation`; None also if the samples that the model's judge needs were not drawn."""
     requests = _requests(its_judge, trace.text) if its_judge else ()
-    drawn = [caches.answers().if_there(request) for request in requests]
-    if any(answer is None for answer in drawn) and not trace.forced:
+    samples = [caches.answers().if_there(request) for request in requests]
+    if any(answer is None for answer in samples) and not trace.forced:
         return None
-    return judge_translation(trace, its_judge, [sample for answer in drawn for sample in answer or ()])
+    return judge_translation(trace, its_judge, [sample for answer in samples for sample in answer or ()])
 
 
 def judge_translation(

@@ -293,14 +293,14 @@ def percentile(trace: Trace, grid: Grid) -> str:
     share = None if entropy is None else measured.share_less_sharp(entropy)
     if share is None:
         return ""
-    if not np.isfinite(drawn := _drawn_entropy(grid)):
+    if not np.isfinite(map_entropy := _entropy_of_map(grid)):
         return '<p class="small placed">No row of this map has a choice: it sees one token, whose weight is 1.</p>'
     if entropy < _SHARPEST:
         return '<p class="small placed">As sharp as attention can be: each row has all its weight on one token.</p>'
     return (
         f'<p class="small placed">Sharper than <b>{100 * share:.0f}%</b> of the {measured.sentences:,} test sentences '
         f"of this model: normalised entropy {entropy:.2f}, in the median of the test set {_median(measured):.2f}"
-        f"{_how_measured(trace, drawn, entropy)}.{_although(grid, share)}</p>"
+        f"{_how_measured(trace, map_entropy, entropy)}.{_although(grid, share)}</p>"
     )
 
 
@@ -311,17 +311,17 @@ def _although(grid: Grid, share: float) -> str:
     return word and f" “{word}” {against}; this percentage compares it with other sentences of this model."
 
 
-def _how_measured(trace: Trace, drawn: float, entropy: float) -> str:
-    """A note on what was measured, if it is not the drawn map. drawn : the entropy of that map."""
+def _how_measured(trace: Trace, map_entropy: float, entropy: float) -> str:
+    """A note on what was measured, if it is not the drawn map. map_entropy : the entropy of that map."""
     heads = sum(attention.weights.shape[0] for attention in trace.maps if attention.kind == "cross")
     which_heads = f" (each of its {heads} cross-attention heads alone, then the mean)" if heads > 1 else ""
-    if f"{drawn:.2f}" == f"{entropy:.2f}":
+    if f"{map_entropy:.2f}" == f"{entropy:.2f}":
         return which_heads
     why = which_heads or " (of pieces, with special tokens)"
-    return f"{why}; the map as drawn has {drawn:.2f}"
+    return f"{why}; the map as drawn has {map_entropy:.2f}"
 
 
-def _drawn_entropy(grid: Grid) -> float:
+def _entropy_of_map(grid: Grid) -> float:
     """The mean normalised entropy of the rows of a map, as in the table beside it; NaN if no row has an entropy."""
     rows = measure_grid(grid)["normalised_entropy"]
     return float(np.nanmean(rows)) if np.isfinite(rows).any() else np.nan

@@ -365,7 +365,7 @@ def _link_for_a_class(current: CompareScene) -> None:
     steps = st.text_input("Steps to guess, such as 2, 4 (none: all)", key="class_steps", max_chars=100)
     question = st.text_input("Question", key="class_question", max_chars=MOST)
     answer = st.text_input("Answer, hidden until it is asked for", key="class_answer", max_chars=MOST)
-    said = {STEPS: ",".join(re.findall(r"[0-9]+", steps)), QUESTION: question, ANSWER: hidden(answer)}
-    query = current.choices.query() | {key: value for key, value in said.items() if value}
+    fields = {STEPS: ",".join(re.findall(r"[0-9]+", steps)), QUESTION: question, ANSWER: hidden(answer)}
+    query = current.choices.query() | {key: value for key, value in fields.items() if value}
     place = (st.context.url or "").partition("?")[0]
     st.code(f"{place}?{urlencode(query, doseq=True)}", language=None, wrap_lines=True)

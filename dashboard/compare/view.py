@@ -74,7 +74,7 @@ def _sentence(fields: dict) -> None:
     models = [choices.model(mechanism) for mechanism in choices.mechanisms]
     traces = side_by_side.wanted_traces(choices, models, caches.ask, caches.trace)
     ours = [name for name in models if not is_hugging_face(name)]
-    others = _whole_wanted(choices, ours), _kept_wanted(choices, ours)
+    others = _whole_wanted(choices, ours), _hypotheses_wanted(choices, ours)
     wanted = itertools.chain(traces, confidence.wanted(choices, models), *others)
     compose = functools.partial(scene.compose, choices, caches.trace, caches.windows)
     with frame.composed("compare", compose, wanted, models) as current:
@@ -116,7 +116,7 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> str:
                     st.markdown(f"${column.mechanism.formula}$")
         height = _presented_height(current) if present else None
         cells = [
-            _heatmap(column, text, dark, height, _whole(column, current.choices) + _kept(column, current.choices))
+            _heatmap(column, text, dark, height, _whole(column, current.choices) + _hypotheses(column, current.choices))
             for column, text in zip(current.columns, texts, strict=True)
         ]
         sent = plots(cells, "heatmaps")
@@ -146,7 +146,7 @@ def _whole_wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wa
             yield caches.ask_all(models, choices.sentences, choices.beam)
 
 
-def _kept_wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
+def _hypotheses_wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
     """Request the beams' hypotheses for a text that can be drawn. Does nothing if the queue is full."""
     if choices.listed and choices.target == OWN and choices.text.strip() and len(choices.text) <= LIMIT:
         with contextlib.suppress(ServiceError):
@@ -160,7 +160,7 @@ def _whole(column: Column, choices: CompareChoices) -> str:
     return captions.whole(column, caches.translations(column.model, choices.sentences, choices.beam), choices)
 
 
-def _kept(column: Column, choices: CompareChoices) -> str:
+def _hypotheses(column: Column, choices: CompareChoices) -> str:
     """The final hypotheses of this model's beam."""
     if column.trace.forced or not choices.listed:
         return ""

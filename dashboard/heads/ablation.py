@@ -49,14 +49,14 @@ def show(current: HeadsScene, dark: bool) -> None:
     )
     if off:
         try:
-            _effect(current, caches.effect(*_asked(current, off)), dark)
+            _effect(current, caches.effect(*_effect_arguments(current, off)), dark)
         except ValueError as error:  # an output so long that it cannot be forced
             refuse(error)
     else:
         st.html('<p class="small" role="status">Choose heads above, or measure how much each head matters below.</p>')
 
 
-def _asked(current: HeadsScene, off: list[Head]) -> tuple:
+def _effect_arguments(current: HeadsScene, off: list[Head]) -> tuple:
     """The arguments of `caches.effect`."""
     forced = current.trace.forced and current.choices.writing is None
     target = current.target if forced else None
@@ -214,10 +214,10 @@ def show_importance(current: HeadsScene, dark: bool) -> None:
     linked = _heads_in(st.query_params.get(_WRITTEN, ""), len(every))
     if linked and (_MEASURING not in st.session_state or address.came_back()):
         _measure(subject, linked)  # a link to a page with these numbers
-    was_asked = _MEASURING in st.session_state  # a classifier measures its heads by itself
+    has_begun = _MEASURING in st.session_state  # a classifier measures its heads by itself
     being_measured, wanted = st.session_state.get(_MEASURING, (None, 0))
     wanted = max(len(measured), wanted if being_measured == subject else 0)
-    address.also(_WRITTEN, lambda held: _words(wanted, len(every)) if was_asked else None)
+    address.also(_WRITTEN, lambda held: _words(wanted, len(every)) if has_begun else None)
     if len(measured) < wanted and not address.runs_alone():
         _measure_all(current, measured, wanted)
     measuring = len(measured) < wanted and address.runs_alone()

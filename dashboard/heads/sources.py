@@ -152,7 +152,7 @@ class HuggingFaceSource:
 
         def read() -> Reduced:
             with turns.long_turn([self.name]), st.spinner("Reading the long text …"):
-                return caches.work(self.name, ":reduced", text, on_step=turns.let_go_if_asked, steps="on_heads")
+                return caches.work(self.name, ":reduced", text, on_step=turns.end_if_superseded, steps="on_heads")
 
         return caches.keep(("reduced", self.key, text), read, lambda made: made.nbytes)
 

@@ -64,7 +64,7 @@ class RunningTests:
     def __init__(self, model: str, text: str, target: str | Trace | None, language: str = ""):
         self.tests: FaithfulnessTests | None = None
         self.problem, self.model = "", model
-        self._asked, self._language = (text, target), language
+        self._text_and_target, self._language = (text, target), language
         self._results: list = []  # of the stages that are done
         self._lock = threading.Lock()
 
@@ -83,7 +83,10 @@ class RunningTests:
             if self.finished:
                 return
             torch.set_num_threads(1)  # of this thread: small models are slower with more
-            given, how = (*self._asked, tuple(self._results)), {"language": self._language, "steps": "on_step"}
+            given, how = (
+                (*self._text_and_target, tuple(self._results)),
+                {"language": self._language, "steps": "on_step"},
+            )
             try:
                 made = work(self.model, "faithfulness.sentence:stage", *given, on_step=on_step, **how)
             except ValueError as error:  # an empty translation

@@ -101,7 +101,7 @@ def _finish(testings: list[RunningTests]) -> None:
         done, count = sum(testing.done for testing in testings), STAGES * len(testings)
         bar.progress(done / count, f"Tests: {done} of {count} stages done. Switch the tests off to stop.")
         with turns.long_turn([waiting[0].model]):
-            waiting[0].advance(turns.let_go_if_asked)
+            waiting[0].advance(turns.end_if_superseded)
         if address.runs_alone():
             st.rerun(scope="fragment")
     bar.empty()

@@ -161,16 +161,16 @@ QUESTIONS = (
 )
 
 
-def html(asked: str) -> str:
+def html(query: str) -> str:
     """The search results, or all questions behind a click."""
-    if not asked.strip():
+    if not query.strip():
         every = "".join(question.html() for question in QUESTIONS)
         words = f"{len(QUESTIONS)} questions that learners ask"
         return f'<details class="questions"><summary>{words}</summary>{every}</details>'
-    answers, chapters = search(asked)
+    answers, chapters = search(query)
     if not answers and not chapters:
         return (
-            f'<p class="what" role="status">No question or chapter has these words: {escape(asked)}. Try others, such '
+            f'<p class="what" role="status">No question or chapter has these words: {escape(query)}. Try others, such '
             "as padding, symmetric or first token.</p>"
         )
     links = "".join(f"<li>{_chapter_link(key)}</li>" for key in chapters)
@@ -179,9 +179,9 @@ def html(asked: str) -> str:
     return f'<div class="questions" role="status">{listed}{named}</div>'
 
 
-def search(asked: str) -> tuple[list[Question], list[str]]:
+def search(query: str) -> tuple[list[Question], list[str]]:
     """The questions with most of the words, best first, and the keys of chapters."""
-    words = _words(asked) - _NO_HELP or _words(asked)
+    words = _words(query) - _NO_HELP or _words(query)
     scored = [(_score(words, question), -place) for place, question in enumerate(QUESTIONS)]
     best = max(score for score, _ in scored)
     order = sorted((entry for entry in scored if entry[0] > max(best / 3, 0)), reverse=True)[:_SHOWN]

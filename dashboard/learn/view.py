@@ -55,15 +55,15 @@ def _chapter(fields: dict) -> None:
 def _pictures(chapter: Chapter, tables: bool, dark: bool) -> None:
     try:
         with st.spinner("Drawing the live pictures …"):
-            drawn = chapter.draw(dark)
+            pictures = chapter.draw(dark)
     except ValueError as error:  # a folder of checkpoints that lacks a model of the chapter
         st.error(
             markdown(f"The pictures of this chapter cannot be drawn. {sentence(str(error))}"), icon=":material/info:"
         )
         return
-    plots(drawn.cells, "chapter")
+    plots(pictures.cells, "chapter")
     if tables:
-        st.html(drawn.tables)
+        st.html(pictures.tables)
 
 
 def _turn(place: int) -> None:

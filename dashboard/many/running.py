@@ -177,7 +177,7 @@ def measure(runs: list[Run]) -> SceneError | None:
             since = time.monotonic()
             with turns.long_turn(waiting[0].models):
                 waiting[0].advance(since, lambda futures: show(caches.state_of(futures)))
-            turns.let_go_if_asked()
+            turns.end_if_superseded()
             if address.runs_alone():
                 st.rerun(scope="fragment")
     except (Full, ServiceError) as error:

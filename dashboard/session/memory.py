@@ -207,7 +207,7 @@ def keep_models(archive: bytes, session: MutableMapping) -> str:
     pair = f"{made.name}~{secrets.token_hex(8)}"  # no two visits share what is computed with them
     made.rename(made.with_name(pair))
     trained = session.get(catalogue.TRAINED, {}) | {made.name: (pair, folder)}
-    claim([(kept, _size_of_models(kept)) for _, kept in trained.values()], session, "train")
+    claim([(models, _size_of_models(models)) for _, models in trained.values()], session, "train")
     session[catalogue.TRAINED], pairs.of_visits[pair] = trained, folder
     return pair
 

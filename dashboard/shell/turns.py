@@ -82,7 +82,7 @@ def long_turn(models: Iterable[str] = ()) -> Iterator[None]:
     try:
         ticket.ready()
         while not ticket.admitted(LOOK):
-            let_go_if_asked()
+            end_if_superseded()
         yield
     finally:
         ticket.leave()
@@ -93,12 +93,12 @@ class _Waiting:
 
     def __init__(self, notice, ticket: Ticket):
         self._notice, self._ticket = notice, ticket
-        self._since, self._line, self._said = time.monotonic(), None, ""
+        self._since, self._line, self._words = time.monotonic(), None, ""
 
     def until(self, arrived: Callable[[float], bool], state: Callable[[], str] = lambda: RUNNING) -> None:
         """state : of the requests."""
         while not arrived(LOOK):
-            let_go_if_asked()
+            end_if_superseded()
             if time.monotonic() - self._since >= SOON:
                 self._say(state())
 
@@ -109,10 +109,10 @@ class _Waiting:
 
     def _say(self, state: str) -> None:
         words = words_for(self._ticket.ahead, state)
-        if words != self._said:
+        if words != self._words:
             self._line = self._line or self._notice.empty()
             self._line.caption(words)
-            self._said = words
+            self._words = words
 
 
 def words_for(ahead: int, state: str) -> str:
@@ -124,7 +124,7 @@ def words_for(ahead: int, state: str) -> str:
     return place + AFTER.get(state, "")
 
 
-def let_go_if_asked() -> None:
+def end_if_superseded() -> None:
     """End this run if the visitor has typed again or left. Nothing is drawn yet, so nothing is lost.
 
     Streamlit itself ends a run when the page must be rerun, at any access to the session's state. But if only a
@@ -169,7 +169,7 @@ class Steps:
 
     def __call__(self) -> None:
         self._done += 1
-        let_go_if_asked()
+        end_if_superseded()
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + NEXT_WORD
@@ -203,7 +203,7 @@ class Once:
         A caller who waits for another person's run can leave too.
         """
         while not self._lock.acquire(timeout=LOOK):
-            let_go_if_asked()
+            end_if_superseded()
         try:
             if self._value is None:
                 self._value = make()

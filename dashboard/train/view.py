@@ -103,8 +103,8 @@ def _live(training: Apart, written: bool) -> None:
     moments, state = training.moments, training.state
     address.turn()
     _buttons(training)
-    said = sentence(training.problem.rstrip(".")) if training.problem else _WORDS[state]
-    st.html(f'<p class="what" role="status">{escape(said)}</p>')
+    state_words = sentence(training.problem.rstrip(".")) if training.problem else _WORDS[state]
+    st.html(f'<p class="what" role="status">{escape(state_words)}</p>')
     moment, dark = _shown(moments), frame.is_dark()
     if moments:
         with st.container(key="moment_numbers"):
@@ -163,9 +163,9 @@ async def answer(request: Request) -> Response:
     if training is None:
         return Response(status_code=404)
     after = int(query["after"]) if re.fullmatch("[0-9]{1,9}", query.get("after", "")) else -1
-    said, end = query.get("state", ""), time.monotonic() + HELD
+    known_state, end = query.get("state", ""), time.monotonic() + HELD
     training.look()
-    while training.state == said != ENDED and not _has_more(training, after) and time.monotonic() < end:
+    while training.state == known_state != ENDED and not _has_more(training, after) and time.monotonic() < end:
         await asyncio.sleep(SOON)
     moments, state = training.received, training.state
     content = seen.packed(moments, after, state=state)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import attnviz
 from attnviz import stats
-from attnviz.data.tokenizer import EOS
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import batches
 from attnviz.models.measured import TraceStatistics
@@ -30,18 +29,6 @@ BAD = {
     " \n": "the text is empty; type a sentence",
     7: "the text must be a string; got 7",
 }
-loaded = {}
-
-
-@pytest.fixture
-def translator(root, mechanism):
-    """A tiny checkpoint, made to end its sentences now and then."""
-    if mechanism not in loaded:
-        model = Translator.load(f"en-fr/{mechanism}", root)
-        if hasattr(model.model, "output_bias"):
-            model.model.output_bias[EOS] = 0.4
-        loaded[mechanism] = model
-    return loaded[mechanism]
 
 
 def same(batched, wanted):

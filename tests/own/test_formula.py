@@ -269,9 +269,9 @@ def test_shared_key_heads_and_positions_in_the_scores(module, words, more):
     report = own.check(module if isinstance(module, type) else module(), formula="grouped-query", in_trained=True)
     *_, difference = report.formula.removesuffix(f"; {more}").split()
     assert report.ok and report.formula.startswith(words) and report.formula.endswith(more)
-    assert float(difference) < 1e-7
+    assert float(difference) < 1e-6
     if more:
-        assert report.trained == f"not run: no trained model has its formula: {more}"
+        assert report.trained == f"not run: no trained en-fr model has its formula: {more}"
 
 
 def test_a_cosine_of_heads_is_told():

@@ -157,7 +157,7 @@ class DividedByWidth(nn.Module):
 @pytest.mark.parametrize(
     "module, reason",
     [
-        (DividedByWidth(), "no trained model has its formula"),
+        (DividedByWidth(), "no trained en-fr model has its formula"),
         (ProjectedKeys, "built for queries of width 256 and keys of width 512: its formula has no U"),
     ],
 )

@@ -8,23 +8,11 @@ import pytest
 import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
+from synthetic import message, texts, with_map
 
 from attnviz import select
-from attnviz.trace import AttentionMap
 
 KINDS = ("cross", "encoder", "decoder")
-
-
-def message(error):
-    return str(error.value)
-
-
-def texts(tokens):
-    return [token.text for token in tokens]
-
-
-def with_map(trace, kind, weights):
-    return replace(trace, maps=(AttentionMap(kind, 0, weights),))
 
 
 # -- select ------------------------------------------------------------------------------------------------------------

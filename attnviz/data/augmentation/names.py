@@ -85,7 +85,7 @@ class Names:
             name = self.by_source.get(word if self.copied else word.capitalize())
             if name is None or not self._in_as_many_places(pair, word, name.target):
                 continue
-            new = self._drawn(name, generator)
+            new = self._random_name(name, generator)
             source = _place(word, True).sub(lambda match: new.source + (match.group(1) or ""), source)
             target = _put(target, name.target, new.target, language, self.copied)
         return source, target
@@ -95,7 +95,7 @@ class Names:
         places = [len(_place(source, True).findall(pair[0])), len(_place(target, self.copied).findall(pair[1]))]
         return places[0] == places[1] > 0
 
-    def _drawn(self, name: Name, generator: random.Random) -> Name:
+    def _random_name(self, name: Name, generator: random.Random) -> Name:
         new = generator.choice(self.pools[name.woman])
         if self.copied and generator.random() < 0.1:  # with a family name
             last = generator.choice(self.pools[None]).source

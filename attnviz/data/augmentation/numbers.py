@@ -33,12 +33,12 @@ def other_numbers(pair: tuple[str, str], generator: random.Random) -> tuple[str,
     numbers = [sorted(str(int(run)) for run in _DIGITS.findall(side)) for side in pair]
     if not numbers[0] or numbers[0] != numbers[1]:
         return pair
-    new = {number: _drawn(number, generator) for number in numbers[0]}
+    new = {number: _other_number(number, generator) for number in numbers[0]}
     source, target = (_DIGITS.sub(lambda match: _written(new, match.group()), side) for side in pair)
     return source, target
 
 
-def _drawn(number: str, generator: random.Random) -> str:
+def _other_number(number: str, generator: random.Random) -> str:
     """Another number of as many digits; never 0 or 1, which change the words around them."""
     new = number
     while new == number and number not in ("0", "1"):

@@ -122,7 +122,7 @@ def _plots(part: Part, margins: Margins, px: float) -> bool:
 
 def _needed(canvas: Canvas) -> Margins:
     """Px that a drawn figure takes on each side of its plots."""
-    boxes = [box for drawn in canvas.parts if (box := drawn.get_tightbbox()) is not None]
+    boxes = [box for part in canvas.parts if (box := part.get_tightbbox()) is not None]
     around, plots = Bbox.union(boxes), canvas.paper.bbox
     px = canvas.figure.dpi / POINT * canvas.px
     sides = plots.x0 - around.x0, around.x1 - plots.x1, around.y1 - plots.y1, plots.y0 - around.y0

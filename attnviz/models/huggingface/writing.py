@@ -276,8 +276,8 @@ class WritingModel(Openable[OpenedWriter], SingleStackModel):
             cache = output[self._cache]
             logits.append(output.logits[0].float())
             passes.append([weights for _, weights in self.attending("decoder", output)])
-            drawn = choose(logits[-1][-1])  # also where a person chose: later steps keep their random numbers
-            new = [taken.get(step, drawn)]
+            sampled = choose(logits[-1][-1])  # also where a person chose: later steps keep their random numbers
+            new = [taken.get(step, sampled)]
             ids = ids + new
             if new[0] in self.ends:
                 break

@@ -87,10 +87,10 @@ def draw_rows(dark: bool) -> Drawn:
     turned = square.weights - square.weights.T
     query, key = np.unravel_index(turned.argmax(), turned.shape)
     names = labels.shown(square.keys)
-    there, back = square.weights[query, key], square.weights[key, query]
+    weight, opposite = square.weights[query, key], square.weights[key, query]
     words = (
-        f"‘{labels.plain(names[query])}’ gives ‘{labels.plain(names[key])}’ {there:.2f}; the other way it is "
-        f"{back:.2f}. A symmetric map would be 0 everywhere."
+        f"‘{labels.plain(names[query])}’ gives ‘{labels.plain(names[key])}’ {weight:.2f}; the other way it is "
+        f"{opposite:.2f}. A symmetric map would be 0 everywhere."
     )
     figure = difference(turned, square, ("weights", "mirrored"), dark=dark)
     lines = heading.of_trace("A map minus the same with rows and columns exchanged", own.trace)

@@ -21,3 +21,8 @@ def models(tmp_path_factory):
     checkpoints.save_model(folder / "self-attention", config, build(config).state_dict())
     checkpoints.write_json(folder / "self-attention" / "card.json", {"pair": "sst2"})
     return root
+
+
+@pytest.fixture
+def here(models, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))

@@ -9,13 +9,9 @@ import tiny
 from heads_app import cells, heads_scene, page, sound
 from streamlit.testing.v1 import AppTest
 
+pytestmark = pytest.mark.usefixtures("here")
 SENTIMENT = {"model": "Sentiment of a sentence · Self-attention"}
 TEXT = "The black dog runs."
-
-
-@pytest.fixture(autouse=True)
-def here(models, monkeypatch):
-    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
 
 
 def run(**query) -> AppTest:

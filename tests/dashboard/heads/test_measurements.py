@@ -10,12 +10,8 @@ from attnviz.figures.wording import signed
 from attnviz.heads import Head
 from dashboard.session import caches, memory
 
+pytestmark = pytest.mark.usefixtures("here")
 TEXT = "The black dog runs."
-
-
-@pytest.fixture(autouse=True)
-def here(models, monkeypatch):
-    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
 
 
 def run(**query) -> AppTest:

@@ -16,13 +16,9 @@ from dashboard.heads.scene import COLUMNS
 from dashboard.heads.sources import TrainedSource
 from dashboard.session import memory
 
+pytestmark = pytest.mark.usefixtures("here")
 SENTIMENT = {"model": "Sentiment of a sentence · Self-attention"}
 TEXT = "The black dog runs."
-
-
-@pytest.fixture(autouse=True)
-def here(models, monkeypatch):
-    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
 
 
 def run(**query) -> AppTest:

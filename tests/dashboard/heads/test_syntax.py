@@ -14,12 +14,8 @@ from attnviz.syntax import DIRECTIONS, RELATIONS
 from dashboard.choices.options import KINDS
 from dashboard.heads.syntax import question, rows_of_model
 
+pytestmark = pytest.mark.usefixtures("here")
 FIRST = TASKS["en-fr"].first
-
-
-@pytest.fixture(autouse=True)
-def here(models, monkeypatch):
-    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def test_a_page_with_a_model_of_the_transformers_library_keeps_nobody_else_waiti
     held.ready()
     with turns.turn(None, models=["en-fr/bahdanau"]), turns.long_turn(["en-fr/bahdanau"]):
         pass
-    monkeypatch.setattr(turns, "let_go_if_asked", lambda: held.leave())  # whoever waits looks around
+    monkeypatch.setattr(turns, "end_if_superseded", lambda: held.leave())  # whoever waits looks around
     with turns.turn(None, models=["en-fr/bahdanau", "hf:bart"]):
         assert not turns.GUESTS.join().admitted(0)
 
@@ -71,7 +71,7 @@ def test_who_waits_for_another_persons_run_can_leave(monkeypatch):
     first = threading.Thread(target=lambda: once.get(make))
     first.start()
     begun.wait()
-    monkeypatch.setattr(turns, "let_go_if_asked", leave)
+    monkeypatch.setattr(turns, "end_if_superseded", leave)
     with pytest.raises(KeyboardInterrupt):
         once.get(make)
     end.set()

@@ -1,10 +1,24 @@
 """Traces for tests: no model, but real weights (a seeded softmax) and tokens with correct offsets."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
 from attnviz.trace import Alternative, AttentionMap, Token, Trace
+
+
+def message(error):
+    return str(error.value)
+
+
+def texts(tokens):
+    return [token.text for token in tokens]
+
+
+def with_map(trace, kind, weights):
+    """The trace with one map, of one layer."""
+    return replace(trace, maps=(AttentionMap(kind, 0, weights),))
 
 
 def tokens(text, pieces=False):

@@ -9,18 +9,10 @@ from families import WRITERS
 import attnviz
 from attnviz import ablation
 from attnviz.heads import Head
-from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.model import TextError
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 TEXT, TARGET = "The black dog.", "Le chien noir."
-
-
-def ask(model):
-    """The last hidden states, or the logits of a writer."""
-    if isinstance(model, EncoderDecoderModel):
-        return model.run(model.read(TEXT).ids, decoder_input_ids=torch.tensor([[model.start, 5, 7, 9]])).logits
-    return model.run(model.read(TEXT).ids).last_hidden_state
 
 
 @pytest.mark.parametrize("family", WRITERS)
