@@ -17,7 +17,8 @@ The arguments of `from_arrays`:
         or one (1, Q, K) a layer is the mean of the heads. A list with one row a query is joined. Arrays of NumPy,
         torch, JAX or TensorFlow, or lists. Rows that do not sum to 1 because they were rounded are scaled.
     tokens : of the source. target : the tokens produced; () for a model that only reads.
-    kind : of weights that have no name: `cross` (default with a target), `encoder` (without one) or `decoder`.
+    kind : of weights that have no name: `cross` (default with a target), `encoder` or `decoder` (default without one,
+        where no token sees a later one).
     special : the tokens without text, such as `[CLS]`.
     log_probs : natural log of the probability of each target token; () when not known.
     batch : the number, from 0, of the text to take where arrays are of several: (B, H, Q, K), or (B, Q, K) of means.

@@ -4,6 +4,7 @@ ValueError names both.
 Rows that do not sum to 1 were rounded, or a sink holds the rest, or there is another reason, which an error then names.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -45,9 +46,7 @@ class Reading(NamedTuple):
 def kinds(weights, kind: str | None, read: Reading) -> dict[str, list[Layer]]:
     """The layers of each kind."""
     usual = kind or ("cross" if read.target else "encoder")
-    if not containers.is_named(weights):
-        return {usual: _layers(weights, usual, read)}
-    by_kind = containers.layers_by_name(weights, kind)
+    by_kind = containers.layers_by_name(weights, kind) if containers.is_named(weights) else {kind: weights}
     result = {name or usual: _layers(value, name or usual, read) for name, value in by_kind.items()}
     if None in by_kind and not read.target and _are_causal(result[usual]):
         result["decoder"] = result.pop(usual)
@@ -55,10 +54,15 @@ def kinds(weights, kind: str | None, read: Reading) -> dict[str, list[Layer]]:
 
 
 def _are_causal(layers: list[Layer]) -> bool:
-    """Does no token see a later one? Unknown for a single token."""
+    """Does no token see a later one? Unknown where each sees itself alone."""
     shapes = {layer.weights.shape[1:] for layer in layers if layer.weights.ndim == 3}
-    square = len(shapes) == 1 and all(rows == columns > 1 for rows, columns in shapes)
-    return square and not any(np.nan_to_num(np.triu(layer.weights, 1)).any() for layer in layers)
+    square = len(shapes) == 1 and all(rows == columns for rows, columns in shapes)
+    return square and _any(layers, np.tril, -1) and not _any(layers, np.triu, 1)
+
+
+def _any(layers: list[Layer], half: Callable, place: int) -> bool:
+    """Is there weight in this half of a map?"""
+    return any(np.nan_to_num(half(layer.weights, place)).any() for layer in layers)
 
 
 def _layers(weights, kind: str, read: Reading) -> list[Layer]:

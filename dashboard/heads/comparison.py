@@ -27,19 +27,11 @@ _ACROSS = 10  # numbers beside each other on a sheet of paper
 @address.fragment
 def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Compare heads", divider="gray")
-    chosen = st.multiselect(
-        f"Heads, 2 to {MOST}",
-        current.heads,
-        default=current.heads[:2],
-        format_func=current.head_title,
-        key="compare",
-        bind="query-params",
-        max_selections=MOST,
-    )
-    # the control keeps names, which lack the kind
-    chosen = [head._replace(kind=current.choices.kind) for head in chosen]
+    chosen = _chosen(current)
     if len(chosen) < 2:
-        st.html('<p class="small" role="status">Choose at least two heads to compare them.</p>')
+        alone = "There is one map alone, and so none to compare it with."
+        words = "Choose at least two heads to compare them." if len(current.heads) > 1 else alone
+        st.html(f'<p class="small" role="status">{words}</p>')
         return
     maps = {current.head_title(head): current.grid(head.layer, head.head) for head in chosen}
     grids = list(maps.values())
@@ -63,6 +55,22 @@ def show(current: HeadsScene, dark: bool) -> None:
     if current.choices.tables:
         for name, grid in maps.items():
             st.html(tables.grid_table(f"Weights of {name}", grid, current.choices.languages, grid.weights, ".2f"))
+
+
+def _chosen(current: HeadsScene) -> list[Head]:
+    if len(current.heads) < 2:
+        return []
+    chosen = st.multiselect(
+        f"Heads, 2 to {MOST}",
+        current.heads,
+        default=current.heads[:2],
+        format_func=current.head_title,
+        key="compare",
+        bind="query-params",
+        max_selections=MOST,
+    )
+    # the control keeps names, which lack the kind
+    return [head._replace(kind=current.choices.kind) for head in chosen]
 
 
 def _map(current: HeadsScene, name: str, grid: Grid, dark: bool) -> Cell:

@@ -95,6 +95,17 @@ def test_the_mean_of_heads_that_multihead_attention_returns():
     assert attnviz.from_arrays(sparse, WORDS).map("encoder") == attnviz.from_arrays(means, WORDS).map("encoder")
 
 
+def test_attention_in_which_no_token_sees_a_later_one_is_that_of_a_decoder(tmp_path):
+    """As a causal model returns it: what a token cannot see is hidden, and is no key in the statistics."""
+    causal = [draw(2, 5, 5, causal=True, seed=seed) for seed in range(2)]
+    np.save(tmp_path / "mean.npy", causal[0].mean(0))
+    for given in (causal, tuple(torch.tensor(layer)[None] for layer in causal), tmp_path / "mean.npy"):
+        trace = attnviz.from_arrays(given, WORDS)
+        assert {layer.kind for layer in trace.maps} == {"decoder"} and not trace.visible(trace.maps[0])[0, 1]
+    for given, kind in ((causal, "encoder"), (np.eye(5), None), ([draw(2, 5, 5)], None)):
+        assert {layer.kind for layer in attnviz.from_arrays(given, WORDS, kind=kind).maps} == {"encoder"}
+
+
 def test_layers_that_are_missing_keep_their_numbers():
     trace = attnviz.from_arrays((rows(2, 5, 5), None, rows(2, 5, 5)), WORDS, missing="skip")
     assert [m.layer for m in trace.maps] == [0, 2]
