@@ -20,8 +20,8 @@ def load(name: str, root: str | Path | None = None, threads: int | None = None) 
     """The checkpoint `name` below `root` (by default see `checkpoint_files.roots`), or after `hf:` a model for the
     transformers library.
 
-    threads : that torch computes with in this process from now on; None: 1 for a checkpoint (see `models.machine`), as
-    it is for `hf:`. Raises checkpoints.CheckpointError, huggingface.ModelError.
+    threads : that torch computes with in this process from now on; None: 1 for a checkpoint (see `models.machine`),
+    unchanged for `hf:`. Raises checkpoints.CheckpointError, huggingface.ModelError.
     """
     if not isinstance(name, str):
         raise checkpoints.CheckpointError(

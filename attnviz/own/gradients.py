@@ -116,7 +116,7 @@ def _changes(subject: Subject, parameter: torch.nn.Parameter) -> bool:
 
 
 def untouched(subject: Subject) -> Line:
-    """No input is changed in place, the mask neither."""
+    """Neither an input nor the mask is changed in place."""
     test = "no input is changed"
     inputs = subject.inputs(1 if subject.form.alone else 2, 2 if subject.form.many else 1, 4)
     visible = torch.tensor([[True, True, True, False]] * len(inputs.query)) if subject.form.mask else None

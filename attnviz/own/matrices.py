@@ -149,7 +149,7 @@ class Seen:
         return scores - scores.mean(dim=0, keepdim=True) if self.biased else scores
 
     def no_scores(self) -> str:
-        """Why the weights tell no scores; "" if they do."""
+        """Why no scores can be read off the weights; "" if they can."""
         if bool((self.weights < 0).any()):
             return "some weights are negative"
         if float(self.logs.norm()) >= 1e-9:

@@ -131,8 +131,8 @@ def _guess(model: Any, text: str, translations: Translations) -> str:
 
 
 def _several(models: Models, request: Request) -> Answer:
-    """Other translations of a text: the final hypotheses of the beam, or samples. Or the model itself, described, or
-    what it is wanted for."""
+    """The answer to a request that is no trace: hypotheses of the beam, samples, a description of the model, or the
+    result of a `Work`."""
     try:
         model = models.model_for(request)
         if request.described:

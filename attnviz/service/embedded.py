@@ -299,7 +299,7 @@ class _Lane:
         self._reading = model
 
     def _step(self, count: int) -> None:
-        """Work goes on: it has its full time for each step."""
+        """Note a step of work: the next one has the full time again."""
         self._computed = 0.0
         for job in self._unanswered.values():
             job.future.steps += count

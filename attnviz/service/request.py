@@ -34,8 +34,8 @@ class Limits:
 @dataclass(frozen=True, eq=False)
 class Work:
     """What is done with a model: a function of the library, as "ablation:effect", whose first argument the model is;
-    or a method of the model, as ":write". language : that the model produces, unless it says itself which. steps : the
-    name of the argument that hears of each step; "" for none."""
+    or a method of the model, as ":write". language : the one that the model produces, if its config does not say it.
+    steps : the name of the argument that takes a function, which is called at each step; "" for none."""
 
     function: str
     arguments: tuple = ()
@@ -61,8 +61,8 @@ class Request:
     root : the folder of checkpoints. stamp : changes with the files of the model, which is then read again.
     statistics : the answer is a `TraceStatistics` without weights, not a trace. sample_count : the answer is this
     number of random translations, a tuple of strings. hypotheses : the answer is the beam's final hypotheses, a tuple
-    of `attnviz.trace.Hypothesis`. For a model of the transformers library `root` is its folder or its name on the hub;
-    described : the answer is a `Guest`, and work : the answer is what this gives.
+    of `attnviz.trace.Hypothesis`. described : the answer is a `Guest`, without a text. work : the answer is its
+    result. For a model of the transformers library `root` is its folder or its name on the hub.
     """
 
     model: str

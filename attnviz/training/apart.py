@@ -37,8 +37,8 @@ KILLED = "The training process has ended unexpectedly. What was seen until then 
 
 class Apart:
     """A training in a separate process. moments : those received. state : STARTING, RUNNING, PAUSED, DONE (the time
-    limit is reached; the models are still available) or ENDED. problem : why training ended early, or "". name : that
-    nobody guesses.
+    limit is reached; the models are still available) or ENDED. problem : why training ended early, or "". name : a
+    random one, which nobody can guess.
 
     is_open : will somebody look again, such as a background tab, which polls once a minute?"""
 
@@ -75,7 +75,7 @@ class Apart:
             return list(self.ring.moments)
 
     def look(self) -> None:
-        """Somebody looks; without it the training ends after a while."""
+        """Note that somebody still looks. Without this call the training ends after a while."""
         self._looked = time.monotonic()
 
     def tell(self, command: str) -> None:
@@ -181,8 +181,8 @@ class _Commands:
 
 
 class _NoCompiler(ModuleType):
-    """In place of torch's compiler, which torch's optimisers import to keep it away from themselves, for as long as all
-    of torch takes. Whoever uses another part of it gets it whole."""
+    """A stand-in for torch's compiler. torch's optimisers import the compiler only to switch it off for themselves, and
+    that import takes as long as all of torch. Using any other part of the stand-in imports the real one."""
 
     graph_break = staticmethod(lambda: None)
     disable = staticmethod(lambda function, *_, **__: function)
@@ -196,7 +196,7 @@ class _NoCompiler(ModuleType):
 
 
 def leave_out_the_compiler() -> None:
-    """In a process that trains and compiles nothing: it begins a third sooner."""
+    """For a process that trains and compiles nothing: skip that import, which saves a third of its start."""
     sys.modules.setdefault(COMPILER, _NoCompiler(COMPILER))
 
 

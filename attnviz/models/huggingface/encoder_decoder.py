@@ -122,8 +122,8 @@ class EncoderDecoderModel(Openable[Opened], HuggingFaceModel):
         return replace(self, name=name, prefix=f"{prefix.strip()} ", notes=(*self.notes, note))
 
     def producing(self, language: str) -> Self:
-        """The model, whose output is in this language (`fr`, or a code such as fra_Latn): so kinds of words are known.
-        It chooses no language of a model of many, as `between` does."""
+        """The model, told that it produces this language (`fr`, or a code such as fra_Latn), so that kinds of words are
+        known. Unlike `between`, this does not choose a language of a multilingual model."""
         return replace(self, language=function_words.of_code(language))
 
     @property

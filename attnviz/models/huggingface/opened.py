@@ -213,8 +213,8 @@ class Opened(Copied):
                 raise ValueError(reason)
 
     def choose_rows(self, is_such: Callable[[int], bool]) -> None:
-        """From now on `rows` holds at steps where the unchanged network would choose such a piece, after what it has
-        read so far. Each pass, which must read all of that, is run without `rows` first."""
+        """From now on `rows` applies only at steps where the unchanged network would choose such a piece. So each pass,
+        which must read all tokens so far, is first run without `rows`."""
         rows, on_step = self.rows, self.on_step
 
         def before(_network: nn.Module, _inputs: tuple, given: dict) -> None:

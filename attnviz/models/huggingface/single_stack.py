@@ -29,7 +29,7 @@ BATCH = 8  # of these texts read at once
 
 
 class _Found(Exception):
-    """Ends a pass that has made what it was for."""
+    """Ends a pass early: its result is there."""
 
 
 @dataclass(frozen=True)

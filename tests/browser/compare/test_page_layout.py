@@ -53,6 +53,19 @@ def test_below_each_map_stands_what_can_be_read_from_it(view):
     assert len(edges) == 3 and all(bottom <= top < bottom + 40 and high > 0 for bottom, top, high in edges), edges
 
 
+def test_a_long_title_stays_in_its_column(view):
+    """As of a module of one's own, `Yours · ScaledDotProductAttention(hidden_size=64)`: one word that is too long."""
+    title = view().page.locator(".part h3").first
+    fits = title.evaluate("""(title) => {
+      const words = title.textContent;
+      title.textContent = 'Yours · ScaledDotProductAttention(hidden_size=64)';
+      const fits = title.scrollWidth <= title.clientWidth;
+      title.textContent = words;
+      return fits;
+    }""")
+    assert fits
+
+
 def test_no_row_of_the_page_is_empty(view):
     """What shows nothing takes no room: between two rows there is one gap of 16 px."""
     dashboard = view()
