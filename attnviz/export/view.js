@@ -137,12 +137,18 @@ async function draw(place, { data, layout }, name, saved) {
 // When the browser has painted what is there; it paints nothing in a tab that nobody sees.
 const painted = () => new Promise((next) => (document.hidden ? next() : requestAnimationFrame(() => setTimeout(next))));
 
+// A plot is as wide as its column, also when a side bar opens beside the notebook, or a cell that was drawn out of sight comes back.
+const columns = new ResizeObserver((changes) => changes.forEach(({ target: plot }) => {
+  if (plot.clientWidth && Math.abs(plot._fullLayout?.width - plot.clientWidth) >= 1) Plotly.Plots.resize(plot);
+}));
+
 // -> two functions, which draw the map and the bars of a picture.
 function section(maps, model) {
   const part = element("section"), [name, said, map, step, bars] = ["h4", "p", "div", "p", "div"].map((kind) => element(kind));
   said.dir = "auto";
   part.append(name, said, map, step, bars);
   maps.append(part);
+  for (const plot of [map, bars]) columns.observe(plot);
   const stepOf = ({ steps }, row) => Math.min(row, steps.length - 1);
   async function drawMap(picture, row, dark) {
     name.textContent = picture.name;
@@ -190,8 +196,9 @@ async function render({ model, el }) {
     showControls(Math.max(...pictures.map(({ steps }) => steps.length)));
     await plotly();
     const step = model.get("step"), drawn = `${key} ${step} ${dark ? "dark" : "light"}`;
+    while (sections.length < pictures.length) sections.push(section(maps, model)); // all, so that each has its width
     const drawAll = async (part) => {
-      for (const [place, picture] of pictures.entries()) await (sections[place] ??= section(maps, model))[part](picture, step, dark);
+      for (const [place, picture] of pictures.entries()) await sections[place][part](picture, step, dark);
     };
     await drawAll(0);
     await painted().then(() => { el.dataset.maps = drawn; });

@@ -184,11 +184,20 @@ def run(page, number: int) -> None:
     raise TimeoutError(f"JupyterLab did not run cell {number}")
 
 
+def widths(page) -> list[int]:
+    """Of the four plots and their columns, px."""
+    plots = page.locator(".attnviz-view .js-plotly-plot")
+    return sum(
+        plots.evaluate_all("plots => plots.map((plot) => [plot.clientWidth, Math.floor(plot._fullLayout.width)])"), []
+    )
+
+
 def choose_the_second_head_and_step(page, drawn: bool = True) -> None:
     """With the controls of the view that a page has, once it has drawn two traces. drawn : wait for it in the document,
     where a shadow does not hide it."""
     view = page.locator(".attnviz-view")
     view.locator("section:nth-child(2) .js-plotly-plot .barlayer path").first.wait_for()
+    assert len(set(widths(page))) == 1
     assert view.locator(".js-plotly-plot").count() == 4 and view.locator("section .heatmaplayer image").count() == 2
     view.get_by_role("combobox", name="Head").select_option(label="2")
     view.get_by_role("slider", name="Step").press("x")  # elsewhere in a notebook it cuts the cell
@@ -234,7 +243,15 @@ def saved_view(*traces) -> tuple:
 
 @pytest.mark.xdist_group("browser-others")
 def test_a_page_of_nbconvert_draws_the_view_without_a_network(chrome, tmp_path):
-    draw_saved(chrome, tmp_path, choose_the_second_head_and_step)
+    def check(page):
+        choose_the_second_head_and_step(page)
+        page.locator(".attnviz-view").evaluate("view => { view.style.width = '760px'; }")  # as when a side bar opens
+        page.wait_for_function(
+            "[...document.querySelectorAll('.js-plotly-plot')].every((plot) => plot._fullLayout.width < 400)"
+        )
+        assert len(set(widths(page))) == 1
+
+    draw_saved(chrome, tmp_path, check)
 
 
 @pytest.mark.xdist_group("browser-others")
