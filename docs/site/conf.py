@@ -44,3 +44,4 @@ def setup(app):
     app.connect("builder-inited", lambda app: made.write(HERE / "made"))
     app.connect("source-read", made.completed)
     app.connect("autodoc-process-docstring", made.as_fields)
+    app.connect("build-finished", made.front)

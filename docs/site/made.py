@@ -152,6 +152,14 @@ def formula(self, node) -> None:
     raise nodes.SkipNode
 
 
+def front(app, failure: Exception | None) -> None:
+    """A server shows the page index.html of a folder first; ours is docs/index.html."""
+    if failure is None:
+        page = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=docs/index.html">'
+        page += '<title>attnviz</title><a href="docs/index.html">attnviz</a>\n'
+        Path(app.outdir, "index.html").write_text(page, encoding="utf-8")
+
+
 def as_fields(app, what, name, thing, options, lines: list[str]) -> None:
     """A docstring of this project as reStructuredText.
 

@@ -14,6 +14,9 @@ def test_the_site_builds_with_the_picture_of_every_figure_and_fetches_nothing(tm
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs/site", ".", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+    assert 'href="docs/index.html"' in (tmp_path / "index.html").read_text(
+        encoding="utf-8"
+    )  # what a server shows first
     gallery = (tmp_path / "docs/gallery.html").read_text(encoding="utf-8")
     blocks = (ROOT / "docs/gallery.md").read_text(encoding="utf-8").count("```python")
     assert gallery.count('alt="What the block shows"') >= blocks > 20
