@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +39,7 @@ _LETTERS = re.compile("[\ufb00-\ufb06\u2116\u2122]")  # several Latin letters in
 _SYMBOL_PARTS = "\u20d0-\u20ff\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff"  # flags, colours of skin, keys
 _FRAME = re.compile("[\u20d0-\u20ff]")  # drawn round the character before it, as a key is
 _ODD = re.compile(f"[{IGNORED}{_FRACTIONS}{_SLASH}{_SYMBOL_PARTS}]|{_LETTERS.pattern}")
+_UNKNOWN = "\ufffd"
 _IGNORED = re.compile(f"[{IGNORED}]")
 _CHARACTERS = pre_tokenizers.Split(Regex(r"\X"), behavior="isolated")  # what a reader takes for one character
 
@@ -235,7 +236,7 @@ class SubwordTokenizer:
 
         An unknown piece is one character; other specials are left out.
         """
-        pieces = ("\ufffd" if i == UNK else self._spelling(i) for i in ids if i >= UNK)
+        pieces = (_UNKNOWN if i == UNK else self._spelling(i) for i in ids if i >= UNK)
         text = "".join(pieces)
         return re.sub(rf"(\A|\n){SPACE}", r"\1", text).replace(SPACE, " ")
 
@@ -290,6 +291,8 @@ class SubwordTokenizer:
         No spaces are added if the text already has spaces between words, or if the vocabulary has no probabilities.
         """
         read = typed(text)
+        if isinstance(self.backend.model, models.WordLevel) and not text.isascii():
+            return self._whole_unknown(read, text)
         if self._divider is None or _DIVIDED.search(read.text):
             return read
         divider, initial = self._divider
@@ -305,6 +308,20 @@ class SubwordTokenizer:
             starts += [start] * len(added)
             ends += [end] * len(added)
         return Typed(divided, [*starts, len(text)], ends)
+
+    def _whole_unknown(self, read: Typed, text: str) -> Typed:
+        """The same for a vocabulary of characters, with one unknown character for each typed one that has an unknown
+        part, such as “½” (1/2)."""
+        result, starts, ends = "", [], []
+        cuts = [start for _, (start, _) in _CHARACTERS.pre_tokenize_str(text)]
+        for _, group in groupby(zip(read.starts, read.ends, read.text), lambda place: bisect_right(cuts, place[0])):
+            first, last, characters = zip(*group)
+            if UNK in self.backend.encode("".join(characters)).ids:
+                first, last, characters = first[:1], last[-1:], (_UNKNOWN,)
+            result += "".join(characters)
+            starts += first
+            ends += last
+        return Typed(result, [*starts, read.starts[-1]], ends)
 
     @cached_property
     def _divider(self) -> tuple[Tokenizer, set[str]] | None:

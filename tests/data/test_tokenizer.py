@@ -161,6 +161,18 @@ def test_a_mark_at_the_end_of_a_sentence_is_one_word_of_three_pieces(text):
     assert len({token.word for token in separate}) == 3  # three full stops are three
 
 
+@pytest.mark.parametrize("typed", ["½", "1½", "…", "e\u0301", "é", "👨\u200d👩\u200d👧"], ids=ascii)
+def test_in_a_vocabulary_of_letters_a_character_with_an_unknown_part_is_one_unknown(typed):
+    """“½” is read as 1/2, which was three unknown letters."""
+    letters = train_vocabulary(["a b c d e f i"], 60, "symbols")
+    encoded = letters.encode(f"a{typed}b")
+    shown = [(token.text, token.unknown) for token in encoded.tokens[:-1]]
+    whole = ["1", "½"] if typed == "1½" else [typed]
+    assert shown == [("a", False), *((character, True) for character in whole), ("b", False)]
+    assert list(encoded.ids) == letters.ids(f"a{typed}b") == letters.batch_ids([f"a{typed}b"])[0]
+    assert [token.text for token in letters.encode("ﬁ").tokens[:-1]] == ["ﬁ", "ﬁ"]  # two letters, both known
+
+
 @pytest.mark.parametrize("special", SPECIALS)
 def test_a_typed_special_is_not_special(text, special):
     encoded = text.encode(f"a {special} b")
