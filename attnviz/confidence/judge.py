@@ -174,9 +174,12 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
 
 
 def _strange(signs: Signs) -> Iterator[str]:
-    """Words copied from the source, and words that occur in no training text of the target language."""
-    for listed, what in ((signs.copied, "as in the source"), (signs.invented, "in no training text")):
-        if words := [f"“{word}”" for word, _ in listed[:SHOWN]]:
+    """Words copied from the source, words of both sides that occur in no training text of their language, and words
+    that are twice in the translation."""
+    copied = [word for word, _ in signs.copied]
+    new = [*signs.unlearnt, *(word for word, _ in signs.invented)]
+    for listed, what in ((copied, "as in the source"), (new, "in no training text"), (signs.twice, "there twice")):
+        if words := [f"“{word}”" for word in listed[:SHOWN]]:
             yield f"{', '.join(words)} {'is' if len(words) == 1 else 'are'} {what}"
 
 
@@ -197,6 +200,9 @@ def _differences(signs: Signs, scale: Scale) -> list[str]:
         reasons.append(f"The source denies with “{signs.lost_negation}”, and nothing in the translation seems to.")
     if signs.repeated:
         reasons.append(f"The translation says “{signs.repeated}” again, and the source has no such repeat.")
+    elif signs.twice:
+        listed = ", ".join(f"“{word}”" for word in signs.twice[:SHOWN])
+        reasons.append(f"The translation has {listed} twice, where the source probably has different words.")
     if unread := signs.untranslated(scale.unread)[:SHOWN]:
         listed = ", ".join(f"“{word}”" for word in unread)
         reasons.append(f"No row of the map reads {listed}: part of the source is probably untranslated.")

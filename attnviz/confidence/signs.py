@@ -16,7 +16,7 @@ from attnviz import alignment
 from attnviz.arguments import checked
 from attnviz.confidence import between, training_words
 from attnviz.confidence.lexicon import Lexicon, Unsaid
-from attnviz.confidence.training_words import TrainingWords, Word
+from attnviz.confidence.training_words import KATAKANA, TrainingWords, Word
 from attnviz.data.loops import Loop, loop_at_end
 from attnviz.data.styles import UNSPACED
 from attnviz.function_words import CONTENT, kind, languages
@@ -30,6 +30,7 @@ DOUBTFUL = -1.0  # nats; a piece below this log-probability (37 %) counts as dou
 MANY_PIECES = 3  # of a word of the translation, which then counts as made of pieces
 INVENTED = 2.5  # nats: 8 % of the reference translations of validation have a word that no training sentence has
 COPIED, FEW = 1 / 6, 2  # German texts have "Spider" too, in "Spider-Man"; "Pool" and "Show" are words of both languages
+MISSING = 1.0  # nats; from here on a word of which no usual translation is there is taken to be missing
 _BROKEN = re.compile(r"[^\W\d_]*[A-Za-zÀ-ÿ]{3}\d\w*")  # "trois4", but not "7h30"
 _NO_SPACES = re.compile(f"[{UNSPACED}]")
 _BEGINNING = re.compile(r"(?:^|[.!?…:]\s|[\"“«])\W*")  # of a sentence, or of what someone says
@@ -58,7 +59,9 @@ class Signs:
     rarity : of each content word of the source, ln(1 + number of training sentences that have it). translated :
     content words of the source that have a usual translation in the target. copied : common words of the source that
     the target has untranslated, and what each adds to `surprise` (nats). lost_negation : a negation word of the source
-    whose translation has no negation; "" if there is none.
+    whose translation has no negation; "" if there is none. twice : content words that are twice in the target and
+    probably stand for different ones of the source (`between.twice`). unlearnt : words of `new` in lower case that the
+    target does not copy: a name is copied.
     """
 
     log_probs: tuple[float, ...]
@@ -87,13 +90,16 @@ class Signs:
     translated: tuple[str, ...] = ()
     copied: tuple[tuple[str, float], ...] = ()
     lost_negation: str = ""
+    twice: tuple[str, ...] = ()
+    unlearnt: tuple[str, ...] = ()
 
     @property
     def surprise(self) -> float:
         """How unlikely it is (nats) that a right translation lacks these words and has these made-up or copied
         words."""
         copies = sum(surprise for _, surprise in self.copied)
-        return sum(word.surprise for word in self.unsaid) + INVENTED * len(self.invented) + copies
+        invented = sum(not KATAKANA.fullmatch(word) for word, _ in self.invented)  # those in katakana are named only
+        return sum(word.surprise for word in self.unsaid) + INVENTED * invented + copies
 
     def untranslated(self, least: float) -> tuple[str, ...]:
         """The content words of the source to which every row gives less weight than `least` (0 to 1) and that are not
@@ -168,6 +174,8 @@ def _between(
         lost_names=_lost_names(trace, known_words) if task.copies_names else (),
         lost_negation=between.lost_negation(trace.text, trace.translation, task.target) if task.source == "en" else "",
         repeated=between.repeated(trace.text, trace.translation, task.target),
+        twice=between.twice(trace.text, trace.translation, task.target, _is_missing(unsaid)),
+        unlearnt=_unlearnt(trace, known_words),
         invented=_invented(trace, target_words) if target_words else (),
         copied=_copied(trace, known_words, target_words) if target_words else (),
         covered=alignment.coverage(whole) if whole and task.source in languages() else (),
@@ -176,6 +184,17 @@ def _between(
         translated=translated,
         rarity=tuple(math.log1p(known_words.count(word.text)) for word in content),
     )
+
+
+def _is_missing(unsaid: Sequence[Unsaid]) -> bool:
+    """Is one of the words probably not in the translation in any form?"""
+    return any(word.surprise >= MISSING for word in unsaid)
+
+
+def _unlearnt(trace: Trace | TraceStatistics, known_words: TrainingWords) -> tuple[str, ...]:
+    lower = plain(trace.translation).lower()
+    new = (word.text for word in known_words.new(trace) if word.text.islower() or trace.read_as)
+    return tuple(dict.fromkeys(word for word in new if word.lower() not in lower))
 
 
 def _lost_names(trace: Trace | TraceStatistics, known_words: TrainingWords) -> tuple[str, ...]:
@@ -191,7 +210,8 @@ def _invented(trace: Trace | TraceStatistics, target_words: TrainingWords) -> tu
     """Words of the translation that no training sentence has, except words of the source and compounds of two known
     words."""
     source, result = plain(trace.text).lower(), []
-    for word in training_words.target_words(trace):
+    spaced = [word for word in training_words.target_words(trace) if not _NO_SPACES.search(word.text)]
+    for word in (*spaced, *training_words.target_words(trace, KATAKANA)):
         if _is_new(word, target_words) and word.text.lower() not in source:
             places = [
                 place
@@ -203,7 +223,7 @@ def _invented(trace: Trace | TraceStatistics, target_words: TrainingWords) -> tu
 
 
 def _is_new(word: Word, target_words: TrainingWords) -> bool:
-    return len(word.text) > 1 and not target_words.has(word.text) and not _NO_SPACES.search(word.text)
+    return len(word.text) > 1 and not target_words.has(word.text)
 
 
 def _copied(

@@ -7,6 +7,7 @@ checkpoints/<pair>/words.txt.gz, target-words.txt.gz
 import functools
 import gzip
 import io
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,7 @@ TARGET_FILE = "target-words.txt.gz"  # of the translations
 FILES = FILE, TARGET_FILE
 PART = 4  # letters of a part of a compound, at least
 LARGEST = 64 * 2**20  # bytes of the file's text
+KATAKANA = re.compile("[ァ-ヺ][ァ-ヺー]+")  # the only words of a Japanese text that can be told apart without a tagger
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,10 @@ class TrainingWords:
     sentences: int
 
     @classmethod
-    def learn(cls, texts: Iterable[str]) -> "TrainingWords":
-        """Learn from the source sentences of training; a repeated sentence counts once."""
+    def learn(cls, texts: Iterable[str], pattern: re.Pattern = WORD) -> "TrainingWords":
+        """Learn from the sentences of one side of training; a repeated sentence counts once. pattern : of a word."""
         different = set(texts)
-        counts = Counter(word for text in different for word in set(map(_plain, WORD.findall(text))))
+        counts = Counter(word for text in different for word in set(map(_plain, pattern.findall(text))))
         return cls(dict(counts), len(different))
 
     @classmethod
@@ -103,18 +105,18 @@ def write_lines(path: Path, lines: Sequence[str]) -> None:
 
 def words(trace: Trace | TraceStatistics) -> list[Word]:
     """The words of a trace's source: runs of letters, with the apostrophes within."""
-    return list(_words(trace.text, tuple(trace.source)))
+    return list(_words(trace.text, tuple(trace.source), WORD))
 
 
-def target_words(trace: Trace | TraceStatistics) -> list[Word]:
-    """The words of a trace's target, in the same way."""
-    return list(_words(trace.translation, tuple(trace.target)))
+def target_words(trace: Trace | TraceStatistics, pattern: re.Pattern = WORD) -> list[Word]:
+    """The words of a trace's target, in the same way, or those of a pattern."""
+    return list(_words(trace.translation, tuple(trace.target), pattern))
 
 
 @functools.lru_cache(64)  # several signs ask for the words of a text, and several models read it
-def _words(text: str, tokens: tuple[Token, ...]) -> tuple[Word, ...]:
+def _words(text: str, tokens: tuple[Token, ...], pattern: re.Pattern) -> tuple[Word, ...]:
     result = []
-    for match in WORD.finditer(text):
+    for match in pattern.finditer(text):
         inside = [t for t in tokens if not t.special and t.start < match.end() and t.end > match.start()]
         unknown = any(token.unknown for token in inside)
         result.append(Word(plain(match.group()), *match.span(), sum(token.pieces for token in inside), unknown))

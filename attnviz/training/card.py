@@ -19,6 +19,7 @@ from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import CARD, ModelName
 from attnviz.models.translator import Translator
 from attnviz.networks.registry import options
+from attnviz.trace.visible import WORD
 from attnviz.training import saved_run, validation
 from attnviz.training.validation import best_epoch
 
@@ -41,7 +42,7 @@ def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: 
 class Learnt:
     """The data of a language pair for the sign of confidence, shared by all its models.
 
-    known_words, target_words, lexicon : of the training sentences; target_words is None for languages without spaces.
+    known_words, target_words, lexicon : of the training sentences; of Japanese, target_words has those in katakana.
     All are None if no model of the pair is judged. samplers : name and SHA-256 of the weights of the models that draw
     translations. draw : text -> drawn translations.
     """
@@ -65,9 +66,9 @@ def learn(translator: Translator, corpus: corpora.Corpus, root: Path) -> Learnt:
         return Learnt(corpus)
     known_words = TrainingWords.learn(source for source, _ in corpus.train)
     known_words.save(root / translator.pair / training_words.FILE)
-    target_words = TrainingWords.learn(target for _, target in corpus.train) if task.copies_names else None
-    if target_words:
-        target_words.save(root / translator.pair / training_words.TARGET_FILE)
+    pattern = WORD if task.copies_names else training_words.KATAKANA
+    target_words = TrainingWords.learn((target for _, target in corpus.train), pattern)
+    target_words.save(root / translator.pair / training_words.TARGET_FILE)
     usual = Lexicon.learn(corpus.train, task.source, task.target)
     usual.save(root / translator.pair / lexicon.FILE)
     samplers = _samplers(translator, root)

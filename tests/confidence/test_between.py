@@ -3,7 +3,7 @@ twice, and negations that only the source has."""
 
 import pytest
 
-from attnviz.confidence.between import changed, lost_negation, lost_units, repeated
+from attnviz.confidence.between import changed, lost_negation, lost_units, repeated, twice
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,31 @@ def test_units(text, translation, lost):
 )
 def test_repeated(text, translation, language, phrase):
     assert repeated(text, translation, language) == phrase
+
+
+@pytest.mark.parametrize(
+    "text, translation, language, words",
+    [
+        ("neither confirm nor deny it", "weder bestätigen noch bestätigen", "de", ("bestätigen",)),
+        ("a train or a subway", "un métro ou un métro", "fr", ("métro",)),
+        ("a train or a subway", "un train ou un métro", "fr", ()),
+        ("We walked on and on.", "Wir gingen weiter und weiter.", "de", ()),  # the source joins the same words too
+        ("Lemons and limes", "Les citrons et les belles citrons", "fr", ()),  # not the first words after "et"
+        ("to bed early", "früh zu Bett, ging früh ins Bett", "de", ("früh", "bett")),
+        ("a bird", "鳥、鳥", "ja", ()),
+    ],
+)
+def test_words_that_probably_stand_for_different_ones(text, translation, language, words):
+    assert twice(text, translation, language) == words
+
+
+def test_one_word_that_is_there_twice_counts_where_another_is_missing():
+    """A root that the source has twice excuses one of them."""
+    smoke = "a festival with smoke", "un festival de fumée avec de la fumée", "fr"
+    assert twice(*smoke, missing=True) == ("fumée",) and twice(*smoke) == ()
+    brush = "She brushes her teeth with a toothbrush", "se brosse les dents avec une brosse à dents", "fr"
+    assert twice(*brush, missing=True) == ("dents",) and twice(*brush) == ()
+    assert twice("two skiers, one skier", "zwei Skifahrer, ein Skifahrer", "de", missing=True) == ()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 
 from attnviz.alignment import Covered
 from attnviz.confidence import FEATURES, Scale, Signs, TrainingWords, Word, judgement, signs
-from attnviz.confidence.lexicon import Unsaid
+from attnviz.confidence.lexicon import Entry, Lexicon, Unsaid
+from attnviz.confidence.training_words import KATAKANA
 from attnviz.data.loops import Loop
 from attnviz.trace import Token, Trace
 
@@ -133,6 +134,38 @@ def test_a_usual_one_with_strange_words_names_them():
     words = "“Spider” is as in the source and “hégerhog”, “cinemain” are in no training text"
     assert judgement(seen, SCALE).title == f"a typical probability for this model, but {words}"
     assert judgement(replace(seen, loop=Loop(0, 1, 8)), SCALE).title == "outside what this model has learnt"
+    seen = replace(SURE, unlearnt=("plunger",), invented=(("décharga", -0.2),), twice=("colère",))
+    words = "“plunger”, “décharga” are in no training text and “colère” is there twice"
+    assert judgement(seen, SCALE).title == f"a typical probability for this model, but {words}"
+
+
+def test_a_new_word_is_named_unless_it_is_copied_as_a_name():
+    source = TrainingWords({"a": 9, "near": 3}, 9)
+    seen = signs(trace(["A", " plunger", " near", " Narita", ",", " kvass"], [" kvass"], (-0.1,)), source)
+    assert seen.unlearnt == ("plunger",) and [word.text for word in seen.new] == ["plunger", "Narita", "kvass"]
+
+
+def test_a_word_that_is_there_twice_counts_where_a_word_of_the_source_is_missing():
+    lexicon = Lexicon({"fabric": Entry(("tissu",), 20, 18)})  # 1.9 nats
+    pieces = ["un", " métier", " vert", " nylon", " vert"]
+    seen = [
+        signs(trace([" green", " nylon", word], pieces, (-0.1,) * 5), TrainingWords({}, 9), (), None, lexicon)
+        for word in (" fabric", " cloth")
+    ]
+    assert [each.twice for each in seen] == [("vert",), ()] and not any(each.repeated for each in seen)
+    reason = "The translation has “vert” twice, where the source probably has different words."
+    assert [reason in judgement(each, SCALE).reasons for each in seen] == [True, False]
+
+
+def test_a_made_up_word_in_katakana_is_named():
+    """In Japanese only such words can be told apart. They change no level: counted, they find no more poor ones."""
+    target = TrainingWords.learn(["ベートーベンはウィーンに住んでいた。", "ピアノを弾く。"], KATAKANA)
+    assert target.counts == {"ベートーベン": 1, "ウィーン": 1, "ピアノ": 1}
+    written = ["ベート", "ベレート", "は", "ウィーン", "の", "ア", "へ。"]
+    japanese = replace(trace(["Beethoven"], written, (-0.2,) * 7), model="en-ja/bahdanau")
+    seen = signs(japanese, TrainingWords({"beethoven": 3}, 9), (), target)
+    assert seen.invented == (("ベートベレート", pytest.approx(-0.2)),) and seen.surprise == 0
+    assert "“ベートベレート” is in no training text" in judgement(seen, SCALE).title
 
 
 def test_a_word_that_is_said_is_not_untranslated_though_no_row_reads_it():
