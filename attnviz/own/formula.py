@@ -156,11 +156,14 @@ def _of_heads(seen: Seen, of_query: list[Matrix], of_keys: list[Matrix], matrice
         turns = itertools.product(_BASES, (False, True))
         ways += [(f"rotary positions, base {base:g}", partial(rotary, base=base, pairs=pairs)) for base, pairs in turns]
         ways += [("cosine", partial(F.normalize, dim=-1))]
-    same = [Matrix("1", torch.eye(x.shape[-1]).double()) for x in (seen.query, seen.keys)]
-    for (name, change), first, second in itertools.product(ways, [*of_query, same[0]], [*of_keys, same[1]]):
+    queries, keys = (
+        [(matrix, matrix(x)) for matrix in (*own, Matrix("1", torch.eye(x.shape[-1]).double()))]
+        for own, x in ((of_query, seen.query), (of_keys, seen.keys))
+    )
+    for (name, change), (first, query), (second, key) in itertools.product(ways, queries, keys):
         for groups in groups_of(seen.weights.shape[1], len(first.weight), len(second.weight)):
-            query, keys = groups.query(first(seen.query)), groups.key(second(seen.keys))
-            if (factor := seen.factor(dot_scores(change(query), change(keys)))) is None:
+            scores = dot_scores(change(groups.query(query)), change(groups.key(key)))
+            if (factor := seen.factor(scores)) is None:
                 continue
             if name == "cosine":
                 words = f"the cosine of W q and U k with W = {first.words}, U = {second.words}, times {factor:.3g}"
@@ -285,6 +288,8 @@ def _shape_of(subject: Subject) -> str:
 
     q, r, k, m = first.query, other.query, first.keys[:, 0], other.keys[:, 0]
     scale = max(abs(score(q, k)), abs(score(r, m)), 1e-3)
+    if scale == 1e-3:  # all weights are the same
+        return ""
     in_query = abs(score(q + r, k) + score(q * 0, k) - score(q, k) - score(r, k)) < 1e-3 * scale
     in_keys = abs(score(q, k + m) - score(q, k) - score(q, m)) < 1e-3 * scale
     if abs(score(q, k) - score(q, m)) + abs(score(r, k) - score(r, m)) < 1e-3 * scale:

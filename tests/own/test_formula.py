@@ -58,13 +58,14 @@ def test_a_known_formula(module, name, words):
 class Scored(nn.Module):
     """A module with a score of the test's."""
 
-    def __init__(self, score):
+    def __init__(self, score, dim=-1):
         super().__init__()
+        self.dim = dim
         self.W_a, self.v = nn.Linear(8, 8, bias=False), nn.Parameter(torch.randn(8))
         self.score = score
 
     def forward(self, query, keys, values):
-        weights = torch.softmax(self.score(self, query, keys), dim=-1)
+        weights = torch.softmax(self.score(self, query, keys), dim=self.dim)
         return weights @ values, weights
 
 
@@ -266,7 +267,7 @@ GROUPED = "grouped-query, 4 heads with 2 key heads"
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_shared_key_heads_and_positions_in_the_scores(module, words, more):
-    report = own.check(module if isinstance(module, type) else module(), formula="grouped-query", in_trained=True)
+    report = own.check(module if isinstance(module, type) else module(), formula="grouped-query", in_trained=bool(more))
     *_, difference = report.formula.removesuffix(f"; {more}").split()
     assert report.ok and report.formula.startswith(words) and report.formula.endswith(more)
     assert float(difference) < 1e-6
@@ -304,6 +305,8 @@ class LocationBased(nn.Module):
 def test_weights_that_do_not_depend_on_the_keys():
     words = "none of the known ones: weights of positions that do not depend on the keys, as in Luong's location-based"
     assert own.check(LocationBased).formula.startswith(words)
+    over_queries = told(Scored(lambda m, q, k: dot(m.W_a(q), k), dim=1))  # one query: every weight is 1
+    assert over_queries.words == "none of the known ones"
 
 
 def test_a_module_that_computes_in_single_precision_is_told_its_formula():
