@@ -27,8 +27,9 @@ from dashboard.shell.frame import slider_value
 _TEXTS = 600  # points, at most, whose sentences the browser gets with them
 _CUT = 60  # characters of a sentence there
 _WHEN = (
-    "The alignment error needs sentences of this project that are linked by hand, with the models forced to write "
-    "their translations; order swaps and coverage need cross-attention."
+    '<p class="small" role="status">This statistic could not be measured for any sentence. The alignment error needs '
+    "sentences of this project that are linked by hand, with the models forced to write their translations; order "
+    "swaps and coverage need cross-attention.</p>"
 )
 
 
@@ -49,7 +50,7 @@ def distribution_panel(current: ManyScene, dark: bool) -> None:
     values = {name: frame[statistic].dropna() for name, frame in lines.items()}
     if not any(map(len, values.values())):
         downloads.drop("distribution")
-        st.html(f'<p class="small" role="status">This statistic could not be measured for any sentence. {_WHEN}</p>')
+        st.html(_WHEN)
         return
     by_model = {frame["model"].iloc[0]: reference(frame["model"].iloc[0]) for frame in lines.values()}
     marks = references(lines, statistic, kind, by_model) if statistic in VALUES else {}
@@ -116,6 +117,8 @@ def points_panel(current: ManyScene, dark: bool) -> None:
     titles = sentence_numbers()[x], sentence_numbers()[y]
     figure = named(scatter(points, titles, texts, dark=dark), f"{titles[1]} against {titles[0]}".lower(), dark)
     plots([("", figure)], "points")
+    if any(all(frame[number].isna().all() for frame in lines.values()) for number in (x, y)):
+        st.html(_WHEN)
     saved = by_size(*next(iter(points.values())))
     downloads.offer("two numbers", figure, saved)
     st.html(_correlations(points, titles))
@@ -266,7 +269,7 @@ def sentences_panel(current: ManyScene, dark: bool) -> None:
     rows = minus(lines[line], lines[other], sort) if compared else lines[line]
     frame = chosen(rows, "difference" if compared else sort, order, find)
     downloads.offer("sentences", None, frame)
-    st.html(_outliers(current, lines[line], line, sort))
+    st.html(_WHEN if lines[line][sort].isna().all() else _outliers(current, lines[line], line, sort))
     first = _first(len(frame))
     st.html(_table(current, frame, f"{line} minus {other}" if compared else line, sort, first))
 

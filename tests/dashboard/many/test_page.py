@@ -278,14 +278,16 @@ def test_the_difference_of_two_mechanisms_can_be_sorted():
 
 
 def test_the_alignment_error_is_that_of_linked_sentences_that_are_forced():
-    frame = (
-        run(forced="true", **{"from": "Sentences of this project"})
-        .session_state["shown panels of many"]
-        .frames["sentences"]
+    chosen = dict.fromkeys(["statistic", "across", "sort"], "Alignment error")
+    forced, own = (
+        run(forced=forced, **{"from": "Sentences of this project"}, **chosen) for forced in ("true", "false")
     )
+    frame = forced.session_state["shown panels of many"].frames["sentences"]
     assert frame["alignment_error"].between(0, 1).all() and frame["coverage"].between(0, 1).all()
-    frame = run(**{"from": "Sentences of this project"}).session_state["shown panels of many"].frames["sentences"]
+    frame = own.session_state["shown panels of many"].frames["sentences"]
     assert frame["alignment_error"].isna().all() and frame["order_swaps"].ge(0).all()
+    reason = "The alignment error needs sentences of this project that are linked by hand"
+    assert (page(forced).count(reason), page(own).count(reason)) == (0, 3)  # beside each of the panels that lack it
 
 
 def test_a_token_is_searched_in_all_sentences_that_have_it():
