@@ -203,6 +203,8 @@ class Seen:
         if not self.itself or bool(shown.all()) or bool((self.visible != shown).any()):
             return ""
         before, after = -int(distance[shown].min()), int(distance[shown].max())
+        if before < 1:  # a causal mask upside down
+            return ""
         if not torch.equal(shown, (distance >= -before) & (distance <= after)):
             return "some keys are hidden by their positions"
         last = len(keys) - 1

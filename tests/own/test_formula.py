@@ -242,6 +242,11 @@ class ForEachDistance(Heads):
         return scores + torch.cos(positions - positions[:, None])
 
 
+class UpsideDown(Heads):
+    def hide(self, scores):
+        return scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).tril(), -math.inf)
+
+
 class InAWindow(Heads):
     def hide(self, scores):
         far = torch.ones_like(scores, dtype=torch.bool)
@@ -273,6 +278,10 @@ def test_shared_key_heads_and_positions_in_the_scores(module, words, more):
     assert float(difference) < 1e-6
     if more:
         assert report.trained == f"not run: no trained en-fr model has its formula: {more}"
+
+
+def test_a_causal_mask_upside_down_is_no_window():
+    assert "window" not in told(UpsideDown(16, 4, 2)).words
 
 
 def test_a_cosine_of_heads_is_told():
