@@ -69,10 +69,24 @@ def shares(subject: Subject) -> Line:
     example, outcome = smallest(subject, examine), subject.run(subject.inputs(3, 7 if subject.form.many else 1, 5))
     if not example:
         reason = _softmax_of_weights(outcome)
-        return Line(test, FAULT if reason else OK, reason or "every row is at least 0 and sums to 1")
+        return Line(
+            test, FAULT if reason else OK, reason or f"every row is at least 0 and sums to 1{_of_scores(subject)}"
+        )
     if gaussian := _in_a_gaussian(outcome):
         return Line(test, LIMIT, gaussian, example)
     return Line(test, FAULT, _why_no_shares(outcome), example)
+
+
+def _of_scores(subject: Subject) -> str:
+    """A note if the module returns the scores and not their softmax; else ""."""
+    if not subject.form.weights.name.startswith("softmax"):
+        return ""
+    left, softmaxes = subject.call(subject.given(subject.inputs(1 if subject.form.alone else 2, 1, 3)))
+    scores = [softmax.scores for softmax in softmaxes if softmax.scores is not None]
+    returned = [tensor for name, tensor in left.items() if name.startswith("result")]
+    if any(x.shape == y.shape and torch.equal(x, y) for x, y in itertools.product(returned, scores)):
+        return "; it returns the scores before the softmax, and these are no weights"
+    return ""
 
 
 def _softmax_of_weights(outcome: Outcome) -> str:

@@ -261,3 +261,15 @@ class ReadsNormedMixed(ReadsNormed):
 def test_values_may_be_normalised_and_x_added_but_not_mixed():
     assert own.check(ReadsNormed).ok
     assert "context is weights times values" in [line.test for line in own.check(ReadsNormedMixed).faults]
+
+
+class ReturnsScores(OneHead):
+    def forward(self, x):
+        scores = self.query(x) @ self.key(x).mT / math.sqrt(x.shape[-1])
+        return scores.softmax(dim=-1) @ self.value(x), scores
+
+
+def test_scores_that_are_returned_in_place_of_weights_are_told():
+    lines = [own.check(module).lines[0] for module in (ReturnsScores, HeadsWithBiases)]
+    assert [line.verdict for line in lines] == ["ok", "ok"]
+    assert ["it returns the scores before the softmax" in line.reason for line in lines] == [True, False]
