@@ -129,12 +129,14 @@ def _pattern(current: HeadsScene, name: str) -> None:
             + _examples(current, name, Head(*best.iloc[0][["kind", "layer", "head"]]))
         )
     if current.choices.writing:
-        st.button(
+        clicked = st.button(
             "Read random words twice",
             key="repeated",
             on_click=_read_twice,
             help="Only the first copy says how the second goes on, so an induction head shows here.",
         )
+        if clicked and address.runs_alone():
+            st.rerun()  # the text stands above this panel
 
 
 def _read_twice() -> None:

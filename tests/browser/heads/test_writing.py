@@ -7,6 +7,8 @@ import pytest
 from heads_panels import CHARTS
 from playwright.sync_api import expect
 
+from attnviz import patterns
+
 pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 MODEL = "Shakespeare by letters · written on · Self-attention"
 ROW = "new URLSearchParams(location.search).get('row')"
@@ -44,3 +46,7 @@ def test_it_plays_and_pauses_and_goes_another_way(dashboard):
     slider = page.locator(".st-key-row input[type=range]")
     expect(slider).to_have_count(1)  # that of the text left goes a moment after the script has ended
     expect(slider).to_have_value(row)
+    page.get_by_role(
+        "button", name="Read random words twice", exact=True
+    ).click()  # it stands in a panel that is drawn alone
+    expect(page.locator(".st-key-text textarea")).to_have_value(patterns.repeated())
