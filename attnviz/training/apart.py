@@ -6,6 +6,7 @@ closed tab. No torch here, because the page's process does not import it.
 """
 
 import contextlib
+import gc
 import importlib
 import os
 import queue
@@ -209,6 +210,7 @@ def main() -> None:
     task, names, settings, longest = connection.read(sys.stdin.buffer)
     commands = _Commands()
     threading.Thread(target=commands.listen, daemon=True).start()
+    gc.set_threshold(10_000)  # as in the process of the models: imports make many objects and no garbage
     leave_out_the_compiler()
     from attnviz.training.race import Race
 
