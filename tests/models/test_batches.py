@@ -204,6 +204,7 @@ def test_batches_hold_like_lengths_and_no_more_than_asked(translator, monkeypatc
     assert max(len(jobs) * max(sum(job.lengths) for job in jobs) for jobs in sizes) <= batches.PIECES
 
 
+@pytest.mark.xdist_group("hf")  # one process imports the library
 @pytest.mark.parametrize("family", ["bert", "gpt2", "marian"])
 def test_models_of_the_transformers_library(folder, family):
     model = attnviz.load(f"hf:{folder(family)}")

@@ -19,6 +19,7 @@ def model():
     return attnviz.load(NAME)
 
 
+@pytest.mark.xdist_group("hf")  # one process imports the library
 def test_values_are_one_line(model, load):
     trace = model.trace(TEXT)
     (measured,) = model.traces([TEXT], keep=("statistics",))

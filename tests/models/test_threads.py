@@ -25,6 +25,7 @@ def test_loading_a_trained_model_chooses_them(given, wanted, root):
     assert torch.get_num_threads() == wanted
 
 
+@pytest.mark.xdist_group("hf")  # one process imports the library
 @pytest.mark.parametrize("given, wanted", [({}, 3), ({"threads": 2}, 2)])
 def test_a_hugging_face_model_leaves_them(given, wanted, folder):
     attnviz.load(f"hf:{folder('bert')}", **given)
