@@ -59,15 +59,15 @@ _KEYS = r"""parts => parts.map((part) => {
 
 class Walk:
     """rest : waits until the page is at rest. short : a walk in which most things are done once, and then no more;
-    tests/browser/test_address.py goes forward and reloads.
+    tests/browser/test_address.py goes forward, reloads, and takes an example.
     `step()` does one thing -> what it was."""
 
     def __init__(self, page: Page, seed: int, rest: Callable[[], None], short: bool = False):
         self._page, self._random, self.rest = page, random.Random(seed), rest
         doings = {  # with their weights in a long walk, and how often each is done in a short one
-            self._turn: (10, 2),
+            self._turn: (10, 1),
             self._type: (14, 1),
-            self._example: (7, 1),
+            self._example: (7, 0),
             self._control: (34, 1),
             self._click("a tour button", _TOUR): (9, 1),
             self._click("a chapter button", _LEARN): (4, 1),
