@@ -131,25 +131,15 @@ def test_the_ranges_of_the_package_hold_the_tested_releases():
         assert release in entry.specifier and release in ranges[name].specifier, name
 
 
-def test_the_library_is_there_without_the_page(installed):
-    """Who imports it and traces pays for no Streamlit."""
+def test_the_library_is_there_without_the_page_and_weights_come_from_a_mirror_once(installed, mirror, tmp_path):
+    """Who imports it and traces pays for no Streamlit. What was fetched is then there without the mirror."""
     code = f"""
 import sys, attnviz
 model = attnviz.load("en-fr/bahdanau")
 trace = model.trace({SENTENCE!r})
 print(attnviz.__file__, attnviz.__version__, trace.translation, sep="|")
 print([name for name in ("streamlit", "matplotlib", "transformers", "pooch") if name in sys.modules])
-"""
-    ended = installed("-c", code, name="python")
-    assert ended.returncode == 0, ended.stderr
-    (file, version, translation), modules = ended.stdout.splitlines()[0].split("|"), ended.stdout.splitlines()[1]
-    assert "site-packages/attnviz" in file and Path(file).is_relative_to(ROOT) is False
-    assert (version, translation, modules) == (attnviz.__version__, "Un chien court.", "[]")
-
-
-def test_weights_come_from_a_mirror_once_and_are_then_there_without_it(installed, mirror, tmp_path):
-    code = f"""
-import os, attnviz
+import os
 for address in ("", {mirror(checkpoint_files.ROOT)!r}, "http://127.0.0.1:9"):
     os.environ["ATTNVIZ_MIRROR"] = address
     try:
@@ -159,7 +149,12 @@ for address in ("", {mirror(checkpoint_files.ROOT)!r}, "http://127.0.0.1:9"):
 """
     data = {"ATTNVIZ_DATA": str(tmp_path)}
     ended = installed("-c", code, name="python", **data)
-    alone, *translations = ended.stdout.splitlines()
+    assert ended.returncode == 0, ended.stderr
+    first, modules, alone, *translations = ended.stdout.splitlines()
+    file, version, translation = first.split("|")
+    assert "site-packages/attnviz" in file and Path(file).is_relative_to(ROOT) is False
+    assert (version, translation, modules) == (attnviz.__version__, "Un chien court.", "[]")
+
     assert alone == (
         f"the weights of {OTHER} are not part of the installed package; set ATTNVIZ_MIRROR to the address of a copy of "
         "the project's folder checkpoints, such as https://example.org/checkpoints, or ATTNVIZ_CHECKPOINTS to "
