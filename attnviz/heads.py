@@ -58,6 +58,8 @@ def table(
 
     kind : only heads of this kind. only : only these columns, which takes less time; ValueError for an unknown one.
     scored : the patterns (see `patterns`).
+
+    >>> most_like(table(trace), "previous", 1)  # the head that looks most at the token before
     """
     by_name = {pattern.name: pattern for pattern in scored}
     columns = (*COLUMNS, *by_name)
@@ -99,6 +101,8 @@ def distances(trace: Trace, heads: Sequence[Head]) -> pd.DataFrame:
 
     A square table with the heads as labels of its rows and columns. ValueError unless the trace has all heads and they
     are of one kind, so that they share queries and keys.
+
+    >>> distances(trace, [Head("cross", 0, 0)])
     """
     if len({head.kind for head in heads}) != 1:
         raise ValueError(f"heads must be of one kind to be compared; got {', '.join(map(str, heads)) or 'none'}")
@@ -115,6 +119,8 @@ def nearest(trace: Trace, head: Head) -> pd.DataFrame:
     """The other heads of the same kind, sorted by their distance (see `distances`) from one head, the nearest first.
 
     Columns: model, kind, layer, head, jensen_shannon. ValueError if the trace has no such head.
+
+    >>> nearest(attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"]), Head("decoder", 0, 1))
     """
     own = weights_of(trace, head)
     rows = [
@@ -130,7 +136,11 @@ def nearest(trace: Trace, head: Head) -> pd.DataFrame:
 
 @checked
 def weights_of(trace: Trace, head: Head) -> np.ndarray:
-    """The weights (Q, K) of one head. ValueError if the trace does not have it."""
+    """The weights (Q, K) of one head. ValueError if the trace does not have it.
+
+    >>> weights_of(trace, Head("cross", 0, 0)).shape == (len(trace.target), len(trace.source))
+    True
+    """
     attention = trace.map(head.kind, head.layer)
     if not 0 <= head.head < len(attention.weights):
         raise ValueError(f"head must be one of 0 to {len(attention.weights) - 1} of {attention.name}; got {head.head}")
@@ -148,6 +158,8 @@ def search(trace: Trace, text: str, kind: str | None = None) -> pd.DataFrame:
     as a key, `gives` as a query), place (of the token, from 0), other (the place of the query that gives it most, or of
     the key that it gives most), token, other_token, weight, and mean: over the queries that see the key, or NaN.
     ValueError where no map has the token.
+
+    >>> search(trace, "dog")  # the heads in which it stands out
     """
     rows = []
     for attention in trace.maps:

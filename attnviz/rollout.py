@@ -46,6 +46,10 @@ def rollout(trace: Trace, kind: str = "encoder") -> Trace:
     In a decoder map row t is the position that produced token t; the residual is its input, key t.
     ValueError for cross-attention, whose queries are not its keys; for a trace of words (roll out the pieces, then join
     them with `select.words`); and if a layer is missing.
+
+    >>> trace = attnviz.from_arrays([[[[1, 0], [1, 0]]]] * 2, ["The", "dog"])
+    >>> rollout(trace, "decoder").map("decoder", 1).weights.tolist()
+    [[[1.0, 0.0], [0.75, 0.25]]]
     """
     if kind not in SELF:
         raise ValueError(f"kind must be encoder or decoder, where queries are keys too; got {shown(kind)}")
@@ -76,6 +80,8 @@ def by_distance(trace: Trace, kind: str = "encoder") -> pd.DataFrame:
 
     Columns: kind, layer, distance (in keys; negative is before the query), weight (sums to 1 in a layer). Only
     distances that occur are listed. In cross-attention the place is the key on the diagonal (see `patterns.Layout`).
+
+    >>> by_distance(attnviz.from_arrays([[[[1, 0], [1, 0]]]], ["The", "dog"]), "decoder")
     """
     maps = sorted((m for m in trace.maps if m.kind == kind), key=lambda m: m.layer) or [trace.map(kind)]
     parts = []

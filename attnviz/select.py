@@ -97,6 +97,9 @@ def words(trace: Trace) -> Trace:
     Decoder keys are the inputs (<bos>, *target[:-1]), grouped into words too. A word of several pieces then attends to
     itself (see `Trace.visible`). If a length limit cut the target inside a word, the last input is part of a word and
     has no key; such a trace loses its decoder maps. If the model only reads, the inputs are the source.
+
+    >>> len(words(trace).target) <= len(trace.target)
+    True
     """
     if trace.level == "words":
         return trace
@@ -194,15 +197,15 @@ def select(
     special : False leaves out the rows and columns of special tokens. Each row is then divided by its remaining sum,
         and `Grid.removed` holds the weight that was left out. A row without remaining weight is NaN (blank). In the
         decoder map of a translation the first row is always blank, because it sees only <bos>.
-
     shift : of cross-attention: the row of target piece t is read t + shift steps on, as in some alignments (Chen et al.
         2020). A row beyond the first or the last is blank; a word is the mean of its pieces that have a row.
 
     Raises ValueError if there is no such map or head, or if no row or no column would be left.
+
+    >>> select.select(trace, words=True, special=False).weights  # of words, without <eos>
     """
     if kind is None:
-        kinds = {m.kind: None for m in trace.maps}
-        kind = "cross" if "cross" in kinds else next(iter(kinds), "cross")
+        kind = min((m.kind for m in trace.maps), key=lambda kind: kind != "cross", default="cross")
     if shift and (trace.level == "words" or kind != "cross"):
         raise ValueError(f"shift must be 0 but for cross-attention of a trace of pieces; got {shift}")
     pieces, trace = trace, _words(trace) if words else trace
@@ -255,6 +258,9 @@ def mean(trace: Trace, kind: str, heads: Sequence[tuple[int, int]], words: bool 
     """The mean of chosen heads, each (layer, head), as one map. words, special and errors : as in `select`.
 
     A statistic of the mean is not the mean of the heads' statistics.
+
+    >>> mean(trace, "cross", [(0, 0)]).weights.sum(-1).round(3).tolist()[0]
+    1.0
     """
     if not heads:
         raise ValueError("heads must hold at least one (layer, head); got none")

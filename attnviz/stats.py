@@ -68,6 +68,8 @@ def steps(trace: Trace, threshold: float = 0.1, sink: bool = True) -> pd.DataFra
 
     sink : True counts the column of a sink (see `AttentionMap`) as another, special key. False leaves it out, and each
     row is divided by its remaining sum; a row with all its weight on the sink is NaN.
+
+    >>> steps(trace)[["step", "max_weight"]]
     """
     check_threshold(threshold)
     parts = []
@@ -147,7 +149,10 @@ def _column(texts: np.ndarray):
 def summary(trace: Trace, threshold: float = 0.1, sink: bool = True) -> pd.DataFrame:
     """Mean and population standard deviation over the steps, for every map, layer, head and statistic of a trace.
 
-    sink : as of `steps`."""
+    sink : as of `steps`.
+
+    >>> summary(trace)
+    """
     return summarise(steps(trace, threshold, sink))
 
 
@@ -178,7 +183,10 @@ def summarise(frame: pd.DataFrame) -> pd.DataFrame:
 
 @checked
 def weights(trace: Trace) -> pd.DataFrame:
-    """Every weight of a trace, one a row, with its tokens: the data of all heatmaps."""
+    """Every weight of a trace, one a row, with its tokens: the data of all heatmaps.
+
+    >>> weights(trace).nlargest(3, "weight")
+    """
     parts = []
     for attention in trace.maps:
         head, query, key = (axis.ravel() for axis in np.indices(attention.weights.shape))

@@ -5,6 +5,7 @@ import ast
 import contextlib
 import doctest
 import importlib
+import inspect
 import io
 import re
 
@@ -99,6 +100,18 @@ def test_names_of_modules_in_the_prose_are_there(path):
 
 def test_every_name_that_a_notebook_imports_has_an_example():
     assert [name for name in attnviz.__all__ if ">>> " not in getattr(attnviz, name).__doc__] == []
+
+
+@pytest.mark.parametrize("name", ["select", "stats", "heads", "rollout"])
+def test_every_function_of_a_trace_has_an_example(name):
+    module = importlib.import_module(f"attnviz.{name}")
+    functions = [value for key, value in vars(module).items() if inspect.isfunction(value) and not key.startswith("_")]
+    of_a_trace = [
+        function
+        for function in functions
+        if function.__module__ == module.__name__ and next(iter(inspect.signature(function).parameters), "") == "trace"
+    ]
+    assert [function.__name__ for function in of_a_trace if ">>> " not in function.__doc__] == [] != of_a_trace
 
 
 @pytest.fixture(scope="module")
