@@ -60,10 +60,11 @@ class InTrained:
 class InPlaceOfHeads(nn.Module):
     """A module in place of a MultiHead of a Transformer, with the same inputs, including a decoder's cached keys and
     values. If `whole`, its context is used too; else its weights are applied to the trained values, and a module of one
-    head replaces the first head."""
+    head replaces the first head. first : only its first head is used, because its heads share keys."""
 
-    def __init__(self, subject: Subject, ours: MultiHead, whole: bool):
+    def __init__(self, subject: Subject, ours: MultiHead, whole: bool, first: bool = False):
         super().__init__()
+        self.used = 1 if first else None
         self.subject, self.module, self.ours, self.heads, self.whole = subject, subject.module, ours, ours.heads, whole
 
     def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
@@ -91,7 +92,7 @@ class InPlaceOfHeads(nn.Module):
         takes = form.mask is not None and "B" in form.mask.axes
         inputs = Inputs(memory if form.itself else query, memory, memory, visible if takes else None)
         outcome = self.subject.run(inputs)
-        weights, context = outcome.weights[:, :, -last:], outcome.context if self.whole else None
+        weights, context = outcome.weights[:, : self.used, -last:], outcome.context if self.whole else None
         mask = None if visible is None else visible[:, None, None]
         if mask is not None and not takes:
             weights, context = weights * mask / (weights * mask).sum(dim=-1, keepdim=True), None
@@ -180,17 +181,22 @@ def _of_formula(names: Sequence[str]) -> Mechanism:
 
 
 def _with_module(made: Built, subject: Subject, formula: Formula, network: Any) -> tuple[Any, list[str]]:
-    """A copy of a trained network with the module in it, and notes. If the module has no biases, the network's own are
-    removed, so that both are the same formula."""
-    if hasattr(network, "attention"):
-        score = network.attention
-        widths = getattr(score, "widths", None) or (network.cell.hidden_size,) * 2
-        ours = Subject(score, _shipped(("query", "keys", "values"), (*widths, widths[1]), "BTS"))
-        matrices = _views(recognised(ours).places, score, widths)
-        filled, notes = _filled(made, subject, formula, matrices, widths)
-        network = copy.copy(network)
-        network._modules = {**network._modules, "attention": Yours(filled).eval()}
-        return network, notes
+    """A copy of a trained network with the module in it, and notes."""
+    if not hasattr(network, "attention"):
+        return _with_heads(made, subject, formula, network)
+    score = network.attention
+    widths = getattr(score, "widths", None) or (network.cell.hidden_size,) * 2
+    ours = Subject(score, _shipped(("query", "keys", "values"), (*widths, widths[1]), "BTS"))
+    matrices = _views(recognised(ours).places, score, widths)
+    filled, notes = _filled(made, subject, formula, matrices, widths)
+    network = copy.copy(network)
+    network._modules = {**network._modules, "attention": Yours(filled).eval()}
+    return network, notes
+
+
+def _with_heads(made: Built, subject: Subject, formula: Formula, network: Any) -> tuple[Any, list[str]]:
+    """`_with_module` of a Transformer. If the module has no biases, the network's own are removed, so that both are the
+    same formula."""
     first = network.encoder[0].attention
     width = first.query.in_features
     of_ours = recognised(Subject(first, _shipped(("query", "memory"), (width,) * 3, "BHTS")))
@@ -209,14 +215,18 @@ def _with_module(made: Built, subject: Subject, formula: Formula, network: Any) 
         wanted = {letter: x for letter, x in matrices.items() if letter[0] in needed and letter not in missing}
         if count == 1:
             wanted = {letter: x[: width // first.heads] for letter, x in wanted.items()}
-        filled = _filled_heads(made, subject, formula, wanted, first)
-        setattr(layer, name, InPlaceOfHeads(filled, getattr(layer, name), whole).eval())
-    notes = [f"in {len(replaced)} attentions of its layers"]
-    notes += ["built with a key head for every head"] if "grouped-query" in formula.names else []
-    notes += ["it has one head, and is the first of each"] if count == 1 < first.heads else []
-    notes += [] if whole else ["its weights alone, on the trained values"]
-    notes += ["it has no biases, so those of the trained model are 0 in both"] if missing else []
-    return theirs, notes
+        filled, shared = _filled_heads(made, subject, formula, wanted, first)
+        setattr(layer, name, InPlaceOfHeads(filled, getattr(layer, name), whole and not shared, shared).eval())
+    grouped = "grouped-query" in formula.names
+    notes = {
+        f"in {len(replaced)} attentions of its layers": True,
+        "its heads share keys, so its first is the first of each": shared,
+        "built with a key head for every head": grouped and not shared,
+        "it has one head, and is the first of each": count == 1 < first.heads,
+        "its weights alone, on the trained values": shared or not whole,
+        "it has no biases, so those of the trained model are 0 in both": bool(missing),
+    }
+    return theirs, [words for words, is_so in notes.items() if is_so]
 
 
 def _with_biases(made: Built, subject: Subject, formula: Formula) -> tuple[Built, Subject, Formula]:
@@ -276,9 +286,12 @@ def _filled(
     raise ValueError(f"the class cannot be built for queries of width {query} and keys of width {keys}: {_why(reason)}")
 
 
-def _filled_heads(made: Built, subject: Subject, formula: Formula, matrices: dict, ours: MultiHead) -> Subject:
-    """The module with the width and heads of a trained attention, and its matrices. ValueError."""
-    width = ours.query.in_features
+def _filled_heads(
+    made: Built, subject: Subject, formula: Formula, matrices: dict, ours: MultiHead
+) -> tuple[Subject, bool]:
+    """The module with the width and heads of a trained attention, and its matrices; and whether its heads share keys.
+    Then it has those of the first head alone. ValueError."""
+    width, shared = ours.query.in_features, False
     try:
         sizes = Sizes(*(width,) * 4, heads=ours.heads, dropout=0.0, key_heads=ours.heads)
         filled = _in_sizes(made, subject, sizes, (width,) * 3)
@@ -287,12 +300,18 @@ def _filled_heads(made: Built, subject: Subject, formula: Formula, matrices: dic
             raise Unfit(f"it has {count} heads, the trained model {ours.heads}")
         if "grouped-query" in formula.names:
             formula = recognised(filled)
-            if "grouped-query" in formula.names:
-                raise Unfit("its heads share keys, and those of the trained model do not")
-        _fill(filled, formula, matrices, count, width // ours.heads)
+            shared = "grouped-query" in formula.names
+        if shared:
+            _fill(
+                filled,
+                formula,
+                {letter: matrices[letter][: width // ours.heads] for letter in matrices if letter[0] in "WU"},
+            )
+        else:
+            _fill(filled, formula, matrices, count, width // ours.heads)
     except ANYTHING as error:  # a person's code may raise anything
         raise ValueError(f"the class cannot be built {width} wide: {_why(error)}") from error
-    return filled
+    return filled, shared
 
 
 class Unfit(ValueError):
@@ -326,8 +345,9 @@ def _fill(subject: Subject, formula: Formula, matrices: dict[str, Tensor], heads
         view.zero_()
     for letter, matrix in matrices.items():
         if letter not in views and letter != "U bias":
-            divided = f"its {letter} is divided among the modules of its heads"
-            raise Unfit(divided if ".*." in formula.words else f"its formula has no {letter}, and the trained one has")
+            reasons = {".*.": "is divided among the modules of its heads", " rows ": "is a part of a joint matrix"}
+            reason = next((reasons[mark] for mark in reasons if mark in formula.words), "")
+            raise Unfit(f"its {letter} {reason}" if reason else f"its formula has no {letter}, and the trained one has")
         view = views.get(letter, matrix)
         if any(have < needed for have, needed in zip(view.shape, matrix.shape)):
             raise Unfit(f"its {letter} has the shape {tuple(view.shape)}, the trained one {tuple(matrix.shape)}")
