@@ -29,7 +29,9 @@ def test_it_plays_and_pauses_and_goes_another_way(dashboard):
     page.keyboard.press("Backspace")
     button = page.locator(".st-key-play_writing button")
     button.click()
-    page.wait_for_function("() => !document.querySelector('.said').innerText.includes('12 letters written')")
+    page.wait_for_function(
+        "() => Number(document.querySelector('.said').innerText.match(/(\\d+) letters written/)?.[1]) > 12"
+    )
     button.click()
     page.get_by_role("button", name="Play", exact=True).wait_for()
     page.wait_for_function("() => Number(new URLSearchParams(location.search).get('written')) > 12")
