@@ -4,19 +4,15 @@ binding correct.
 Left alone, Streamlit lets an address go wrong in four ways (1.67):
 - A control that moves on the page, because something above it has gone, no longer writes into the address.
 - A value that code puts into a control before it is first drawn does not reach the address.
-- The value in the address overrides what a callback has set, where the control has other options than before.
+- The value in the address overrides what the session or a callback has, where a control has other options than before.
 - Back to another page loses what controls of the same name hold there.
 
-Values that cannot be drawn are not written: a page that still shows its last picture keeps the address of that picture,
-so that a link and a reload show it too.
+So the address is written after every run from the values of the controls, and read again after Back and Forward. This
+reaches into Streamlit's own state, which has no public names for it; tests/browser/test_address.py says whether it
+works. Values that cannot be drawn are not written: a page that still shows its last picture keeps its address.
 
-So the address is written after every run from the values of the controls, and read again after Back and Forward. It
-reaches into Streamlit's own state, which has no public names for this; tests/browser/test_address.py says whether it
-works.
-
-Some values go along from page to page (`arrive`), and others remain with their page, because Streamlit drops the
-widgets of a page that is left, or gives their values to widgets of the same name on the next page. Values that cannot
-be drawn remain with their page and are restored when the visitor comes back.
+Some values go along from page to page (`arrive`), and others, also those that cannot be drawn, remain with their page:
+Streamlit drops the widgets of a page that is left, or gives their values to widgets of that name on the next page.
 """
 
 import functools
@@ -65,14 +61,12 @@ _WITHOUT_FIELD = ("many", "train", "learn")  # pages that hand on the sentence o
 
 def came_back() -> bool:
     """Has the visitor pressed Back or Forward? Then the address determines the view, as for a new visitor."""
-    context = get_script_run_ctx()
-    return bool(context and context.is_history_navigation)
+    return bool((context := get_script_run_ctx()) and context.is_history_navigation)
 
 
 def begin() -> None:
     """Begin a run. Call it before any control is drawn."""
-    context = get_script_run_ctx()
-    if context is None:
+    if (context := get_script_run_ctx()) is None:
         return
     state = context.session_state
     if not context.fragment_ids_this_run:
@@ -103,10 +97,18 @@ def _refused_text(query: Mapping) -> str | None:
 def put(key: str, value: Any, written: str) -> None:
     """Set a control's value before it is drawn. written : as in the address, which counts after Back."""
     st.session_state[key] = value
+    keep(key, written)
+
+
+def keep(key: str, written: str | None = None) -> None:
+    """A control has the value of the session; after Back that of the address, or `written`. Else Streamlit reads the
+    address again when something is clicked before the browser has the control."""
     if context := get_script_run_ctx():
         with context.session_state.query_params() as params:
-            params._initial_query_params.pop(key, None)
-            params._initial_query_params |= {key: [written]} if context.is_history_navigation else {}
+            if not context.is_history_navigation:
+                params._initial_query_params.pop(key, None)
+            elif written is not None:
+                params._initial_query_params[key] = [written]
 
 
 def also(key: str, written: Callable[[dict], str | None], of_picture: bool = False) -> None:
@@ -141,8 +143,7 @@ def stay() -> None:
 
 def settle() -> None:
     """Write the values of the controls into the address. Call it at the end of a run."""
-    context = get_script_run_ctx()
-    if context is None:
+    if (context := get_script_run_ctx()) is None:
         return
     with context.session_state.query_params() as params:
         added = st.session_state.get(_ALSO, {})
@@ -189,8 +190,7 @@ def fragment(function: Callable) -> Callable:
 def runs_alone() -> bool:
     """Does the current run consist only of the calling fragment?"""
     context = get_script_run_ctx()
-    here = context and ThreadState.get().fragment_id
-    return bool(here) and here in (context.fragment_ids_this_run or ())
+    return bool(here := context and ThreadState.get().fragment_id) and here in (context.fragment_ids_this_run or ())
 
 
 def _held(context, params) -> dict[str, str | list[str]]:
@@ -221,8 +221,8 @@ def _controls(context, params) -> dict[str, str | list[str]]:
 
 def words() -> dict[str, set[str]]:
     """Control bound to the address -> the possible names of its value in a link, including the default."""
-    context, words = get_script_run_ctx(), {}
-    if context is None:
+    words: dict[str, set[str]] = {}
+    if (context := get_script_run_ctx()) is None:
         return words
     with context.session_state.query_params() as params:
         for key, control in _on_page(context, params):

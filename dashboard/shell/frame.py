@@ -110,6 +110,8 @@ def slider_value(key: str, low: int, high: int) -> int:
     It is written to the session only if necessary, because an assignment would override input during this run.
     """
     session, ends = st.session_state, f"ends of {key}"
+    if key in session and ends in session:  # a link counts more than what was chosen for a first view
+        address.keep(key)
     chosen = session[key] if key in session else linked_number(key, low)
     value = min(max(int(chosen), low), high)
     if session.get(key) != value or session.get(ends) != (low, high):  # a slider with other ends is another slider

@@ -5,6 +5,7 @@ import re
 import pytest
 import serving
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import ElementTree
 
 PAGE = str(serving.ROOT / "dashboard" / "page.py")
 
@@ -66,6 +67,35 @@ def test_what_a_callback_sets_wins_over_the_address_where_a_control_is_new(app):
     assert app.slider(key="step").value == 3
     app.button(key="set").click().run()
     assert (app.slider(key="step").value, query(app)["step"]) == (2, "2")
+
+
+def longer() -> None:
+    """A slider that gets other ends and another value, as where a text is written on."""
+    import streamlit as st
+
+    from dashboard.session import address
+    from dashboard.shell.frame import slider_value
+
+    st.session_state.setdefault("page", "")
+    address.begin()
+    end = st.session_state.get("end", 5)
+    if st.session_state.pop("lit", False):
+        address.put("row", end, str(end))
+    slider_value("row", 0, end)
+    st.slider("row", 0, end, key="row", bind="query-params")
+    address.settle()
+
+
+def test_a_slider_keeps_its_value_where_the_browser_does_not_have_it_yet_and_its_address_is_behind():
+    app = AppTest.from_function(longer)
+    app.query_params["row"] = "3"
+    app.run()
+    app.session_state["end"], app.session_state["lit"] = 9, True
+    assert app.run().slider(key="row").value == 9
+    app.query_params["row"] = "3"  # something was clicked before the answer came
+    app._tree = ElementTree()
+    app._tree._runner = app
+    assert (app.run().slider(key="row").value, query(app)) == (9, {"row": "9"})
 
 
 def pages() -> None:
