@@ -23,6 +23,7 @@ from attnviz import attention, own
 from attnviz.own import formula as formulas
 from attnviz.own.formula import recognised
 from attnviz.own.recognise import recognise
+from attnviz.own.source import build
 
 
 def told(module):
@@ -282,6 +283,14 @@ def test_shared_key_heads_and_positions_in_the_scores(module, words, more):
 
 def test_a_causal_mask_upside_down_is_no_window():
     assert "window" not in told(UpsideDown(16, 4, 2)).words
+
+
+def test_the_size_of_a_window_is_no_width():
+    class Windowed(InAWindow):
+        def __init__(self, d_model, num_heads, num_kv_heads, window_size):
+            super().__init__(d_model, num_heads, num_kv_heads)
+
+    assert build(Windowed).title == "Windowed(d_model=16, num_heads=4, num_kv_heads=2, window_size=2)"
 
 
 def test_a_cosine_of_heads_is_told():
