@@ -31,6 +31,7 @@ def test_a_node_that_is_killed_loses_nothing_and_repeats_nothing(root, cluster, 
             if progress.done and busy and not killed:
                 killed = True
                 cluster.remove_node(second, allow_graceful=False)
+                cluster.add_node(num_cpus=1)
         assert killed and progress.done == progress.total == len(lines.read_text().splitlines())
     finally:
         ray.shutdown()
