@@ -114,11 +114,14 @@ class _Held(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
+    """Each search finds the changed module: `attnviz.ablation` is looked for once more before it is imported."""
+
     def find_spec(self, name, path, target=None):
         if name not in HELD:
             return None
-        change = HELD.pop(name)  # the second search finds the module's own loader
+        change = HELD.pop(name)  # the search below finds the module's own loader
         spec = importlib.util.find_spec(name)
+        HELD[name] = change
         spec.loader = _Held(spec.loader, change)
         return spec
 
