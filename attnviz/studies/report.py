@@ -6,6 +6,7 @@ from the page (Okabe-Ito, see figures/theme.py), and its own dash and marker, so
 and with every kind of colour vision.
 """
 
+import functools
 import importlib.util
 import io
 import json
@@ -300,6 +301,7 @@ def dumps(results: dict) -> str:
     entries = []
     for key, value in results.items():
         records = value if isinstance(value, list) and value and isinstance(value[0], dict) else None
-        lines = [json.dumps(record, ensure_ascii=False, allow_nan=False) for record in records or [value]]
+        dump = functools.partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        lines = [*map(dump, records or [value])]
         entries.append(f"{json.dumps(key)}: " + ("[\n  " + ",\n  ".join(lines) + "\n ]" if records else lines[0]))
     return "{\n " + ",\n ".join(entries) + "\n}\n"
