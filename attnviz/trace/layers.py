@@ -55,7 +55,8 @@ def kinds(weights, kind: str | None, read: Reading) -> dict[str, list[Layer]]:
 
 def _are_causal(layers: list[Layer]) -> bool:
     """Does no token see a later one? Unknown where each sees itself alone."""
-    shapes = {layer.weights.shape[1:] for layer in layers if layer.weights.ndim == 3}
+    numbers = all(layer.weights.ndim == 3 and layer.weights.dtype.kind in "biuf" for layer in layers)
+    shapes = {layer.weights.shape[1:] for layer in layers} if numbers else set()
     square = len(shapes) == 1 and all(rows == columns for rows, columns in shapes)
     return square and _any(layers, np.tril, -1) and not _any(layers, np.triu, 1)
 
