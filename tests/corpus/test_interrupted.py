@@ -71,10 +71,10 @@ def begin(root, lines, tmp_path):
 
 
 def resumed(root, lines, folder):
-    """The first and the last progress of the run that continues in the folder."""
+    """The first and the last progress of the run that continues in the folder; they are one where little was left."""
     settings = corpus.CorpusConfig((MODEL,), str(lines), root=str(root))
-    first, *_, last = corpus.run(settings, folder, resume=True)
-    return first.done, last.done
+    seen = [progress.done for progress in corpus.run(settings, folder, resume=True)]
+    return seen[0], seen[-1]
 
 
 @pytest.mark.xdist_group("interrupted")  # one process makes `whole`
@@ -90,7 +90,7 @@ def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, begin, root, lin
     assert "Traceback" not in said
     assert list(folder.glob("parts/*.part")) == []
     first, last = resumed(root, lines, folder)
-    assert first < last == len(SENTENCES)
+    assert first <= last == len(SENTENCES)
     assert first > 0 or reached is has_workers
     same_files(folder, whole)
 
