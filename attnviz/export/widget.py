@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import anywidget
-import numpy as np
 import traitlets
 
 from attnviz import figures, plotlyjs, select
 from attnviz.arguments import checked
 from attnviz.export import bundle, heading
+from attnviz.figures.chart import counts
 from attnviz.trace import KINDS, Trace
 
 CELLS = 60_000  # of maps, all layers, heads and levels together, that are sent at once
@@ -136,8 +136,8 @@ def _shown(trace: Trace, grid: select.Grid) -> dict:
 
 
 def _bytes(grid: select.Grid) -> bytes:
-    """The weights, row by row, in ten-thousandths: two bytes each, 65535 for those that are hidden."""
-    return np.nan_to_num(np.round(grid.masked * 10_000), nan=65_535).astype("<u2").tobytes()
+    """The weights, row by row, in two bytes each."""
+    return counts(grid.masked).tobytes()
 
 
 @checked

@@ -25,6 +25,7 @@ from attnviz.arguments import checked
 from attnviz.figures.labels import columns
 
 PATIENCE = 2.0  # seconds that a script is held up for a browser, at most
+PER, GAP = 10_000, 65_535  # weights are sent to a browser as whole ten-thousandths, and NaN as GAP
 _NOTEBOOK = "plotly_mimetype"  # what Plotly chooses in Jupyter
 
 _TYPED = {np.dtype(f"<{kind}"): kind for kind in ("f4", "f8", "i1", "i2", "i4", "u1", "u2", "u4")}  # as in plotly.js
@@ -168,6 +169,11 @@ def _without_none(parts: dict) -> dict:
     """The value without entries that are None, as Plotly does for traces and layout."""
     traces = [{name: value for name, value in trace.items() if value is not None} for trace in parts["data"]]
     return {"data": traces, "layout": {name: value for name, value in parts["layout"].items() if value is not None}}
+
+
+def counts(values: np.ndarray) -> np.ndarray:
+    """Numbers from 0 to 6.5 as whole ten-thousandths, in two bytes each; GAP for NaN. The browser divides by PER."""
+    return np.nan_to_num(np.round(np.asarray(values, dtype=np.float64) * PER), nan=GAP).astype("<u2")
 
 
 def typed(value: Any) -> Any:

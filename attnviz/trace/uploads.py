@@ -68,7 +68,7 @@ def unpack(content: bytes, name: str, reading: Reading = Reading()) -> Trace:
     return trace
 
 
-def told(content: bytes, name: str) -> set[str]:
+def described(content: bytes, name: str) -> set[str]:
     """What a file of arrays says beside its weights, such as `tokens`; nothing if it cannot be read."""
     try:
         return set(_parts(content, name)[1])

@@ -14,14 +14,13 @@ import streamlit as st
 
 from attnviz.export import heading
 from attnviz.export.bundle import figure_name
-from attnviz.figures.chart import Chart, typed
+from attnviz.figures.chart import GAP, PER, Chart, counts, typed
 from attnviz.figures.theme import palette
 from dashboard.browser import script
 from dashboard.choices import settings
 from dashboard.session import memory
 
 HALF = 440  # px of a column where two stand side by side
-_PER, _GAP = 10_000, 65_535  # counts of what a number is sent as; in place of NaN
 
 
 class Cell(NamedTuple):
@@ -81,20 +80,16 @@ def _json(cell: dict) -> str:
 
 
 def _short(value: Any) -> Any:
-    """As `typed`, but numbers with four digits after the point as ten-thousandths, in two bytes, where this changes
-    none."""
-    counts = _counts(value) if isinstance(value, np.ndarray) and value.dtype == np.float32 else None
-    return typed(value) if counts is None else typed(counts) | {"per": _PER}
+    """As `typed`, but numbers with four digits after the point as `counts`, in two bytes, where this changes none."""
+    short = isinstance(value, np.ndarray) and value.dtype == np.float32 and _are_counts(value)
+    return typed(counts(value)) | {"per": PER} if short else typed(value)
 
 
-def _counts(values: np.ndarray) -> np.ndarray | None:
-    """Numbers as counts of ten-thousandths, _GAP for NaN; None if they are not such counts."""
-    gaps = np.isnan(values)
-    whole = np.rint(np.where(gaps, 0, values) * _PER)
-    if whole.min(initial=0) < 0 or whole.max(initial=0) >= _GAP:
-        return None
-    same = np.array_equal((whole / _PER).astype(np.float32)[~gaps], values[~gaps])
-    return np.where(gaps, _GAP, whole).astype(np.uint16) if same else None
+def _are_counts(values: np.ndarray) -> bool:
+    numbers = values[~np.isnan(values)]
+    if numbers.min(initial=0) < 0 or numbers.max(initial=0) * PER >= GAP - 0.5:
+        return False
+    return np.array_equal((np.rint(numbers * PER) / PER).astype(np.float32), numbers)
 
 
 def named(

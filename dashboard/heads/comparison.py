@@ -29,7 +29,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Compare heads", divider="gray")
     chosen = _chosen(current)
     if len(chosen) < 2:
-        alone = "There is one map alone, and so none to compare it with."
+        alone = "There is only one map, so there is nothing to compare."
         words = "Choose at least two heads to compare them." if len(current.heads) > 1 else alone
         st.html(f'<p class="small" role="status">{words}</p>')
         return

@@ -137,10 +137,10 @@ def _saved() -> Source:
 
 def _reading(file) -> uploads.Reading:
     """The visitor's description of arrays, with the argument names of `attnviz.from_arrays`, which errors use. What was
-    said of one file is not said of the next, if that says it itself."""
+    typed for one file is cleared for the next one, where that file has it itself."""
     if st.session_state.get("array_file") != file.file_id:
         st.session_state["array_file"] = file.file_id
-        for name in uploads.told(file.getvalue(), file.name):
+        for name in uploads.described(file.getvalue(), file.name):
             st.session_state[f"array_{name}"] = ""
     tokens = st.text_input(
         "Tokens of the arrays",

@@ -44,11 +44,9 @@ from dashboard.choices.options import (
 )
 from dashboard.session import catalogue
 
-# in the session
-_PAGE, _WRITTEN = "page of the address", "address was written"
-_ALSO = "also in the address"
-_GOING = "goes to another page with"
-_DRAWN, _STAYING, _GONE = "drawn at the address", "staying in the address", "without a control in the address"
+_PAGE, _WRITTEN, _ALSO = "page of the address", "address was written", "also in the address"  # in the session
+_GOING, _GONE = "goes to another page with", "without a control in the address"
+_DRAWN, _STAYING = "drawn at the address", "staying in the address"
 AT, _LEFT, _REFUSED, _RETURNED = "page", "kept", "not drawn", "came back from another page"
 # the same question on all pages, as the sentence is; and where it begins
 _TAKEN_ALONG = {"units": "pieces", "special": True, "tables": False}
@@ -61,7 +59,8 @@ _WITHOUT_FIELD = ("many", "train", "learn")  # pages that hand on the sentence o
 
 def came_back() -> bool:
     """Has the visitor pressed Back or Forward? Then the address determines the view, as for a new visitor."""
-    return bool((context := get_script_run_ctx()) and context.is_history_navigation)
+    context = get_script_run_ctx()
+    return bool(context and context.is_history_navigation)
 
 
 def begin() -> None:
@@ -190,7 +189,8 @@ def fragment(function: Callable) -> Callable:
 def runs_alone() -> bool:
     """Does the current run consist only of the calling fragment?"""
     context = get_script_run_ctx()
-    return bool(here := context and ThreadState.get().fragment_id) and here in (context.fragment_ids_this_run or ())
+    here = context and ThreadState.get().fragment_id
+    return bool(here) and here in (context.fragment_ids_this_run or ())
 
 
 def _held(context, params) -> dict[str, str | list[str]]:

@@ -225,7 +225,7 @@ function act({ data, setTriggerValue }) {
     requestAnimationFrame(() => { waiting = false; scan(); });
   };
   const observer = new MutationObserver(soon);
-  observer.observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["class", "aria-valuetext"] });
+  observer.observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["class", "aria-valuetext", "value"] });
   const drawn = ({ target }) => { relight(target); open(target); tellHeight(); }, close = (event) => { closeCards(event); interrupt(event); };
   const ears = new AbortController(), { signal } = ears, first = { capture: true, signal };
   document.addEventListener("input", soon, first);

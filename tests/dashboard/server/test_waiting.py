@@ -157,6 +157,7 @@ def test_a_sentence_typed_while_tests_are_on_is_tested_and_integrated_gradients_
     page.wait_for_function("location.search.includes('white')", timeout=WAIT)
     expect(page.get_by_test_id("stStatusWidgetRunningIcon")).to_have_count(0, timeout=WAIT)
     expect(page.get_by_test_id("stException")).to_have_count(0)
+    expect(page.locator(".st-key-chart-tests")).to_contain_text("white", timeout=WAIT)  # not those of the text before
     expect(result).to_be_visible(timeout=WAIT)
     gate.touch()
     page.locator(".st-key-method").get_by_text("integrated gradients", exact=True).click()
