@@ -25,7 +25,11 @@ SELF = ("encoder", "decoder")
 
 @checked
 def matrices(maps: Sequence[np.ndarray]) -> np.ndarray:
-    """Weights (H, Q, Q) of each layer, the first layer first -> R (L, Q, Q), R[l] after layer l; rows sum to 1."""
+    """Weights (H, Q, Q) of each layer, the first layer first -> R (L, Q, Q), R[l] after layer l; rows sum to 1.
+
+    >>> matrices([np.array([[[1, 0], [1, 0]]])] * 2)[-1].tolist()
+    [[1.0, 0.0], [0.75, 0.25]]
+    """
     maps = [np.asarray(layer) for layer in maps]
     if any(layer.ndim != 3 or layer.shape[1:] != maps[0].shape[:0:-1] for layer in maps):
         raise ValueError(

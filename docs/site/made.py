@@ -26,6 +26,7 @@ MODULES = {
     "attnviz.heads": "Heads compared",
     "attnviz.patterns": "Patterns of heads",
     "attnviz.syntax": "Heads and dependencies",
+    "attnviz.rollout": "Attention through the layers",
     "attnviz.own": "Attention of your own: called, checked, shown",
     "attnviz.training": "Training, and training watched",
     "attnviz.inside": "One step with every number",
@@ -51,12 +52,17 @@ def write(folder: Path) -> None:
     (folder / "questions.md").write_text(_questions(), encoding="utf-8")
 
 
+def public(module) -> list[str]:
+    """The names of a module that its page documents: `__all__`, or what it defines without an underscore."""
+    defined = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+    return getattr(module, "__all__", None) or [name for name in defined if not name.startswith("_")]
+
+
 def _module(name: str, title: str) -> str:
     """Names that a module imports only when they are asked for are written with the module that defines them."""
     module = importlib.import_module(name)
-    public = getattr(module, "__all__", [])
-    lazy = [getattr(module, member) for member in public if member not in vars(module)]
-    here = ", ".join(member for member in public if member in vars(module))
+    lazy = [getattr(module, member) for member in public(module) if member not in vars(module)]
+    here = ", ".join(member for member in public(module) if member in vars(module))
     parts = [f"{title}\n{'=' * len(title)}\n\n``{name}``", f".. automodule:: {name}\n   :members: {here}"]
     parts += [f".. autofunction:: {value.__module__}.{value.__qualname__}" for value in lazy]
     return "\n\n".join(parts) + "\n"
