@@ -122,12 +122,11 @@ def names(folder):
     place = folder("gpt2")
     model = attnviz.load("en-fr/bahdanau")
     first, second = (model.trace(text) for text in ("The black dog runs.", "A man reads."))
-    places = ("intervene", "select", "figures", "confidence", "inside", "moments", "faithfulness", "export.printed")
-    modules = {name.split(".")[-1]: importlib.import_module(f"attnviz.{name}") for name in places}
+    modules = {name.split(".")[-1]: importlib.import_module(name) for name in (*made.MODULES, "attnviz.moments")}
     causal = AutoModelForCausalLM.from_pretrained(place, attn_implementation="eager")
     tokenizer = AutoTokenizer.from_pretrained(place)
     texts = {"causal": causal, "tokenizer": tokenizer, "inputs": tokenizer("The dog", return_tensors="pt")}
-    return modules | texts | {"attnviz": attnviz, "model": model, "trace": first, "first": first, "second": second}
+    return modules | texts | {"model": model, "trace": first, "first": first, "second": second}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
