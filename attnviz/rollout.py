@@ -27,7 +27,7 @@ SELF = ("encoder", "decoder")
 def matrices(maps: Sequence[np.ndarray]) -> np.ndarray:
     """Weights (H, Q, Q) of each layer, the first layer first -> R (L, Q, Q), R[l] after layer l; rows sum to 1.
 
-    >>> matrices([np.array([[[1, 0], [1, 0]]])] * 2)[-1].tolist()
+    >>> rollout.matrices([np.array([[[1, 0], [1, 0]]])] * 2)[-1].tolist()
     [[1.0, 0.0], [0.75, 0.25]]
     """
     maps = [np.asarray(layer) for layer in maps]
@@ -52,7 +52,7 @@ def rollout(trace: Trace, kind: str = "encoder") -> Trace:
     them with `select.words`); and if a layer is missing.
 
     >>> trace = attnviz.from_arrays([[[[1, 0], [1, 0]]]] * 2, ["The", "dog"])
-    >>> rollout(trace, "decoder").map("decoder", 1).weights.tolist()
+    >>> rollout.rollout(trace, "decoder").map("decoder", 1).weights.tolist()
     [[[1.0, 0.0], [0.75, 0.25]]]
     """
     if kind not in SELF:
@@ -85,7 +85,7 @@ def by_distance(trace: Trace, kind: str = "encoder") -> pd.DataFrame:
     Columns: kind, layer, distance (in keys; negative is before the query), weight (sums to 1 in a layer). Only
     distances that occur are listed. In cross-attention the place is the key on the diagonal (see `patterns.Layout`).
 
-    >>> by_distance(attnviz.from_arrays([[[[1, 0], [1, 0]]]], ["The", "dog"]), "decoder")
+    >>> rollout.by_distance(attnviz.from_arrays([[[[1, 0], [1, 0]]]], ["The", "dog"]), "decoder")
     """
     maps = sorted((m for m in trace.maps if m.kind == kind), key=lambda m: m.layer) or [trace.map(kind)]
     parts = []

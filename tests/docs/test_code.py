@@ -134,7 +134,7 @@ def test_examples_in_docstrings_run(path, names, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     parts = path.relative_to(ROOT).with_suffix("").parts
     module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
-    runner = doctest.DocTestRunner(Examples())
+    runner = doctest.DocTestRunner(Examples(), optionflags=doctest.NORMALIZE_WHITESPACE)
     for example in doctest.DocTestFinder().find(module, globs=vars(module) | names):
         runner.run(example)
     assert runner.tries and not runner.failures, capsys.readouterr().out
