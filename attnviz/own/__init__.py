@@ -7,10 +7,9 @@ own.in_trained(module)          # it reads real sentences in the trained model o
 """
 
 from attnviz.own.check import check, in_trained
-from attnviz.own.forms import NotRecognised
 from attnviz.own.report import Line, Report
 from attnviz.own.source import load
 from attnviz.own.watch import Watched, watch
 from attnviz.own.wrap import wrap
 
-__all__ = ["Line", "NotRecognised", "Report", "Watched", "check", "in_trained", "load", "watch", "wrap"]
+__all__ = ["Line", "Report", "Watched", "check", "in_trained", "load", "watch", "wrap"]

@@ -48,8 +48,11 @@ def check(
 
     name : for the report. mask : the meaning of 1 in the mask, `keep` or `hide`; None: from the docstring, else from
     its name. formula : the intended formula, one of `formula.NAMES`. in_trained : also run it in the trained model of
-    its formula, see `own.in_trained`. settings : arguments of the class, by name; the others are chosen. NotRecognised,
-    a ValueError, if it has none of the supported forms.
+    its formula, see `own.in_trained`. settings : arguments of the class, by name; the others are chosen. ValueError if
+    it has none of the supported forms.
+
+    >>> own.check(lambda query, keys: (query @ keys.mT).softmax(-1)).ok
+    True
     """
     if mask not in (None, masks.KEEP, masks.HIDE):
         raise ValueError(f"mask must be {masks.KEEP} or {masks.HIDE}; got {mask!r:.80}")
@@ -82,6 +85,10 @@ def in_trained(
 
     texts : sentences; (): the examples of the page. formula : the one to use if the module fits two. settings : as in
     `check`. ValueError, with the reason, if this is impossible.
+
+    >>> dot = own.in_trained(lambda query, keys: (query @ keys.mT).softmax(-1), ["The black dog runs."])
+    >>> dot.model, dot.yours[0].translation
+    ('en-fr/luong-dot', 'Le chien noir court.')
     """
     from attnviz.own import trained  # which imports the models, and they the mechanisms, of which a person's is one
 

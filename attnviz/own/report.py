@@ -10,7 +10,11 @@ _COLORS = {OK: "#1a7f37", FAULT: "#b42318", LIMIT: "#9a6700", UNTESTED: "#6e7781
 
 @dataclass(frozen=True)
 class Line:
-    """One test: its name, its verdict, the reason in plain words, and the smallest example that fails."""
+    """One test: its name, its verdict, the reason in plain words, and the smallest example that fails.
+
+    >>> own.check(lambda query, keys: (query @ keys.mT).softmax(-2)).faults[0].reason
+    'weights sum to 1 over the queries and not over the keys: softmax has the wrong dim'
+    """
 
     test: str
     verdict: str
@@ -21,7 +25,11 @@ class Line:
 @dataclass(frozen=True)
 class Report:
     """Every test of one module. name : how it was made. form : how it is called. formula : the formula that it
-    computes. trained : its result in the trained model of this formula."""
+    computes. trained : its result in the trained model of this formula.
+
+    >>> own.check(lambda query, keys: (query @ keys.mT).softmax(-1)).form
+    'attention, batch-first: (query (B,T,D), keys (B,S,D)) -> weights (B,T,S)'
+    """
 
     name: str
     form: str

@@ -112,6 +112,10 @@ def load(place: str, settings: Mapping[str, object] | None = None, sizes: Sizes 
     """The module or function that `FILE.py:Name` names; without a name, the only one of the file.
 
     settings : arguments of the class; the others are `sizes`, chosen by their names. ValueError, in one sentence.
+
+    >>> Path("mine.py").write_text("def dot(query, keys): return (query @ keys.mT).softmax(-1)")
+    >>> own.check(own.load("mine.py:dot")).ok
+    True
     """
     path, colon, name = str(place).rpartition(":")
     if not colon or not path.endswith(".py"):

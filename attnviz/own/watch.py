@@ -22,7 +22,14 @@ _ATTENTION = re.compile(r"att(entio)?n", re.I)
 
 class Watched:
     """The attention of a model. weights : name of the module -> the weights of each of its calls, in its own layout.
-    sure : are all watched modules attention?"""
+    sure : are all watched modules attention?
+
+    >>> attention, words = torch.nn.MultiheadAttention(4, 2), torch.randn(3, 1, 4)
+    >>> with own.watch(attention) as seen:
+    ...     output = attention(words, words, words)
+    >>> [weights.shape for weights in seen.weights["model"]]
+    [torch.Size([1, 2, 3, 3])]
+    """
 
     def __init__(self, model: nn.Module, sure: bool = True):
         self.sure = sure
@@ -62,10 +69,11 @@ class Watched:
 def watch(model: nn.Module) -> Iterator[Watched]:
     """Within the block, collect the weights of every attention of a model, even if it does not return them.
 
-    with own.watch(model) as seen:
-        model(source, target)
-    seen.trace(["a", "dog"], ["un", "chien"])
-
+    >>> attention, words = torch.nn.MultiheadAttention(4, 2), torch.randn(3, 1, 4)
+    >>> with own.watch(attention) as seen:
+    ...     output = attention(words, words, words)
+    >>> seen.trace(["the", "black", "dog"]).map("encoder").weights.shape
+    (2, 3, 3)
     """
     if not isinstance(model, nn.Module):
         raise ValueError(f"model must be an nn.Module; got {type(model).__name__}")

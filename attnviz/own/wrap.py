@@ -90,7 +90,11 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
     order : the query is the decoder's `previous` state, as Bahdanau has it, or the `current` one, as Luong has it. The
     decoder has the width of the module's query; keys are as wide, or twice as wide. Only its weights are used: the
     decoder weights its own values, so a projection of values or of the context does not train.
-    ValueError for self-attention and other widths; NotRecognised.
+    ValueError for self-attention, other widths, and none of the forms that `check` supports.
+
+    >>> own.wrap(lambda query, keys: (query @ keys.mT).softmax(-1), "mine", title="dot product").title
+    'Yours · dot product'
+    >>> mechanisms.remove("mine")
     """
     if order not in _ORDERS:
         raise ValueError(f"order must be {' or '.join(_ORDERS)}; got {order!r:.80}")

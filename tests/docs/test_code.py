@@ -36,7 +36,7 @@ WITHOUT_EXAMPLES = {
     f"attnviz.{name}"
     for name in (
         "trace select stats reading figures export.printed export.heading export.widget heads patterns syntax training "
-        "own inside intervene faithfulness across corpus confidence mechanisms attention"
+        "inside intervene faithfulness across corpus confidence mechanisms attention"
     ).split()
 }
 
@@ -137,4 +137,5 @@ def test_examples_in_docstrings_run(path, names, monkeypatch, tmp_path, capsys):
     runner = doctest.DocTestRunner(Examples(), optionflags=doctest.NORMALIZE_WHITESPACE)
     for example in doctest.DocTestFinder().find(module, globs=vars(module) | names):
         runner.run(example)
-    assert runner.tries and not runner.failures, capsys.readouterr().out
+    written = len(re.findall(r"^ *>>> ", path.read_text("utf-8"), re.M))
+    assert runner.tries == written and not runner.failures, capsys.readouterr().out

@@ -107,7 +107,7 @@ def test_functions_of_other_forms(function, words):
 
 
 def test_what_is_no_attention_is_refused_with_the_forms_and_what_came_back():
-    with pytest.raises(own.NotRecognised) as error:
+    with pytest.raises(own.forms.NotRecognised) as error:
         own.check(nn.Linear(16, 16))
     assert "it returned (3, 5, 16), and none of it has an axis for the keys" in str(error.value)
     assert "forward(query, keys, values, mask=None)" in str(error.value)
@@ -180,12 +180,12 @@ class Decoder(nn.Module):
 
 
 def test_what_holds_an_attention_is_refused_with_its_name():
-    with pytest.raises(own.NotRecognised, match=r"It holds BahdanauAttention \(self.attention\): test that class"):
+    with pytest.raises(own.forms.NotRecognised, match=r"It holds BahdanauAttention \(self.attention\): test that"):
         own.check(Decoder())
 
 
 def test_pooling_is_refused_by_its_name():
-    with pytest.raises(own.NotRecognised, match="weights of keys without a query, as pooling has them"):
+    with pytest.raises(own.forms.NotRecognised, match="weights of keys without a query, as pooling has them"):
         own.check(Pooling())
 
 

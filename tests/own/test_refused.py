@@ -37,7 +37,7 @@ class Ends(Right):
 
 def test_a_module_that_ends_the_program_does_not_end_it():
     assert own.check(EndsWithAMask()).form.endswith("context (B,T,D), weights (B,T,S)")
-    with pytest.raises(own.NotRecognised, match="SystemExit: 3"):
+    with pytest.raises(own.forms.NotRecognised, match="SystemExit: 3"):
         own.check(Ends())
 
 
@@ -112,5 +112,5 @@ def test_a_compiled_module_is_the_module():
 def test_a_file_that_clears_its_names_is_read(tmp_path):
     path = tmp_path / "cleared.py"
     path.write_text("from torch import nn\nclass Mine(nn.Module):\n    globals().clear()\n")
-    with pytest.raises(own.NotRecognised, match=r"^Mine\(\) is not recognised as attention"):
+    with pytest.raises(own.forms.NotRecognised, match=r"^Mine\(\) is not recognised as attention"):
         own.check(own.load(f"{path}:Mine"))
