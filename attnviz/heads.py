@@ -24,7 +24,11 @@ COLUMNS = (*stats.STATISTICS, "special_mass", "distance")
 
 
 class Head(NamedTuple):
-    """One head of a model, counted from 0: `encoder 0.3` is head 3 of the first layer."""
+    """One head of a model, counted from 0.
+
+    >>> str(heads.Head("encoder", 0, 3)), heads.Head("encoder", 0, 3).title
+    ('encoder 0.3', 'layer 1, head 4')
+    """
 
     kind: str
     layer: int
@@ -59,7 +63,9 @@ def table(
     kind : only heads of this kind. only : only these columns, which takes less time; ValueError for an unknown one.
     scored : the patterns (see `patterns`).
 
-    >>> most_like(table(trace), "previous", 1)  # the head that looks most at the token before
+    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
+    >>> heads.table(trace, only=["previous"]).previous.tolist()  # head 1 looks at the token before
+    [0.0, 1.0]
     """
     by_name = {pattern.name: pattern for pattern in scored}
     columns = (*COLUMNS, *by_name)
@@ -77,7 +83,12 @@ def table(
 @checked
 def most_like(frame: pd.DataFrame, pattern: str, count: int = 5) -> pd.DataFrame:
     """The `count` rows of a `table` with the highest values in one column, a pattern's score for instance, highest
-    first."""
+    first.
+
+    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
+    >>> heads.most_like(heads.table(trace), "previous", 1)["head"].tolist()
+    [1]
+    """
     if pattern not in frame:
         raise ValueError(f"the table must have the column {pattern:.80}; got {', '.join(frame)}")
     return frame[frame[pattern].notna()].sort_values(pattern, ascending=False, kind="stable").head(count)
@@ -89,6 +100,9 @@ def jensen_shannon(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     sqrt(H((a + b) / 2) - (H(a) + H(b)) / 2) with entropies H in bits (Endres & Schindelin 2003). A row of NaN gives
     NaN.
+
+    >>> heads.jensen_shannon(np.array([[0.5, 0.5], [1, 0]]), np.array([[0.5, 0.5], [0, 1]])).tolist()
+    [0.0, 1.0]
     """
     a, b = (rows / rows.sum(-1, keepdims=True, dtype=np.float64) for rows in (np.asarray(a), np.asarray(b)))
     divergence = _bits((a + b) / 2) - (_bits(a) + _bits(b)) / 2
@@ -102,7 +116,9 @@ def distances(trace: Trace, heads: Sequence[Head]) -> pd.DataFrame:
     A square table with the heads as labels of its rows and columns. ValueError unless the trace has all heads and they
     are of one kind, so that they share queries and keys.
 
-    >>> distances(trace, [Head("cross", 0, 0)])
+    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
+    >>> heads.distances(trace, [Head("decoder", 0, 0), Head("decoder", 0, 1)]).round(2).values.tolist()
+    [[0.0, 0.67], [0.67, 0.0]]
     """
     if len({head.kind for head in heads}) != 1:
         raise ValueError(f"heads must be of one kind to be compared; got {', '.join(map(str, heads)) or 'none'}")
@@ -120,7 +136,9 @@ def nearest(trace: Trace, head: Head) -> pd.DataFrame:
 
     Columns: model, kind, layer, head, jensen_shannon. ValueError if the trace has no such head.
 
-    >>> nearest(attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"]), Head("decoder", 0, 1))
+    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
+    >>> heads.nearest(trace, Head("decoder", 0, 1))[["head", "jensen_shannon"]].round(2).values.tolist()
+    [[0.0, 0.67]]
     """
     own = weights_of(trace, head)
     rows = [
@@ -138,8 +156,8 @@ def nearest(trace: Trace, head: Head) -> pd.DataFrame:
 def weights_of(trace: Trace, head: Head) -> np.ndarray:
     """The weights (Q, K) of one head. ValueError if the trace does not have it.
 
-    >>> weights_of(trace, Head("cross", 0, 0)).shape == (len(trace.target), len(trace.source))
-    True
+    >>> heads.weights_of(trace, Head("cross", 0, 0)).shape
+    (6, 6)
     """
     attention = trace.map(head.kind, head.layer)
     if not 0 <= head.head < len(attention.weights):
@@ -159,7 +177,8 @@ def search(trace: Trace, text: str, kind: str | None = None) -> pd.DataFrame:
     the key that it gives most), token, other_token, weight, and mean: over the queries that see the key, or NaN.
     ValueError where no map has the token.
 
-    >>> search(trace, "dog")  # the heads in which it stands out
+    >>> heads.search(trace, "dog")[["way", "other_token"]].values.tolist()
+    [['gets', 'chien']]
     """
     rows = []
     for attention in trace.maps:
@@ -181,6 +200,9 @@ def search_all(traces: Iterable[Trace], text: str, kind: str | None = None) -> p
     that have the token, weight (the mean over its places), other_token (the most frequent one), share (of the places
     with it), and example: the number of the trace with the largest weight, from 0 in the order given. ValueError where
     no trace has the token.
+
+    >>> heads.search_all([first, second], "man")[["other_token", "example"]].values.tolist()
+    [['homme', 1]]
     """
     parts = []
     for number, trace in enumerate(traces):
@@ -231,6 +253,9 @@ class Disagreement:
 
     distances : (Q,) Jensen–Shannon distance of the two rows, base 2: 0 for equal rows, 1 for rows that share no key.
     same_argmax : (Q,) 1.0 where both rows have their largest weight on the same key, else 0.0.
+
+    >>> heads.disagreement(select.select(trace), select.select(trace)).share_same
+    1.0
     """
 
     distances: np.ndarray
@@ -254,7 +279,12 @@ class Disagreement:
 
 @checked
 def disagreement(a: Grid, b: Grid) -> Disagreement:
-    """The disagreement of two maps. ValueError unless they have the same queries and keys (see `select.difference`)."""
+    """The disagreement of two maps. ValueError unless they have the same queries and keys (see `select.difference`).
+
+    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
+    >>> heads.disagreement(select.select(trace, head=0), select.select(trace, head=1)).distances.tolist()
+    [0.0, 1.0, 1.0]
+    """
     select.difference(a, b)
     in_both = np.isfinite(a.weights).all(1) & np.isfinite(b.weights).all(1)
     first, second = (np.where(in_both[:, None], grid.weights, 1 / grid.weights.shape[1]) for grid in (a, b))
@@ -306,6 +336,9 @@ def strongest(weights: np.ndarray, visible: np.ndarray, count: int = 20) -> pd.D
     left out, because their weight is always 1.
 
     weights, visible (Q, K).
+
+    >>> heads.strongest(trace.map().weights[0], trace.visible(trace.map()), 1)[["query", "key"]].values.tolist()
+    [[2, 1]]
     """
     if weights.shape != visible.shape or weights.ndim != 2:
         raise ValueError(f"weights and visible must have one shape (Q, K); got {weights.shape} and {visible.shape}")

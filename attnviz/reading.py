@@ -20,6 +20,8 @@ from attnviz.figures.labels import plain, quoted
 from attnviz.select import Grid
 from attnviz.stats import measure_grid
 
+__all__ = ["RULES", "Observation", "observe", "sentence"]
+
 LEAST = 0.5  # of its weight on one word, for a word to "look at" it
 MOST_ROWS = 0.5  # more than this share of the rows makes "most rows"
 NEARLY_ALL = 0.8  # share of the rows that makes a diagonal
@@ -35,6 +37,9 @@ class Observation:
     """One observation on a map. rule : its name in RULES. sentence : plain text, not escaped.
 
     cells : the cells (query, key) that it is about, counted from 0; () when it is about the whole map.
+
+    >>> reading.observe(select.select(trace))[0].cells
+    ((1, 2), (2, 1))
     """
 
     rule: str
@@ -180,13 +185,19 @@ RULES: dict[str, Callable[[Grid, str], Observation | None]] = {
 def observe(grid: Grid, unit: str = "word") -> list[Observation]:
     """All observations of RULES on a map, in their order; at least one, unless no row has weights.
 
-    unit : the noun for a word of these texts.
+    >>> [observation.rule for observation in reading.observe(select.select(trace))]
+    ['swapped', 'strongest']
     """
     return [seen for rule in RULES.values() if (seen := rule(grid, unit)) is not None]
 
 
 def sentence(grid: Grid, unit: str = "word") -> str:
-    """The most important observations: the first one about places, then the sharpness; "" without weights."""
+    """The most important observations: the first one about places, then the sharpness; "" without weights.
+
+    >>> reading.sentence(select.select(trace))
+    '‘chien’ looks at ‘dog’ (0.73), and the next word, ‘noir’, looks at ‘black’ (0.80): in the source these two stand
+    next to each other the other way round.'
+    """
     places, degrees = [rule for name, rule in RULES.items() if name not in ("sharp", "blurred")], (sharp, blurred)
     first = (next(filter(None, (rule(grid, unit) for rule in rules)), None) for rules in (places, degrees))
     return " ".join(observation.sentence for observation in first if observation)

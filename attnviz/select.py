@@ -11,10 +11,15 @@ import numpy as np
 from attnviz.arguments import checked
 from attnviz.trace import SIDES, AttentionMap, Token, Trace, notebook
 
+__all__ = ["Grid", "difference", "mean", "select", "words"]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Grid:
     """One map as it is drawn. The arrays are read-only.
+
+    >>> select.select(trace)
+    Grid(en-fr/bahdanau: cross, layer 0, mean of heads; 6 target by 6 source tokens)
 
     weights : (Q, K) float32. Each row sums to 1, or is NaN (blank) where all its weight was on hidden tokens.
     visible : (Q, K) bool, True where the query can attend to the key.
@@ -63,7 +68,7 @@ class Grid:
 
     @property
     def title(self) -> str:
-        """The map in words, as in `map_title`."""
+        """The map in words, counted from 1: `layer 2, head 3`."""
         return map_title(self.layer, self.head)
 
     def _repr_html_(self) -> str:
@@ -98,8 +103,9 @@ def words(trace: Trace) -> Trace:
     itself (see `Trace.visible`). If a length limit cut the target inside a word, the last input is part of a word and
     has no key; such a trace loses its decoder maps. If the model only reads, the inputs are the source.
 
-    >>> len(words(trace).target) <= len(trace.target)
-    True
+    >>> trace = model.trace("Snowboarders jump.")
+    >>> len(trace.source), [word.text for word in select.words(trace).source]
+    (7, ['Snowboarders', 'jump', '.', '<eos>'])
     """
     if trace.level == "words":
         return trace
@@ -202,7 +208,8 @@ def select(
 
     Raises ValueError if there is no such map or head, or if no row or no column would be left.
 
-    >>> select.select(trace, words=True, special=False).weights  # of words, without <eos>
+    >>> [key.text for key in select.select(trace, words=True, special=False).keys]
+    ['The', 'black', 'dog', 'runs', '.']
     """
     if kind is None:
         kind = min((m.kind for m in trace.maps), key=lambda kind: kind != "cross", default="cross")
@@ -259,8 +266,9 @@ def mean(trace: Trace, kind: str, heads: Sequence[tuple[int, int]], words: bool 
 
     A statistic of the mean is not the mean of the heads' statistics.
 
-    >>> mean(trace, "cross", [(0, 0)]).weights.sum(-1).round(3).tolist()[0]
-    1.0
+    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
+    >>> select.mean(trace, "decoder", [(0, 0), (0, 1)]).weights.tolist()
+    [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
     """
     if not heads:
         raise ValueError("heads must hold at least one (layer, head); got none")
@@ -295,7 +303,12 @@ def _without_special(grid):
 
 @checked
 def difference(a: Grid, b: Grid) -> np.ndarray:
-    """The weights of a minus those of b, (Q, K), from -1 to 1. ValueError unless queries and keys are the same."""
+    """The weights of a minus those of b, (Q, K), from -1 to 1. ValueError unless queries and keys are the same.
+
+    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
+    >>> select.difference(select.select(trace, head=0), select.select(trace, head=1)).tolist()
+    [[0.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]]
+    """
     for name in ("queries", "keys"):
         first, second = ([(token.text, token.start, token.end) for token in getattr(grid, name)] for grid in (a, b))
         if first != second:

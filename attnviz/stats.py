@@ -1,6 +1,4 @@
-"""Statistics of attention, above all how concentrated it is: as arrays (`measure`, `means`), and as tables.
-
-In a table one row is one query, which is one step.
+"""Statistics of attention, above all how concentrated it is, as tables: one row is one query, which is one step.
 
 A statistic of the mean of heads is not the mean of the heads' statistics. `steps` and `summary` measure each head;
 `of_grid` measures the grid as drawn, which may be the mean of heads. Axes: H heads, Q queries, K keys.
@@ -19,6 +17,8 @@ from attnviz.arguments import checked
 from attnviz.select import Grid
 from attnviz.trace import Trace
 from attnviz.trace.checks import TOLERANCE
+
+__all__ = ["STATISTICS", "of_grid", "rows", "steps", "summarise", "summary", "weights"]
 
 STATISTICS = (
     "entropy_nats",
@@ -51,6 +51,9 @@ def rows(weights: np.ndarray, threshold: float = 0.1, visible: np.ndarray | None
 
     Rows must sum to 1 within 1e-4, else ValueError. Rows are divided by their sum first, except for max_weight and
     effective_threshold, which use the weights as given. A row of NaN (blank, see `select.Grid`) is NaN in every column.
+
+    >>> stats.rows(np.array([[0.5, 0.5], [1, 0]]))[["entropy_bits", "gini"]].values.tolist()
+    [[1.0, 0.0], [0.0, 0.5]]
     """
     weights = np.asarray(weights)
     if weights.dtype.kind != "f":
@@ -69,7 +72,8 @@ def steps(trace: Trace, threshold: float = 0.1, sink: bool = True) -> pd.DataFra
     sink : True counts the column of a sink (see `AttentionMap`) as another, special key. False leaves it out, and each
     row is divided by its remaining sum; a row with all its weight on the sink is NaN.
 
-    >>> steps(trace)[["step", "max_weight"]]
+    >>> stats.steps(trace).max_weight.round(2).tolist()
+    [0.47, 0.73, 0.8, 0.64, 0.38, 0.64]
     """
     check_threshold(threshold)
     parts = []
@@ -100,6 +104,9 @@ def of_grid(grid: Grid, threshold: float = 0.1) -> pd.DataFrame:
     """`rows` for one grid, with its tokens. special_mass : on special keys shown.
 
     removed_mass : on special keys hidden.
+
+    >>> stats.of_grid(select.select(trace)).argmax_token.tolist()
+    ['The', 'dog', 'black', 'runs', '.', '<eos>']
     """
     columns = columns_of_grid(grid, threshold)
     return pd.DataFrame(columns | {name: _column(columns[name]) for name in ("token", "argmax_token")})
@@ -151,7 +158,8 @@ def summary(trace: Trace, threshold: float = 0.1, sink: bool = True) -> pd.DataF
 
     sink : as of `steps`.
 
-    >>> summary(trace)
+    >>> stats.summary(trace).query("statistic == 'max_weight'")[["mean", "std"]].round(2).values.tolist()
+    [[0.61, 0.14]]
     """
     return summarise(steps(trace, threshold, sink))
 
@@ -161,6 +169,9 @@ def summarise(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean and population standard deviation of each statistic in a frame of `steps` or `of_grid`, or several joined.
 
     One row for each statistic of each model, and of each kind, layer and head if the frame has them. NaN is skipped.
+
+    >>> stats.summarise(stats.of_grid(select.select(trace, special=False))).statistic.tolist()[-2:]
+    ['special_mass', 'removed_mass']
     """
     names = [name for name in (*STATISTICS, "special_mass", "removed_mass") if name in frame]
     ids = [name for name in ("model", "mechanism", "kind", "layer", "head") if name in frame]
@@ -185,7 +196,8 @@ def summarise(frame: pd.DataFrame) -> pd.DataFrame:
 def weights(trace: Trace) -> pd.DataFrame:
     """Every weight of a trace, one a row, with its tokens: the data of all heatmaps.
 
-    >>> weights(trace).nlargest(3, "weight")
+    >>> stats.weights(trace).nlargest(2, "weight")[["query_token", "key_token"]].values.tolist()
+    [['noir', 'black'], ['chien', 'dog']]
     """
     parts = []
     for attention in trace.maps:

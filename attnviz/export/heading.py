@@ -18,6 +18,8 @@ from attnviz.figures.labels import plain
 from attnviz.mechanisms import ALL
 from attnviz.select import map_title
 
+__all__ = ["MARKS", "of_difference", "of_heads", "of_map", "of_statistics", "of_step", "of_trace"]
+
 ROOM = 690  # px for text in a figure that is saved: a column of 720 px less its margins
 _SIZE, _LINE = 13, 18  # px of the type, from line to line
 _COLUMN = 0.56  # of the size of the type: the width of a letter, as a rule
@@ -46,10 +48,11 @@ _UNIT = re.compile(rf"[{_WIDE}]\s*|[^\s{_WIDE}]+\s*|\s+")
 
 
 def of_map(trace, grid, links=None, windows: Sequence = ()) -> list[str]:
-    """Of a map of a trace: `Bahdanau (en-fr/bahdanau): cross-attention`, the sentence, `→ translation`.
+    """Of a map of a trace. links, windows : as the map marks them (`figures.heatmap`); they are explained if there are
+    any, and so are hatched cells.
 
-    links, windows : as the map marks them (`figures.heatmap`); they are explained if there are any, and so are hatched
-    cells.
+    >>> heading.of_map(trace, select.select(trace))
+    ['Bahdanau · additive (en-fr/bahdanau): cross-attention', 'The black dog runs.', '→ Le chien noir court.']
     """
     marks = _explained(hidden=not grid.visible.all(), links=links, windows=windows)
     return [_map_title(trace, grid), *texts(trace), *marks]
@@ -60,25 +63,41 @@ def _map_title(trace, grid) -> str:
 
 
 def of_heads(trace, kind: str) -> list[str]:
-    """Of all heads of a kind."""
+    """Of all heads of a kind.
+
+    >>> heading.of_heads(trace, "cross")[0]
+    'Bahdanau · additive (en-fr/bahdanau): cross-attention, all heads'
+    """
     hidden = not all(trace.visible(heads).all() for heads in trace.maps if heads.kind == kind)
     title = f"{_title(trace.mechanism)} ({trace.model}): {_KINDS[kind]}, all heads"
     return [title, *texts(trace), *_explained(hidden=hidden)]
 
 
 def of_step(trace, grid, step: int, window=None) -> list[str]:
-    """Of the weights of one step (from 0) of a map. window : of local attention, explained if there is one."""
+    """Of the weights of one step (from 0) of a map. window : of local attention, explained if there is one.
+
+    >>> heading.of_step(trace, select.select(trace), 1)[1]
+    'Step 2 of 6: ‘chien’'
+    """
     return [_map_title(trace, grid), step_name(grid, step), *texts(trace), *_explained(window=window)]
 
 
 def of_difference(first, second, grid) -> list[str]:
-    """Of the weights of one trace minus those of another, at the map `grid` of either."""
+    """Of the weights of one trace minus those of another, at the map `grid` of either.
+
+    >>> heading.of_difference(first, second, select.select(first))[0].split(": ")
+    ['Bahdanau · additive (en-fr/bahdanau) minus Bahdanau · additive (en-fr/bahdanau)', 'cross-attention']
+    """
     names = " minus ".join(f"{_title(trace.mechanism)} ({trace.model})" for trace in (first, second))
     return [f"{names}: {_which(first, grid)}", *texts(first), *_explained(hidden=not grid.visible.all())]
 
 
 def of_trace(name: str, trace) -> list[str]:
-    """Of any other picture of a trace. name : what it shows."""
+    """Of any other picture of a trace. name : what it shows.
+
+    >>> heading.of_trace("Weight by distance", trace)[0]
+    'Weight by distance: Bahdanau · additive (en-fr/bahdanau)'
+    """
     return [f"{name}: {_title(trace.mechanism)} ({trace.model})", *texts(trace)]
 
 
@@ -88,6 +107,9 @@ def of_statistics(
     """Of statistics of several traces of one sentence, each by its name in the picture. what : what the statistics are.
 
     references : as `figures.by_step` marks them; they are explained if there are any.
+
+    >>> heading.of_statistics({"greedy": first, "forced": model.trace(first.text, "Un chien noir.")})[2:]
+    ['greedy: → Le chien noir court.', 'forced: → Un chien noir.']
     """
     listed = list(traces.values())
     models = ", ".join(trace.model for trace in listed)

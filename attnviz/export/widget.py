@@ -1,8 +1,5 @@
 """Traces as a widget of a notebook: maps side by side and the bars of a step, which follow heads, layers and words.
 
-    >>> view = attnviz.view(first, second)  # shown below the cell
-    >>> view.step, view.head = 2, 0  # read and set here, and by the controls below the maps
-
 The browser moves among steps by itself. For small models it has every layer, head and level, so that a saved notebook
 and its nbconvert page stay interactive; for large ones it asks the kernel.
 """
@@ -23,6 +20,8 @@ from attnviz.export import bundle, heading
 from attnviz.figures.chart import counts
 from attnviz.trace import KINDS, Trace
 
+__all__ = ["View"]
+
 CELLS = 60_000  # of maps, all layers, heads and levels together, that are sent at once
 _ASKED = ("layer", "head", "words", "special")
 _SCRIPT = "\n".join(
@@ -39,8 +38,11 @@ _ALONE = Path(__file__).with_name("alone.js").read_text(encoding="utf-8")
 
 class View(anywidget.AnyWidget):
     """step : row of the maps, from 0. layer : from 0. head : from 0; None: the mean of all. words : are pieces joined?
-    special : are tokens such as <eos> shown? theme : `auto` (that of the notebook), `light` or `dark`. All may be read
-    and set; TraitError for a value that no trace has.
+    special : are tokens such as <eos> shown? theme : `auto` (that of the notebook), `light` or `dark`. TraitError for a
+    value that no trace has.
+
+    >>> view = attnviz.view(first, second)  # shown below the cell
+    >>> view.step, view.head = 2, 0  # read and set here, and by the controls below the maps
     """
 
     _esm = f"const PLOTLY = {json.dumps(plotlyjs.packed(plotlyjs.source()))};\n{_SCRIPT}"

@@ -27,6 +27,9 @@ class Token:
     pieces : the number of pieces in this token: 1, unless the trace is at the level of words.
     piece : the vocabulary's spelling where it may differ from `text` (lower-cased, or a part of one character), without
         the mark for a leading space. None: the same as `text`.
+
+    >>> trace.source[1]
+    Token(text='black', start=4, end=9, special=False, word=1, unknown=False, pieces=1, piece=None)
     """
 
     text: str
@@ -50,7 +53,11 @@ SINK = Token("sink", 0, 0, special=True)  # the column of what a query gives to 
 
 @dataclass(frozen=True)
 class Alternative:
-    """A token that the model could have produced at a step, and its probability (0 to 1)."""
+    """A token that the model could have produced at a step, and its probability (0 to 1).
+
+    >>> [choice.text for choice in trace.alternatives[0][:2]]
+    ['Le', 'Ce']
+    """
 
     text: str
     probability: float
@@ -61,7 +68,11 @@ class Alternative:
 
 
 class Hypothesis(NamedTuple):
-    """A translation that beam search ended with, and its log-probability in nats."""
+    """A translation that beam search ended with, and its log-probability in nats.
+
+    >>> [hypothesis.text for hypothesis in model.hypotheses("The black dog runs.", beam=2)]
+    ['Le chien noir court.', 'Ce chien noir court.']
+    """
 
     text: str
     log_prob: float

@@ -39,6 +39,9 @@ class AttentionMap:
     kind. The weight of a hidden key is 0. sink : is the last column not a key but an attention sink, with the weight
     that each query gives to no key? averaged : is the only head the mean of all heads of the layer? shared : the number
     of query heads that share keys and values (Ainslie et al. 2023); 1 if each has its own.
+
+    >>> AttentionMap("encoder", 0, [[[0.5, 0.5], [0, 1]]])
+    AttentionMap(encoder, layer 0: 1 heads, 2 queries, 2 keys)
     """
 
     kind: str
@@ -132,6 +135,9 @@ class Trace:
     "" if the text was read as typed. notes : sentences on changes of the weights at import, such as rows scaled to sum
     to 1. longest : the most pieces (<eos> included) of training texts (except one in a thousand), if this text has
     more; else 0.
+
+    >>> trace.translation, [token.text for token in trace.target]
+    ('Le chien noir court.', ['Le', 'chien', 'noir', 'court', '.', '<eos>'])
     """
 
     model: str

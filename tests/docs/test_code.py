@@ -35,7 +35,7 @@ EXAMPLES = sorted(
 WITHOUT_EXAMPLES = {
     f"attnviz.{name}"
     for name in (
-        "trace select stats reading figures export.printed export.heading export.widget heads patterns syntax training "
+        "figures export.printed patterns syntax training "
         "inside intervene faithfulness across corpus confidence mechanisms attention"
     ).split()
 }
