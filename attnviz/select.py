@@ -200,9 +200,8 @@ def select(
 
     kind : None is cross-attention or, of a trace without it, the first kind that it has.
     layer : -1 is the last one. head : None is the mean of heads. words : True joins pieces to words (see `words`).
-    special : False leaves out the rows and columns of special tokens. Each row is then divided by its remaining sum,
-        and `Grid.removed` holds the weight that was left out. A row without remaining weight is NaN (blank). In the
-        decoder map of a translation the first row is always blank, because it sees only <bos>.
+    special : False leaves out special tokens. Each row is then divided by its remaining sum, and `Grid.removed` has the
+        weight that was left out. The first row of a translation's decoder map is then blank: it sees only <bos>.
     shift : of cross-attention: the row of target piece t is read t + shift steps on, as in some alignments (Chen et al.
         2020). A row beyond the first or the last is blank; a word is the mean of its pieces that have a row.
 
