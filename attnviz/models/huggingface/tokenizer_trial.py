@@ -9,6 +9,7 @@ the transformers library can read: it reads lines of JSON, `{"text": …}` or `{
 with a line: `ok`, or an error.
 """
 
+import importlib.util
 import json
 import os
 import queue
@@ -30,6 +31,7 @@ LOADING = 60  # seconds to read the tokenizer
 MEMORY = 4 * 2**30  # bytes of address space
 ERRORS = 2**16  # bytes of what the process wrote as errors
 LENGTH = 1_000_000  # tokens, or characters, that may come out
+_MODULES = {"sentencepiece": "sentencepiece", "tiktoken": "tiktoken", "protobuf": "google.protobuf"}  # by package
 
 
 class _Piped(subprocess.Popen[str]):
@@ -101,7 +103,7 @@ class Trial:
             return f"the tokenizer takes more than {MEMORY // 2**30} GB for it"
         last = written[-1] if written else f"it ended with code {code}"
         if any(name in last for name in ("ImportError", "ModuleNotFoundError")):
-            return _lacking(last)
+            return _why_unread(last, self._command[-1], lacking=True)
         return f"the program that reads it ended: {cut(' '.join(last.split()), 120)}"
 
 
@@ -179,12 +181,16 @@ def _limit_time() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
-def _lacking(error: str) -> str:
-    """What to install, from an error of the transformers library."""
-    library = next((name for name in ("sentencepiece", "tiktoken", "protobuf") if name in error.lower()), None)
-    if library is None:
-        return f"a library is missing for it: {' '.join(error.split())[:80]}"
-    return f"it needs the {library} library: pip install {library}"
+def _why_unread(error: str, place: str, lacking: bool) -> str:
+    """Why the files at `place` cannot be read, from an error of the transformers library: where it lacks a library,
+    what to install. It asks for tiktoken too where it lacks sentencepiece. lacking : was something not imported?"""
+    words = " ".join(error.split())
+    compiled = any(path.suffix in (".model", ".spm") for path in Path(place).glob("*"))
+    named = ["sentencepiece"] * compiled + [name for name in _MODULES if name in words.lower()]
+    if library := next((name for name in named if not importlib.util.find_spec(_MODULES[name])), None):
+        damaged = "it is damaged, or needs" if compiled and library == "tiktoken" else "it needs"
+        return f"{damaged} the {library} library: pip install {library}"
+    return f"a library is missing for it: {words[:80]}" if lacking else words[:80]
 
 
 def main(kind: str, place: str) -> None:
@@ -192,11 +198,8 @@ def main(kind: str, place: str) -> None:
     try:
         with contained():
             read, spell = _reader(kind, place)
-    except ImportError as error:
-        print(_lacking(str(error)), flush=True)
-        return
     except Exception as error:  # the files are a stranger's: any error is the answer
-        print(f"the tokenizer cannot be read: {' '.join(str(error).split())[:80]}", flush=True)
+        print(_why_unread(str(error), place, isinstance(error, ImportError)), flush=True)
         return
     print("ok", flush=True)
     for line in sys.stdin:

@@ -52,6 +52,25 @@ def test_a_tokenizer_without_offsets(bert):
     )
 
 
+@pytest.mark.parametrize(
+    "hidden, wanted",
+    [
+        ("sentencepiece", "it needs the sentencepiece library: pip install sentencepiece"),
+        ("tiktoken", "it is damaged, or needs the tiktoken library: pip install tiktoken"),
+    ],
+)
+def test_a_library_that_only_the_tokenizer_needs(tmp_path, monkeypatch, hidden, wanted):
+    """Without sentencepiece, or where it cannot read the file, the transformers library asks for tiktoken."""
+    folder = families.write(tmp_path / "t5", "t5")
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "T5Tokenizer"}))
+    (folder / "spiece.model").write_bytes(b"damaged")
+    hiding = f"import sys\nsys.modules[{hidden!r}] = None\n"  # as if it were not installed
+    (tmp_path / "sitecustomize.py").write_text(hiding)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert refused(folder) == f"its tokenizer cannot be read: {wanted}"
+
+
 def test_a_decoder_that_starts_with_nothing(tmp_path):
     folder = families.write(tmp_path / "t5", "t5", decoder_start_token_id=None)
     assert refused(folder) == "its config does not say which token its decoder starts with (decoder_start_token_id)"
