@@ -43,6 +43,9 @@ def sentence(columns: Mapping, kind: str = "cross") -> dict[str, float]:
     """The mean of each of VALUES over all steps and heads of a kind; NaN where there are no values.
 
     columns : `kind` and VALUES, one entry per step of a head, as `stats.steps` and `TraceStatistics.columns` have them.
+
+    >>> round(across.sentence(dict(stats.steps(trace)))["max_weight"], 2)
+    0.61
     """
     rows = np.asarray(columns["kind"]) == kind
     means = {}
@@ -58,6 +61,9 @@ def sharpness(trace: Trace, kind: str = "cross") -> float | None:
     """The mean normalised entropy over all steps and heads of a kind, as `sentence` has it: 0 is sharp, 1 is uniform.
 
     None for a trace without such attention, and where every step sees a single key.
+
+    >>> round(across.sharpness(trace), 2)
+    0.6
     """
     maps = [attention for attention in trace.maps if attention.kind == kind]
     values = [stats.normalised_entropy(attention.weights, trace.visible(attention)).ravel() for attention in maps]
@@ -71,6 +77,9 @@ def outliers(values: pd.Series, limit: float = 3.5) -> pd.Series:
     """Robust z-scores of the values beyond `limit`, the farthest first; empty where most values are equal.
 
     0.6745 (x - median) / MAD, with MAD the median absolute deviation, and 3.5: Iglewicz & Hoaglin 1993.
+
+    >>> across.outliers(pd.Series([1, 2, 3, 4, 100])).index.tolist()
+    [4]
     """
     values = values.dropna()
     spread = _MAD * (values - values.median()).abs().median()
@@ -83,7 +92,11 @@ def outliers(values: pd.Series, limit: float = 3.5) -> pd.Series:
 
 @checked
 def share_above(value: float, quantiles: np.ndarray) -> float:
-    """The share of values (0 to 1) above `value`, interpolated from quantiles at equal steps from 0 to 1."""
+    """The share of values (0 to 1) above `value`, interpolated from quantiles at equal steps from 0 to 1.
+
+    >>> across.share_above(0.75, quantiles=np.array([0, 0.5, 1]))
+    0.25
+    """
     return float(1 - np.interp(value, quantiles, np.linspace(0, 1, len(quantiles))))
 
 
@@ -97,6 +110,9 @@ def looks(columns: Mapping, source: Sequence[Token]) -> dict[str, float]:
     Special tokens such as <eos> do not count as source tokens.
     columns : `kind`, `layer`, `head`, `step` and `argmax`, one entry per step of a head, as in
         `TraceStatistics.columns`.
+
+    >>> across.looks(dict(stats.steps(trace)), trace.source)
+    {'order_swaps': 1.0, 'coverage': 1.0}
     """
     rows = np.asarray(columns["kind"]) == "cross"
     words = np.array([not token.special for token in source])
@@ -116,7 +132,12 @@ def looks(columns: Mapping, source: Sequence[Token]) -> dict[str, float]:
 @checked
 def alignment_error(trace: Trace, pair: LinkedPair) -> float:
     """The alignment error rate of one sentence against links set by hand (Och & Ney 2003), 0 to 1; with several heads,
-    that of their mean. NaN without cross-attention. ValueError unless the trace is of the pair's texts."""
+    that of their mean. NaN without cross-attention. ValueError unless the trace is of the pair's texts.
+
+    >>> pair = attnviz.gold.shipped("en-fr")[0]
+    >>> round(across.alignment_error(model.trace(pair.source, pair.target), pair), 2)
+    0.11
+    """
     weights = alignment.on_words(trace, pair)
     if not weights:
         return float("nan")
@@ -207,7 +228,11 @@ def uniform(statistic: str, tokens: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Difference:
-    """mean : of a minus b. low, high : the ends of the interval. pairs : how many were compared, None if not paired."""
+    """mean : of a minus b. low, high : the ends of the interval. pairs : how many were compared, None if not paired.
+
+    >>> across.bootstrap(np.array([3, 4, 5]), np.array([0, 1, 2])).clear
+    True
+    """
 
     mean: float
     low: float
@@ -226,6 +251,9 @@ def paired_bootstrap(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int
     Koehn 2004 does for translation scores.
 
     ValueError for unequal lengths, or without a complete pair.
+
+    >>> across.paired_bootstrap(np.array([1, 5, 9]), np.array([0, 4, 8]))
+    Difference(mean=1.0, low=1.0, high=1.0, pairs=3)
     """
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if a.shape != b.shape or a.ndim != 1:
@@ -239,7 +267,11 @@ def paired_bootstrap(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int
 
 @checked
 def bootstrap(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> Difference:
-    """Mean of a minus mean of b, of two unpaired samples; NaN is left out. ValueError if a sample is empty."""
+    """Mean of a minus mean of b, of two unpaired samples; NaN is left out. ValueError if a sample is empty.
+
+    >>> across.bootstrap(np.array([3, 4, 5]), np.array([0, 1, 2])).mean
+    3.0
+    """
     samples = []
     for name, values in (("a", a), ("b", b)):
         values = np.asarray(values, dtype=float)

@@ -33,7 +33,7 @@ from attnviz.corpus.shards import SENTENCES_SCHEMA, STATISTICS_SCHEMA, Done, Sha
 from attnviz.models.names import is_hugging_face
 from attnviz.storage import folders
 
-__all__ = ["KEEP", "CorpusConfig", "Progress", "read", "run", "skipped", "too_long"]
+__all__ = ["KEEP", "CorpusConfig", "Progress", "read", "run"]
 
 Backend = Callable[[Worker, Iterable[Shard]], Iterator[Done]]
 
@@ -43,6 +43,10 @@ class Progress:
     """How far a run has come. done, total : sentences, of all models.
 
     errors : (model, number of the sentence, reason) of those that the last shard skipped.
+
+    >>> Path("dog.txt").write_text("The black dog runs.")
+    >>> list(corpus.run(corpus.CorpusConfig(("en-fr/bahdanau",), "dog.txt"), "statistics"))[-1]
+    Progress(done=1, total=1, errors=())
     """
 
     done: int
@@ -67,6 +71,11 @@ def run(
     or is closed.
     Raises ValueError for impossible settings, or another run in the folder; OSError for files; InputChanged if the
     input or a model changes during the run.
+
+    >>> Path("dog.txt").write_text("The black dog runs.")
+    >>> config = corpus.CorpusConfig(("en-fr/bahdanau",), "dog.txt", keep=("weights",))
+    >>> [progress.done for progress in corpus.run(config, "weights")]
+    [0, 1]
     """
     folder = arguments.path("folder", folder)
     if os.path.lexists(folder) and not folder.is_dir():

@@ -39,6 +39,9 @@ class CorpusConfig(Checked):
 
     batch_size : sentences that go through a model together. beam : for sentences without a target. shard : sentences
     that are written together; None chooses by the size of the file. Raises ValueError.
+
+    >>> corpus.CorpusConfig(models=("en-fr/bahdanau", "en-fr/transformer"), input="sentences.txt", beam=4).keep
+    ('statistics',)
     """
 
     models: tuple[str, ...]

@@ -205,6 +205,11 @@ def read(folder: str | Path, model: str | None = None) -> Iterator[Trace]:
 
     model : only of this model. Sentences that were skipped have none. One file is in memory at a time. ValueError for
     a folder without such a run, CheckpointError for a damaged file.
+
+    >>> Path("dog.txt").write_text("The black dog runs.")
+    >>> list(corpus.run(corpus.CorpusConfig(("en-fr/bahdanau",), "dog.txt", keep=("weights",)), "weights"))
+    >>> [trace.translation for trace in corpus.read("weights")]
+    ['Le chien noir court.']
     """
     folder = arguments.path("folder", folder)
     if not (folder / manifest.FILE).is_file():

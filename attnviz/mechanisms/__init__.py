@@ -20,6 +20,8 @@ from typing import Any
 from attnviz import python_file
 from attnviz.arguments import guess
 
+__all__ = ["ALL", "MECHANISMS", "Config", "Mechanism", "add", "find", "read", "remove"]
+
 SETTING, GROUP = "ATTNVIZ_MECHANISMS", "attnviz.mechanisms"
 ASKS = ("", "before", "after", "layer", "text", "always")
 # How recurrent translators are trained, where it differs from TrainingConfig.
@@ -52,6 +54,10 @@ class Mechanism:
     color, dash, marker : of its lines, from `figures.theme`; a colour may also be a pair, for light and dark pages. "":
         the first that is free in a picture.
     rank : sorts lists, lowest first.
+
+    >>> mine = mechanisms.Mechanism("mine", "Mine · dot product", asks="after", score="attnviz.attention:Dot")
+    >>> mine.translates
+    True
     """
 
     name: str
@@ -112,6 +118,11 @@ def add(mechanism: Mechanism) -> Mechanism:
     """Add a mechanism of your own, and return it. It replaces an added mechanism of the same name.
 
     ValueError for the name of a shipped mechanism.
+
+    >>> mine = mechanisms.Mechanism("mine", "Mine · dot product", asks="after", score="attnviz.attention:Dot")
+    >>> mechanisms.add(mine) == mechanisms.find("mine")
+    True
+    >>> mechanisms.remove("mine")
     """
     if not isinstance(mechanism, Mechanism):
         raise ValueError(f"mechanism must be a Mechanism; got {type(mechanism).__name__}")
@@ -122,7 +133,13 @@ def add(mechanism: Mechanism) -> Mechanism:
 
 
 def remove(name: str) -> None:
-    """Take away a mechanism that was added. ValueError for any other."""
+    """Take away a mechanism that was added.
+
+    >>> mechanisms.remove("bahdanau")
+    Traceback (most recent call last):
+        ...
+    ValueError: no mechanism 'bahdanau' was added
+    """
     if name in _SHIPPED or name not in ALL:
         raise ValueError(f"no mechanism {name!r:.80} was added")
     del ALL[name]
@@ -141,7 +158,11 @@ def _put(mechanism: Mechanism) -> None:
 
 
 def find(name: str) -> Mechanism:
-    """The mechanism of this name. ValueError for an unknown one."""
+    """The mechanism of this name. ValueError for an unknown one.
+
+    >>> mechanisms.find("bahdanau").paper
+    'Bahdanau, Cho & Bengio 2015, appendix A.1.2'
+    """
     if name not in ALL:
         problems = "".join(f" ({problem})" for problem in _problems)
         wanted = f"choose one of {', '.join(ALL)}{problems}{guess(name, [*ALL])}"
@@ -154,6 +175,12 @@ def read(text: str) -> Mechanism:
 
     This runs the code of the file. Only the person who starts the program may name it: never a link, an upload or a
     checkpoint. ValueError if the file or name does not exist, or the file fails or ends the program.
+
+    >>> mine = "MINE = Mechanism('mine', 'Mine', asks='after', score='attnviz.attention:Dot')"
+    >>> Path("mine.py").write_text(f"from attnviz.mechanisms import Mechanism; {mine}")
+    >>> mechanisms.read("mine.py:MINE").title
+    'Mine'
+    >>> mechanisms.remove("mine")
     """
     file, _, name = text.rpartition(":")
     path = Path(file)
@@ -217,7 +244,11 @@ def _some_package_has_entries() -> bool:
 
 @dataclass(frozen=True)
 class Config:
-    """The configuration of a checkpoint's network. options : of the network and of its score."""
+    """The configuration of a checkpoint's network. options : of the network and of its score.
+
+    >>> mechanisms.Config("bahdanau", vocabulary=8000, options={"width": 256}).to_dict()
+    {'mechanism': 'bahdanau', 'vocabulary': 8000, 'options': {'width': 256}}
+    """
 
     mechanism: str
     vocabulary: int

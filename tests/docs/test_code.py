@@ -35,8 +35,7 @@ EXAMPLES = sorted(
 WITHOUT_EXAMPLES = {
     f"attnviz.{name}"
     for name in (
-        "figures export.printed patterns syntax training "
-        "inside intervene faithfulness across corpus confidence mechanisms attention"
+        "figures export.printed patterns syntax training inside intervene faithfulness confidence attention"
     ).split()
 }
 
