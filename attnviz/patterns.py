@@ -38,6 +38,9 @@ class Layout(NamedTuple):
     place : (Q,) the key at the position of each query. In cross-attention, the key on the diagonal, floor((q + 1/2) K /
         Q).
     sink : the last key is a sink (see `AttentionMap`). It fits no pattern, so it is not visible here.
+
+    >>> patterns.layout(trace, trace.map()).place.tolist()
+    [0, 1, 2, 3, 4, 5]
     """
 
     kind: str
@@ -58,7 +61,11 @@ class Layout(NamedTuple):
 
 @checked
 def layout(trace: Trace, attention: AttentionMap) -> Layout:
-    """The layout of a map of this trace."""
+    """The layout of a map of this trace.
+
+    >>> patterns.layout(trace, trace.map()).offset[1].tolist()
+    [-1, 0, 1, 2, 3, 4]
+    """
     keys, rows = trace.keys(attention), len(trace.queries(attention))
     queries = keys if attention.kind == "decoder" else trace.queries(attention)
     place = (2 * np.arange(rows) + 1) * (len(keys) - attention.sink) // (2 * rows)
@@ -70,7 +77,11 @@ def layout(trace: Trace, attention: AttentionMap) -> Layout:
 
 @dataclass(frozen=True)
 class Pattern:
-    """name : its column in a table. formula : u in LaTeX. words : u in words. cells : Layout -> u (Q, K)."""
+    """name : its column in a table. formula : u in LaTeX. words : u in words. cells : Layout -> u (Q, K).
+
+    >>> patterns.PATTERNS["previous"].words
+    "the position before the query's own"
+    """
 
     name: str
     title: str
@@ -177,7 +188,9 @@ PATTERNS: Mapping[str, Pattern] = {
 def linked(name: str, title: str, links: Iterable[tuple[int, int]]) -> Pattern:
     """A pattern from your own annotation, such as syntax. links : (query word, key word), numbered as in `Token.word`.
 
-    >>> linked("subject", "Verb to its subject", {(3, 2)})
+    >>> adjective = patterns.linked("adjective", "The adjective to its translation", {(2, 1)})  # noir, black
+    >>> heads.table(trace, scored=[adjective]).adjective.round(2).tolist()
+    [0.8]
     """
     chosen = frozenset(links)
 
@@ -191,7 +204,11 @@ def linked(name: str, title: str, links: Iterable[tuple[int, int]]) -> Pattern:
 
 @checked
 def ceiling(pattern: Pattern, view: Layout) -> np.ndarray:
-    """u (Q, K) float32; 0 in hidden cells and in the rows of queries with one visible key."""
+    """u (Q, K) float32; 0 in hidden cells and in the rows of queries with one visible key.
+
+    >>> patterns.ceiling(patterns.PATTERNS["previous"], patterns.layout(trace, trace.map()))[2].tolist()
+    [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    """
     choice = view.visible.sum(-1, keepdims=True) > 1
     return (pattern.cells(view) * view.visible * choice).astype(np.float32)
 
@@ -201,6 +218,9 @@ def score(weights: np.ndarray, ceiling: np.ndarray) -> float:
     """The score of weights (Q, K) for a ceiling (Q, K), 0 to 1.
 
     NaN if the ceiling is 0 everywhere; ValueError for shapes.
+
+    >>> float(patterns.score(np.array([[0.75, 0.25], [0, 1]]), np.array([[1, 0], [1, 0]])))
+    0.375
     """
     weights, ceiling = np.asarray(weights), np.asarray(ceiling)
     if weights.shape != ceiling.shape:
@@ -210,7 +230,11 @@ def score(weights: np.ndarray, ceiling: np.ndarray) -> float:
 
 
 class Example(NamedTuple):
-    """A cell in which a head follows a pattern. query, key : from 0. weight : of the key."""
+    """A cell in which a head follows a pattern. query, key : from 0. weight : of the key.
+
+    >>> patterns.examples(np.array([[0.75, 0.25], [0, 1]]), np.eye(2))[0]
+    Example(query=1, key=1, weight=1.0)
+    """
 
     query: int
     key: int
@@ -223,6 +247,9 @@ def examples(weights: np.ndarray, ceiling: np.ndarray, count: int = 5) -> list[E
 
     weights (Q, K), ceiling (Q, K) of `ceiling`: a cell is ranked by the part of its weight below the ceiling; cells
     without weight are left out. ValueError for other shapes.
+
+    >>> [example.query for example in patterns.examples(np.array([[0.75, 0.25], [0, 1]]), np.eye(2))]
+    [1, 0]
     """
     if np.shape(weights) != np.shape(ceiling):
         raise ValueError(f"weights must have the shape of the ceiling, {np.shape(ceiling)}; got {np.shape(weights)}")
@@ -236,7 +263,11 @@ def examples(weights: np.ndarray, ceiling: np.ndarray, count: int = 5) -> list[E
 @checked
 def repeated(count: int = 12, seed: int = 1) -> str:
     """A text that shows induction: `count` words in a random order, twice. Only the first copy allows predicting their
-    order (Olsson et al. 2022, “random tokens repeated”). ValueError unless count is from 2 to 24."""
+    order (Olsson et al. 2022, “random tokens repeated”). ValueError unless count is from 2 to 24.
+
+    >>> patterns.repeated(3)
+    'door letter paper door letter paper'
+    """
     if not 2 <= count <= len(_WORDS):
         raise ValueError(f"count must be from 2 to {len(_WORDS)}; got {shown(count)}")
     if seed < 0:
@@ -247,7 +278,11 @@ def repeated(count: int = 12, seed: int = 1) -> str:
 
 @checked
 def chance(trace: Trace, kind: str = "encoder", patterns: Iterable[Pattern] = PATTERNS.values()) -> dict[str, float]:
-    """The score of uniform attention for each pattern, the baseline for a head's score. It is high for short texts."""
+    """The score of uniform attention for each pattern, the baseline for a head's score. It is high for short texts.
+
+    >>> f"{patterns.chance(trace, 'cross')['current']:.2f}"
+    '0.17'
+    """
     view = layout(trace, trace.map(kind))
     uniform = view.visible / view.visible.sum(-1, keepdims=True)
     return {pattern.name: score(uniform, ceiling(pattern, view)) for pattern in patterns}

@@ -1,7 +1,5 @@
 """From data to plotly figures; each function takes values and returns a Chart, computes no statistics, shows nothing.
 
-    >>> figure = figures.heatmap(select.select(trace))  # figure.show() opens it
-
 Backgrounds are transparent: `dark=True` picks colours for a dark page. A Chart is a plotly Figure; its `description`
 says in words what it shows.
 """

@@ -37,6 +37,9 @@ def step_bars(
     The highest bar carries its value, and so do bars of at least `written`. whole : False ends the scale a little above
     the highest bar, so that small weights can be told apart. window : of local attention, (centre, reach) in keys from
     0: a dotted line at the predicted place, a band over its window. ValueError if `step` is not a row of the grid.
+
+    >>> figures.step_bars(select.select(trace), step=1)
+    Chart('Step 2, ‘chien’: looks at ‘dog’ 0.73, ‘The’ 0.12, ‘black’ 0.11.')
     """
     return build(*_of_step(grid, step, title, window, whole, written, dark))
 
@@ -48,7 +51,11 @@ def guess_bars(
     """The weights of one step as in `step_bars`, with a guess drawn over them as outlines. guess : (K,) shares that sum
     to 1.
 
-    ValueError if `step` is not a row of the grid, or if the number of shares is not the number of keys."""
+    ValueError if `step` is not a row of the grid, or if the number of shares is not the number of keys.
+
+    >>> figures.guess_bars(select.select(trace), 1, [0, 0, 1, 0, 0, 0])
+    Chart('Step 2, ‘chien’: looks at ‘dog’ 0.73, ‘The’ 0.12, ‘black’ 0.11. The guess, outlined: ‘dog’ (3) 1.00.')
+    """
     shared = np.asarray(guess, dtype=float)
     if shared.shape != (len(grid.keys),):
         raise ValueError(f"guess must have one share per key, {len(grid.keys)}; got shape {shared.shape}")
@@ -101,6 +108,9 @@ def next_tokens(
 ) -> Chart:
     """Candidates for the next token: the model's probability, and beside it the probability after temperature and
     cut-offs, both from 0 to 1. ValueError unless every token has both.
+
+    >>> figures.next_tokens(["dog", "cat"], [0.6, 0.3], [1, 0]).description.split("; ")[1]
+    'after temperature and cut-offs ‘dog’ is drawn with 1.000, and 1 of these tokens cannot be drawn.'
     """
     probabilities, drawn = (np.asarray(values, dtype=float) for values in (probabilities, drawn))
     if not names or not probabilities.shape == drawn.shape == (len(names),):

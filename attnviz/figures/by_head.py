@@ -182,6 +182,9 @@ def head_map(
 
     span : the numbers at the ends of the colour scale; by default the lowest and the highest.
     frame : with columns kind, of which there must be one, layer, head and `column`; a head with NaN is a gap.
+
+    >>> figures.head_map(heads.table(trace), "max_weight").data[0].text
+    (['0.61'],)
     """
     kinds = list(dict.fromkeys(frame["kind"])) if "kind" in frame else []
     if len(kinds) != 1:
@@ -210,6 +213,9 @@ def by_distance(
     """frame : of `rollout.by_distance`, columns layer, distance, weight.
 
     reach : the largest distance shown, all unless given.
+
+    >>> figures.by_distance(rollout.by_distance(trace, "cross"), reach=2).data[0].x
+    (-2, -1, 0, 1, 2)
     """
     check_columns(frame, ("layer", "distance", "weight"), "frame")
     if frame.empty:

@@ -39,6 +39,9 @@ class Chart(go.Figure):
     """A figure, with a `description` of what it shows (plain text, not escaped), whether it is `dark`, and the `name`
     that it has on a page or in a file, once it has one.
 
+    >>> figures.heatmap(select.select(trace)).description
+    '6 target tokens by 6 source tokens; strongest: ‘noir’ looks at ‘black’, 0.80.'
+
     All are also in `layout.meta`, for the browser. A Chart from `of_parts` becomes a Plotly figure when a part of it is
     first read; the page reads no part and sends `text()`.
     """
@@ -194,6 +197,10 @@ def large(figure: Chart, factor: float, most: float | None = None) -> Chart:
 
     most : the largest height (px) of the plot between the margins; rows of a map and their names are then smaller, and
     the room above is no larger than the column names need. ValueError unless factor is above 0.
+
+    >>> figure = figures.heatmap(select.select(trace))
+    >>> figure.layout.font.size, figures.large(figure, 2).layout.font.size
+    (12, 24)
     """
     if not factor > 0:
         raise ValueError(f"factor must be above 0; got {factor}")

@@ -44,6 +44,10 @@ def token_lines(
     step : the query whose lines stand out; the others are faint. A click on a token on the left returns its query as
     `customdata`. ValueError if the tokens of the grids differ, `step` is not a query, or `least` is not above 0 and at
     most 1.
+
+    >>> figures.token_lines([select.select(trace)], least=0.5)
+    Chart('4 lines from 6 target tokens to 6 source tokens for weights of at least 0.5, which hold 47% of all weight:
+    layer 1, mean of heads.')
     """
     _check(grids, step, 1 if least is None else least)
     least = line_threshold(grids) if least is None else least
@@ -71,7 +75,11 @@ def token_lines(
 @checked
 def line_threshold(grids: Sequence[Grid]) -> float:
     """The smallest weight that gets a line: 0.05; less if attention is so flat that most queries would have no line,
-    unless there would then be too many lines."""
+    unless there would then be too many lines.
+
+    >>> figures.line_threshold([select.select(trace)])
+    0.05
+    """
     weights = [np.nan_to_num(grid.masked) for grid in grids]
     for least in _LIMITS:
         if sum(int((visible >= least).sum()) for visible in weights) > _SEEN:

@@ -213,7 +213,11 @@ def _length_words(frame: pd.DataFrame) -> str:
 @checked
 def reliability(bins: Sequence[tuple[float, float, int]], title: str | None = None, *, dark: bool = False) -> Chart:
     """bins : mean predicted risk, share that is poor, number of sentences (`confidence.Calibration.bins`; a card has
-    them under `confidence`). Points on the dotted diagonal are calibrated. ValueError without bins."""
+    them under `confidence`). Points on the dotted diagonal are calibrated. ValueError without bins.
+
+    >>> figures.reliability([(0.1, 0.05, 40), (0.6, 0.7, 10)])
+    Chart('Share of poor translations by their estimated risk: 5% at a risk of 10%, 70% at a risk of 60%.')
+    """
     if not bins:
         raise ValueError("there must be at least one bin; got none")
     colors, above = palette(dark), TITLE if title else 0

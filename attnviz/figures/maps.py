@@ -50,10 +50,12 @@ def heatmap(
     windows : of local attention, (centre, reach) in keys from 0 for each row: a diamond, brackets at the ends.
     texts : the hover texts, from `cell_texts(grid, links)`; made here unless given.
     written : False puts the short form of `texts` into `layout.meta["cells"]`, for a page that expands it. room : px of
-    the narrowest page column for the map; column names that would overlap there are left out. first : of
-    a part of a larger map, the numbers of its first row and column, from 0: the hover texts then have the numbers in
-    the whole map, and exact weights. ValueError if `step` is
-    not a row of the grid, a link is not a cell, or the number of windows is not that of the rows.
+    the narrowest page column for the map; column names that would overlap there are left out. first : of a part of a
+    larger map, the numbers of its first row and column, from 0: the hover texts then have the numbers in the whole map,
+    and exact weights. ValueError if `step` is no row, a link no cell, or there is not one window per row.
+
+    >>> figures.heatmap(select.select(trace))  # .show() opens it
+    Chart('6 target tokens by 6 source tokens; strongest: ‘noir’ looks at ‘black’, 0.80.')
     """
     check_step(grid, step)
     texts = None if first else texts or wording.cell_texts(grid, links)
@@ -78,6 +80,10 @@ def difference(
 
     Cells below DASHED carry a dash, so that a grey print shows the same. `grid` gives the tokens (either of the two:
     they are the same). ValueError if the shapes differ.
+
+    >>> grid = select.select(trace)
+    >>> figures.difference(select.difference(grid, grid), grid).layout.meta["axes"]["colour"]
+    'attention weight of a minus that of b'
     """
     values = np.asarray(values, dtype=np.float32)
     if values.shape != grid.weights.shape:

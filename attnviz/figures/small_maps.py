@@ -80,6 +80,9 @@ def overview(
     switched off; they are grey and crossed out. row : of the queries, from 0, marked in every map.
     A map of more than 64 tokens a side is pooled, each cell the largest weight of its block; hidden cells are hatched.
     ValueError when the table lacks the column, or the trace the kind.
+
+    >>> figures.overview(trace).description
+    '1 cross heads, each a map of 6 target tokens by 6 source tokens; 1 layers downwards, heads across.'
     """
     kind = kind or (trace.maps or [trace.map()])[0].kind
     rows = arranged(trace, kind, table, order)
@@ -111,7 +114,12 @@ def overview_of_pooled(
     dark: bool = False,
 ) -> Chart:
     """`overview` of self-attention of which only pooled maps were kept. pooled : layer -> (H, q, k), NaN where hidden;
-    tokens : of the text."""
+    tokens : of the text.
+
+    >>> figures.overview_of_pooled({0: np.full((12, 64, 64), 1 / 64)}, "encoder", tokens=512).description
+    '12 encoder heads, each a map of 512 by 512 tokens, a cell the largest weight of 8 by 8 tokens; 1 layers downwards,
+    heads across.'
+    """
     rows = _arranged({layer: len(maps) for layer, maps in pooled.items()}, kind, table, order)
     columns = {name: by_head.values_by_head(table, kind, name) for name in dict.fromkeys((order, color)) if name}
     cells, edges = by_head.head_cells(rows, columns, dark, color), margins(bool(order), bool(color))

@@ -41,7 +41,11 @@ TITLES = {
 
 @checked
 def describe(grid: Grid, step: int | None = None) -> str:
-    """The size of the map, its strongest weight, and the row of `step` if one is chosen. Plain text, not escaped."""
+    """The size of the map, its strongest weight, and the row of `step` if one is chosen. Plain text, not escaped.
+
+    >>> figures.describe(select.select(trace))
+    '6 target tokens by 6 source tokens; strongest: ‘noir’ looks at ‘black’, 0.80.'
+    """
     rows, columns = (
         f"{len(tokens)} {side} token{'s' if len(tokens) != 1 else ''}"
         for tokens, side in zip((grid.queries, grid.keys), grid.sides, strict=True)
@@ -221,6 +225,9 @@ def cell_texts(grid: Grid, links: Links | None = None) -> CellTexts | None:
     """The sentences of the weights of a Grid; None for a map so large that it has none.
 
     links : `alignment.Cells`; a cell that is a link says so. ValueError when a link is not a cell of the map.
+
+    >>> figures.cell_texts(select.select(trace)).sentences[1][2]
+    '‘chien’ (2) looks at ‘dog’ (3): 0.73'
     """
     return of_values(grid.masked, grid, weight_words, link_words(grid, links))
 

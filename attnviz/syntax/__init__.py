@@ -34,6 +34,22 @@ from attnviz.arguments import checked
 from attnviz.gold import Span
 from attnviz.trace import AttentionMap, Trace
 
+__all__ = [
+    "DIRECTIONS",
+    "FILE",
+    "RELATIONS",
+    "ROOT",
+    "Parse",
+    "Relation",
+    "examples",
+    "looks",
+    "parse_with_spacy",
+    "read",
+    "shipped",
+    "spacy_models",
+    "table",
+]
+
 FILE = Path(__file__).parent / "en.conllu"
 LARGEST = 64 * 2**20  # bytes of a file
 ROOT = -1  # the governor of the word that has none
@@ -43,6 +59,9 @@ class Relation(NamedTuple):
     """A relation of Universal Dependencies (de Marneffe et al. 2021). label : its name there, without a subtype.
 
     dependant, governor : descriptions of the two words.
+
+    >>> syntax.RELATIONS["nsubj"].dependant, syntax.RELATIONS["nsubj"].governor
+    ('the subject', 'its verb')
     """
 
     label: str
@@ -72,6 +91,10 @@ class Parse:
     ROOT for the main word. relations : the label of each dependency, such as `nsubj` or `nsubj:pass`.
     Raises ValueError unless the three have one entry a word, every word lies in the text, and the governors make one
     tree.
+
+    >>> parse = syntax.Parse("Dogs run", ((0, 4), (5, 8)), (1, -1), ("nsubj", "root"))
+    >>> [(parse.word(subject), parse.word(verb)) for subject, verb in parse.pairs("nsubj")]
+    [('Dogs', 'run')]
     """
 
     text: str
@@ -119,20 +142,32 @@ class Parse:
 
 @functools.cache
 def shipped() -> dict[str, Parse]:
-    """The parses of the hand-linked sentences, by the text of the sentence."""
+    """The parses of the hand-linked sentences, by the text of the sentence.
+
+    >>> syntax.shipped()["Two brown horses are grazing behind a wooden fence."].pairs("nsubj")
+    [(2, 4)]
+    """
     return {parse.text: parse for parse in read(FILE)}
 
 
 @functools.cache
 def examples() -> dict[str, Parse]:
-    """The parses of example sentences of the page, by the text of the sentence."""
+    """The parses of example sentences of the page, by the text of the sentence.
+
+    >>> syntax.examples()["Tom is not here."].relations
+    ('nsubj', 'cop', 'advmod', 'root', 'punct')
+    """
     return {parse.text: parse for parse in read(FILE.with_name("examples.conllu"))}
 
 
 @checked
 def read(path: str | Path) -> tuple[Parse, ...]:
     """The parses of a file in the CoNLL-U format. ValueError names the file and what is wrong; OSError if there is no
-    such file."""
+    such file.
+
+    >>> syntax.read(syntax.FILE)[0].text
+    'Two brown horses are grazing behind a wooden fence.'
+    """
     import conllu
 
     try:
@@ -175,7 +210,10 @@ _COMPLEMENTS = ("attr", "acomp")  # of a verb; of `be` they are the governor
 
 
 def spacy_models() -> tuple[str, ...]:
-    """The English models of spaCy that are installed, MODEL first; () without spaCy. Nothing is imported."""
+    """The English models of spaCy that are installed, MODEL first; () without spaCy. Nothing is imported.
+
+    >>> syntax.spacy_models()  # ("en_core_web_sm",), if it is the only one
+    """
     if importlib.util.find_spec("spacy") is None:
         return ()
     declared = {point.name for point in entry_points(group="spacy_models") if point.name.startswith("en_")}
@@ -188,6 +226,8 @@ def parse_with_spacy(text: str, model: str = "") -> Parse:
     """The dependencies of one sentence. model : one of `spacy_models()`; "" for the first.
 
     ValueError if spaCy or the model is not installed, or the text has no word.
+
+    >>> syntax.parse_with_spacy("The dog runs.").pairs("det") if syntax.spacy_models() else []  # [(0, 1)] with spaCy
     """
     installed = spacy_models()
     if not installed or model not in ("", *installed):
@@ -256,6 +296,11 @@ def looks(trace: Trace, parse: Parse, kind: str = "encoder", layer: int = -1) ->
     """(H, T) int: the word that each word attends to most in each head of a layer; -1 where it has no weight on a word.
 
     ValueError unless the trace is of the sentence, and its map has the source as queries and as keys.
+
+    >>> trace = attnviz.from_arrays([[[[0, 1], [0, 1]]]], ["Dogs", "run"])
+    >>> parse = syntax.Parse("Dogs run", ((0, 4), (5, 8)), (1, -1), ("nsubj", "root"))
+    >>> syntax.looks(trace, parse).tolist()  # both at “run”
+    [[1, 1]]
     """
     return _largest(*_on_words(trace, parse, trace.map(kind, layer)))
 
@@ -269,6 +314,11 @@ def table(traces: Iterable[Trace], parses: Mapping[str, Parse] | None = None, *,
     query, which matters in a causal model. Relations that do not occur are left out.
 
     parses : by text; None for `shipped()`. ValueError if a text has no parse, or there are no traces.
+
+    >>> trace = attnviz.from_arrays([[[[0, 1], [0, 1]]]], ["Dogs", "run"])
+    >>> parse = syntax.Parse("Dogs run", ((0, 4), (5, 8)), (1, -1), ("nsubj", "root"))
+    >>> syntax.table([trace], {"Dogs run": parse})[["direction", "share"]].values.tolist()
+    [['to governor', 1.0], ['to dependant', 0.0]]
     """
     parses = shipped() if parses is None else parses
     tallies: dict[tuple, np.ndarray] = {}

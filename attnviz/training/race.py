@@ -1,8 +1,4 @@
-"""Train mechanisms on a toy task side by side, and observe them during training.
-
-    for moment in training.watch("reverse", ["bahdanau", "luong-general"]):
-        print(moment.batch, moment.of["bahdanau"].alignment_error)
-    figures.heatmap(select(moment.trace("bahdanau")))
+"""Train mechanisms on a toy task side by side, and observe them during training (`watch`).
 
 All mechanisms read the same batches in the same order, and each has its own random numbers, so a run is the same bit
 for bit with any pauses and any other mechanisms beside it. Letters: N sequences, L layers, H heads, T target letters, S
@@ -291,6 +287,10 @@ def watch(
     mechanisms : at most AT_ONCE names or Mechanisms. batches : after which the run ends; without it, it ends after
     `seconds` of processor time per mechanism. every : batches between two moments; without it, measuring takes SHARE of
     the time. ValueError if something cannot be trained.
+
+    >>> moment = list(training.watch("reverse", ["luong-general"], batches=2))[-1]
+    >>> moment.batch, moment.of["luong-general"].exact, moment.trace("luong-general").text
+    (2, 0.0, 'a b c d e f')
     """
     return moments_of(Race(task, mechanisms, settings), batches, seconds, every)
 

@@ -33,10 +33,7 @@ EXAMPLES = sorted(
 )
 # Each leaves this set when all its names have an example.
 WITHOUT_EXAMPLES = {
-    f"attnviz.{name}"
-    for name in (
-        "figures export.printed patterns syntax training inside intervene faithfulness confidence attention"
-    ).split()
+    f"attnviz.{name}" for name in ("export.printed", "inside", "intervene", "faithfulness", "confidence", "attention")
 }
 
 
