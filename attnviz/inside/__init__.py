@@ -4,9 +4,7 @@
     >>> opened.scores, opened.weights, opened.parts.terms
 
 `step` computes it, from a trace; `temperatures`, `other_scores` and `spread` compute alternatives to the scores;
-`formula` writes one score with its numbers, and `symbols` explains its letters. `windows` has the window of local
-attention at every step.
-
+`formula` writes one score with its numbers; `symbols` explains its letters. `windows` is for local attention.
 In a model that writes, the keys are the tokens that a row of its self-attention sees.
 
 The trace's decoding is repeated up to the step, to capture the inputs of its attention. The model is not changed:
@@ -15,7 +13,7 @@ tokens, D width of query and keys, W width of a state, V width of values.
 """
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +22,23 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from attnviz import mechanisms, stats
+from attnviz import mechanisms
 from attnviz.arguments import checked
 from attnviz.attention import Attention, Local, MultiHead, dot_scores, scaled_dot_scores
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, SubwordTokenizer
-from attnviz.inside.values import REFERENCES, Comparison, Parts, Step, Window, formula, softmax, spread, symbols
+from attnviz.inside.values import (
+    REFERENCES,
+    Comparison,
+    Parts,
+    Step,
+    Window,
+    formula,
+    softmax,
+    spread,
+    symbols,
+    temperatures,
+)
 from attnviz.models import probabilities
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.opened import Scaled
@@ -232,13 +241,13 @@ def sharing(network: Any) -> Any:
 @checked
 def step(model: Opening, trace: Trace, step: int, layer: int = -1, head: int = 0) -> Step:
     """All numbers of one head of cross-attention when `model` produced target token `step` (0-based) of `trace`; of a
-    model that writes, of self-attention.
+    model that writes, of self-attention. The text is decoded again up to that step.
 
-    layer, head : of a Transformer, 0-based, -1 is the last layer; recurrent translators and the classifier's pooling
-    have one of each. The text is decoded again up to that step, so every number is the model's own.
+    layer, head : of a Transformer, 0-based, -1 is the last layer.
+    ValueError for a model without attention, a step, layer or head out of range, a trace of words or of another model.
 
-    ValueError for a model without attention, for a step, layer or head out of range, for a trace of words, or of
-    another model.
+    >>> inside.step(model, trace, step=2)
+    Step(en-fr/bahdanau, step 2, layer 0, head 0: 'noir' looks at 'black' (0.80) most)
     """
     attention = _check(model, trace, step, layer, head)
     layer, keys = attention.layer, trace.keys(attention)
@@ -309,6 +318,9 @@ def windows(model: Trained | EncoderDecoderModel, trace: Trace) -> tuple[tuple[f
     centre : a real number in source tokens, counted from 0. reach : source tokens to either side. The target is forced
     in one pass, so p_t is that of the trace to rounding.
     ValueError for a trace of words, or of another model.
+
+    >>> inside.windows(model, trace)  # Bahdanau's attention sees all tokens
+    ()
     """
     if not isinstance(model, Trained) or not mechanisms.find(model.mechanism).local:
         return ()
@@ -318,24 +330,8 @@ def windows(model: Trained | EncoderDecoderModel, trace: Trace) -> tuple[tuple[f
     watched.attention.place.register_forward_hook(lambda _module, _inputs, output: seen.append(output.flatten()))
     source, target = torch.tensor([model.read(trace.text).ids]), torch.tensor([target_ids(model, trace)])
     decode.forced(watched, source, target)
-    return tuple((float(centre), watched.attention.reach) for centre in _places(torch.cat(seen), source.shape[1]))
-
-
-def _places(logits: Tensor, length: int) -> Tensor:
-    """v_p . tanh(W_p s_t) of each step (T,) -> p_t (T,)."""
-    return length * torch.sigmoid(logits)
-
-
-TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
-
-
-@checked
-def temperatures(opened: Step, values: Sequence[float] = TEMPERATURES) -> pd.DataFrame:
-    """One row per temperature: columns temperature, and entropy_nats and max_weight of the softmax of the scores
-    divided by it."""
-    weights = np.stack([opened.weights_at(value) for value in values])
-    measured = stats.rows(weights, visible=np.broadcast_to(opened.mask, weights.shape))
-    return measured[["entropy_nats", "max_weight"]].assign(temperature=list(values)).reset_index(drop=True)
+    places = source.shape[1] * torch.sigmoid(torch.cat(seen))  # of v_p . tanh(W_p s_t)
+    return tuple((float(place), watched.attention.reach) for place in places)
 
 
 @checked
@@ -343,14 +339,16 @@ def other_scores(opened: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
     """The scores of one query and its annotations with other score functions: columns score, trained_with, mechanism,
     key, token, value, weight.
 
-    Dot and scaled dot are always included; so is the learnt score of each of `others` (recurrent translators) whose
-    widths fit. trained_with, mechanism : the model whose weights the score has, and its mechanism; None for a score
-    without parameters. The weights were learnt with other states, so this compares formulas, not models. Local
-    attention takes part with its general score, without the window.
+    others : recurrent translators, whose learnt score is included if its widths fit; of local attention without the
+    window. trained_with, mechanism : the one whose weights the score has, and its mechanism; None for a score without
+    parameters. The weights were learnt with other states, so this compares formulas, not models.
 
     Dot products need queries and annotations of one width. An annotation twice as wide as the query is forward and
     backward state, concatenated; then the two are added, as the dot-product models of this project do. ValueError
     for any other width.
+
+    >>> inside.other_scores(inside.step(model, trace, step=2))["score"].unique().tolist()
+    ['dot', 'scaled dot']
     """
     query, annotations = torch.from_numpy(opened.query.copy()), torch.from_numpy(opened.values.copy())
     summed = _summed(query, annotations)

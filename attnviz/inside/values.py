@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from attnviz import lazy_pandas as pd
-from attnviz import mechanisms
+from attnviz import mechanisms, stats
 from attnviz.arguments import brief, checked
 from attnviz.trace import Alternative, Token
 
@@ -34,6 +34,9 @@ class Window:
 
     centre : the predicted place, in keys from 0. reach : keys on either side (the paper's D). gaussian (S,) : the
     factor of each key's weight before the row is divided by its sum, exp(-(s - centre)^2 / 2 (reach / 2)^2).
+
+    >>> inside.step(model, trace, step=2).window is None  # Bahdanau's attention sees all tokens
+    True
     """
 
     centre: float
@@ -51,6 +54,10 @@ class Parts:
     terms (S, N) : row s sums to the score of key s (of local attention: to the score before the Gaussian's logarithm
     is added). A score function without `terms` has a single term, the score itself.
     unit : what each term belongs to, "dimension" of a dot product or "hidden unit" of v . tanh(...).
+
+    >>> parts = inside.step(model, trace, step=2).parts
+    >>> parts.unit, parts.terms.shape
+    ('hidden unit', (6, 256))
     """
 
     terms: np.ndarray
@@ -93,6 +100,9 @@ class Comparison:
     reference : of REFERENCES. other : the key (from 0) whose score is the reference; None for a mean. constant : the
     score of the reference. differences (1, N) : terms of the key minus those of the reference. gaussian : the same
     difference for the logarithm of local attention's Gaussian; 0 without one.
+
+    >>> inside.step(model, trace, step=2).compared(key=2, reference="runner-up").other
+    1
     """
 
     reference: str
@@ -123,6 +133,9 @@ class Step:
     alternatives : the most probable next tokens, and labels of a classifier. window : of local attention, else None.
     before : the target token before it; () at the first step.
     scaling : for a Hugging Face model, the factor of q . k in the score; else None.
+
+    >>> inside.step(model, trace, step=2).weights.round(1)
+    array([0. , 0.8, 0.1, 0.1, 0. , 0. ], dtype=float32)
     """
 
     model: str
@@ -215,7 +228,11 @@ def _written(opened: Step) -> tuple[str, str, str]:
 
 @checked
 def symbols(opened: Step) -> str:
-    """The meaning of each letter of `formula`, as a sentence."""
+    """The meaning of each letter of `formula`, as a sentence.
+
+    >>> inside.symbols(inside.step(model, trace, step=2)).split("; ")[2]
+    'W, U and v are learnt'
+    """
     _, letters, _ = _written(opened)
     begun = ", of which <bos> is the first," if opened.scaling is None else ""  # of a model of the project
     tokens = f"token j{begun}" if opened.asks == "text" else "source token j"
@@ -228,10 +245,13 @@ def symbols(opened: Step) -> str:
 
 @checked
 def formula(opened: Step, key: int, reference: str = MEAN, temperature: float = 1.0) -> str:
-    """LaTeX of the score and the weight of one key (0-based): symbols, the score of the reference (`Step.compared`),
+    r"""LaTeX of the score and the weight of one key (0-based): symbols, the score of the reference (`Step.compared`),
     the largest differences from it, the result; then the weight, at a temperature above 0.
 
     t and j count from 1. ValueError for a key or a reference that is not there.
+
+    >>> print(inside.formula(inside.step(model, trace, step=2), key=1).split(r" = \underbrace")[0])
+    e_{3,2} = \sum_i v_i \tanh(W s_{t-1} + U h_j)_i
     """
     compared = opened.compared(key, reference)
     place, query = f"{opened.step + 1},{key + 1}", opened.step + 1
@@ -258,6 +278,24 @@ def paper(opened: Step) -> str:
     return _written(opened)[2]
 
 
+TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+@checked
+def temperatures(opened: Step, values: Sequence[float] = TEMPERATURES) -> pd.DataFrame:
+    """One row per temperature: columns temperature, and entropy_nats and max_weight of the softmax of the scores
+    divided by it.
+
+    >>> inside.temperatures(inside.step(model, trace, step=2), [0.5, 2]).round(1)
+       entropy_nats  max_weight  temperature
+    0           0.1         1.0          0.5
+    1           1.5         0.5          2.0
+    """
+    weights = np.stack([opened.weights_at(value) for value in values])
+    measured = stats.rows(weights, visible=np.broadcast_to(opened.mask, weights.shape))
+    return measured[["entropy_nats", "max_weight"]].assign(temperature=list(values)).reset_index(drop=True)
+
+
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 
 
@@ -269,6 +307,13 @@ def spread(widths: Sequence[int] = WIDTHS, keys: int = 10, samples: int = 1000, 
     Queries and keys have independent standard normal components, so that a dot product has the variance of the width
     (Vaswani et al. 2017, footnote 4). One row per width and `scaled`, with columns width, scaled, deviation (standard
     deviation of the scores) and max_weight (mean largest weight among `keys` keys, over `samples` queries).
+
+    >>> inside.spread([4, 64], samples=100)[["width", "scaled", "deviation"]].round(1)
+       width  scaled  deviation
+    0      4   False        2.0
+    1      4    True        1.0
+    2     64   False        8.1
+    3     64    True        1.0
     """
     generator, rows = np.random.default_rng(seed), []
     for width in widths:

@@ -33,7 +33,7 @@ EXAMPLES = sorted(
 )
 # Each leaves this set when all its names have an example.
 WITHOUT_EXAMPLES = {
-    f"attnviz.{name}" for name in ("export.printed", "inside", "intervene", "faithfulness", "confidence", "attention")
+    f"attnviz.{name}" for name in ("export.printed", "", "intervene", "faithfulness", "confidence", "attention")
 }
 
 
