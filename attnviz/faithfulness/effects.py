@@ -20,7 +20,8 @@ from attnviz import function_words, intervene
 from attnviz.arguments import checked
 from attnviz.faithfulness.subject import Subject
 from attnviz.function_words import OTHER
-from attnviz.intervene import Change, Permuted, Stacked, Uniform
+from attnviz.intervene import Change, Permuted, Uniform
+from attnviz.intervene.changes import Stacked
 from attnviz.models.huggingface.writing import WritingModel
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer

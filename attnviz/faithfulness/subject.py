@@ -19,6 +19,7 @@ from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.intervene import Change, StepEffect
 from attnviz.intervene.changed import network_of
+from attnviz.intervene.run import effects_on_labels, effects_together
 from attnviz.models.classifier import Classifier
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.writing import WritingModel
@@ -128,7 +129,7 @@ class Subject:
 
     @staticmethod
     def effects_together(subjects: Sequence[Any], change: Change, rows: int = 1) -> Iterator[StepEffect]:
-        """Attention changed at each step alone, as in `intervene.effects_together`; for a classifier its pooling, the
+        """Attention changed at each step alone, as in `intervene.effects`; for a classifier its pooling, the
         only step. The subjects must be of one model, with sources of one length."""
         raise TypeError("a subject must say how its attention is changed")
 
@@ -173,7 +174,7 @@ class Translated(Subject):
     @staticmethod
     def effects_together(subjects, change, rows=1):
         sources, targets = zip(*((subject.source, subject.target) for subject in subjects))
-        return intervene.effects_together(subjects[0].network, sources, targets, change, rows)
+        return effects_together(subjects[0].network, sources, targets, change, rows)
 
 
 class Foreign(Translated):
@@ -216,7 +217,7 @@ class Labelled(Subject):
     @staticmethod
     def effects_together(subjects, change, rows=1):
         sources = [subject.source for subject in subjects]
-        yield intervene.effects_on_labels(subjects[0].network, sources, change, rows)
+        yield effects_on_labels(subjects[0].network, sources, change, rows)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,7 +8,7 @@ Transformer. `run` has both translations; `effects` changes one step at a time; 
 `written`, `written_effects` and `written_after` are the same for a model that writes.
 """
 
-from attnviz.intervene.changed import MASK, Scope, Word, replaced, words
+from attnviz.intervene.changed import MASK, Scope, Word, replaced, total_variation, words
 from attnviz.intervene.changes import (
     KINDS,
     Change,
@@ -20,7 +20,6 @@ from attnviz.intervene.changes import (
     OnlyLargest,
     Permuted,
     Place,
-    Stacked,
     Temperature,
     Uniform,
     ZeroLargest,
@@ -30,13 +29,9 @@ from attnviz.intervene.run import (
     Outcome,
     Rewritten,
     StepEffect,
-    effect_on_label,
     effects,
-    effects_on_labels,
-    effects_together,
     rewrite,
     run,
-    total_variation,
     written,
     written_after,
     written_effects,
@@ -57,16 +52,12 @@ __all__ = [
     "Place",
     "Rewritten",
     "Scope",
-    "Stacked",
     "StepEffect",
     "Temperature",
     "Uniform",
     "Word",
     "ZeroLargest",
-    "effect_on_label",
     "effects",
-    "effects_on_labels",
-    "effects_together",
     "parse",
     "replaced",
     "rewrite",

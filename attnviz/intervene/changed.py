@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -41,6 +42,10 @@ Chosen = Callable[[int, Callable[[], Tensor]], bool]  # step, what the unchanged
 class Scope(Checked):
     """steps : from 0; None for all. words : only steps that produce a "function" or a "content" word.
     layer, head : of a Transformer, from 0; None for all layers, all heads of a layer.
+
+    >>> third = intervene.Scope(steps=(2,))
+    >>> intervene.run(model, "The black dog runs.", intervene.Uniform(), third).steps.tolist()
+    [False, False, True, False, False, False]
     """
 
     steps: tuple[int, ...] | None = None
@@ -303,7 +308,11 @@ def target_language(model: Translator | EncoderDecoderModel) -> str:
 
 
 class Word(NamedTuple):
-    """A word of a source text: text[start:end]."""
+    """A word of a source text: text[start:end].
+
+    >>> intervene.words(trace)[1]
+    Word(text='black', start=4, end=9)
+    """
 
     text: str
     start: int
@@ -312,7 +321,11 @@ class Word(NamedTuple):
 
 @checked
 def words(trace: Trace) -> tuple[Word, ...]:
-    """The words of a trace's source, in order; special tokens and white space are not words."""
+    """The words of a trace's source, in order; special tokens and white space are not words.
+
+    >>> [word.text for word in intervene.words(trace)]
+    ['The', 'black', 'dog', 'runs', '.']
+    """
     spans: dict[int, tuple[int, int]] = {}
     for token in trace.source:
         if token.word is not None and token.end > token.start:
@@ -324,10 +337,39 @@ def words(trace: Trace) -> tuple[Word, ...]:
 
 @checked
 def replaced(text: str, word: Word, new: str = MASK) -> str:
-    """The text with the word replaced. ValueError if the word is not at its place, or nothing changes."""
+    """The text with the word replaced. ValueError if the word is not at its place, or nothing changes.
+
+    >>> intervene.replaced("The black dog runs.", intervene.words(trace)[1], "white")
+    'The white dog runs.'
+    """
     if text[word.start : word.end] != word.text:
         raise ValueError(f"word must stand at {word.start} of the text; got {word.text!r:.80}")
     if new.strip() == word.text.strip():
         raise ValueError(f"the new word must be another one; got {new!r:.80}")
     changed = text[: word.start] + new.strip() + text[word.end :]
     return changed if new.strip() else " ".join(changed.split())
+
+
+def widened(tree, rows: int):
+    """Nested tuples of tensors (N, ...), `rows` times one after the other (rows * N, ...); one row is not copied."""
+    if tree is None:
+        return None
+    if isinstance(tree, Tensor):
+        return tree.expand(rows, *tree.shape[1:]) if len(tree) == 1 else tree.repeat(rows, *[1] * (tree.ndim - 1))
+    branches = [widened(branch, rows) for branch in tree]
+    return type(tree)(*branches) if hasattr(tree, "_fields") else tuple(branches)
+
+
+@checked
+def total_variation(plain: Tensor, changed: Tensor) -> Tensor:
+    """Logits (..., V) and (B, ..., V) -> (B, ...): half the sum of the differences of both distributions, 0 to 1.
+
+    >>> intervene.total_variation(torch.tensor([0.5, 0.5]).log(), torch.tensor([[0.9, 0.1]]).log())
+    tensor([0.4000])
+    """
+    return changed.softmax(-1).sub_(plain.softmax(-1)).abs_().sum(-1) / 2
+
+
+def total_variation_of(plain: Tensor, changed: Tensor) -> np.ndarray:
+    """Logits (T, V) twice -> (T,): as of `total_variation`, row by row."""
+    return ((plain.softmax(-1) - changed.softmax(-1)).abs().sum(-1) / 2).numpy()

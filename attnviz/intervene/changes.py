@@ -18,7 +18,13 @@ TOLERANCE = 1e-3  # by which given weights may miss a sum of 1; it is divided ou
 
 
 class Place(NamedTuple):
-    """Where a change applies: step and layer, from 0."""
+    """Where a change applies: step and layer, from 0.
+
+    >>> row = torch.rand(99)
+    >>> first, second = (intervene.Permuted()(row, row > 0, intervene.Place(step, layer=0)) for step in (0, 1))
+    >>> first.equal(second)
+    False
+    """
 
     step: int
     layer: int
@@ -26,7 +32,11 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Change(Checked):
-    """A change of attention; the base class. name : as in `str`. title : the change in words."""
+    """A change of attention; the base class. name : as in `str`. title : the change in words.
+
+    >>> str(intervene.Hide((0, 1))), intervene.Hide((0, 1)).title
+    ('hide:0,1', 'source tokens 1, 2 hidden')
+    """
 
     name: ClassVar[str]
 
@@ -43,7 +53,12 @@ class Change(Checked):
 
 @dataclass(frozen=True)
 class Identity(Change):
-    """No change: the weights stay."""
+    """No change: the weights stay.
+
+    >>> row = torch.tensor([0.2, 0.5, 0.3])
+    >>> intervene.Identity()(row, row > 0, intervene.Place(step=0, layer=0))
+    tensor([0.2000, 0.5000, 0.3000])
+    """
 
     name = "identity"
     title = "no change"
@@ -54,7 +69,12 @@ class Identity(Change):
 
 @dataclass(frozen=True)
 class Uniform(Change):
-    """The same weight on every visible token."""
+    """The same weight on every visible token.
+
+    >>> row = torch.tensor([0.2, 0.5, 0.3])
+    >>> intervene.Uniform()(row, row > 0, intervene.Place(step=0, layer=0))
+    tensor([0.3333, 0.3333, 0.3333])
+    """
 
     name = "uniform"
     title = "uniform"
@@ -65,7 +85,12 @@ class Uniform(Change):
 
 @dataclass(frozen=True)
 class ZeroLargest(Change):
-    """The largest weight becomes 0; the others are divided by their sum. A query that sees one token keeps it."""
+    """The largest weight becomes 0; the others are divided by their sum. A query that sees one token keeps it.
+
+    >>> row = torch.tensor([0.2, 0.5, 0.3])
+    >>> intervene.ZeroLargest()(row, row > 0, intervene.Place(step=0, layer=0))
+    tensor([0.4000, 0.0000, 0.6000])
+    """
 
     name = "zero-largest"
     title = "largest weight to 0"
@@ -77,7 +102,12 @@ class ZeroLargest(Change):
 
 @dataclass(frozen=True)
 class OnlyLargest(Change):
-    """The largest weight becomes 1 and all others 0."""
+    """The largest weight becomes 1 and all others 0.
+
+    >>> row = torch.tensor([0.2, 0.5, 0.3])
+    >>> intervene.OnlyLargest()(row, row > 0, intervene.Place(step=0, layer=0))
+    tensor([0., 1., 0.])
+    """
 
     name = "only-largest"
     title = "only the largest weight"
@@ -88,7 +118,12 @@ class OnlyLargest(Change):
 
 @dataclass(frozen=True)
 class KeepLargest(Change):
-    """The largest weight is kept; the rest is spread evenly over the other visible tokens."""
+    """The largest weight is kept; the rest is spread evenly over the other visible tokens.
+
+    >>> row = torch.tensor([0.2, 0.5, 0.3])
+    >>> intervene.KeepLargest()(row, row > 0, intervene.Place(step=0, layer=0))
+    tensor([0.2500, 0.5000, 0.2500])
+    """
 
     name = "keep-largest"
     title = "largest kept, the rest even"
@@ -105,6 +140,10 @@ class Permuted(Change):
     """The same weights on other visible tokens, in an order drawn from the seed, the step and the layer.
 
     Every row of a batch, and every head, has an order of its own. Jain and Wallace 2019.
+
+    >>> row = torch.tensor([0.2, 0.5, 0.3])
+    >>> intervene.Permuted(seed=0)(row, row > 0, intervene.Place(step=0, layer=0)).sort().values
+    tensor([0.2000, 0.3000, 0.5000])
     """
 
     name = "permuted"
@@ -126,7 +165,12 @@ class Permuted(Change):
 
 @dataclass(frozen=True)
 class LastOnly(Change):
-    """All weight on the last source token: the same context at every step (compare Cho et al. 2014)."""
+    """All weight on the last source token: the same context at every step (compare Cho et al. 2014).
+
+    >>> row = torch.tensor([0.2, 0.5, 0.3])
+    >>> intervene.LastOnly()(row, row > 0, intervene.Place(step=0, layer=0))
+    tensor([0., 0., 1.])
+    """
 
     name = "last-only"
     title = "only the last source state"
@@ -139,7 +183,12 @@ class LastOnly(Change):
 
 @dataclass(frozen=True)
 class Temperature(Change):
-    """The softmax of the scores divided by `value`: above 1 the weights are flatter, below 1 sharper."""
+    """The softmax of the scores divided by `value`: above 1 the weights are flatter, below 1 sharper.
+
+    >>> row = torch.tensor([0.2, 0.5, 0.3])
+    >>> intervene.Temperature(0.5)(row, row > 0, intervene.Place(step=0, layer=0))
+    tensor([0.1053, 0.6579, 0.2368])
+    """
 
     name = "temperature"
     value: float
@@ -162,7 +211,12 @@ class Temperature(Change):
 
 @dataclass(frozen=True)
 class Hide(Change):
-    """Source tokens (places from 0) get weight 0, as under a mask; the other weights are divided by their sum."""
+    """Source tokens (places from 0) get weight 0, as under a mask; the other weights are divided by their sum.
+
+    >>> row = torch.tensor([0.2, 0.5, 0.3])
+    >>> intervene.Hide((1,))(row, row > 0, intervene.Place(step=0, layer=0))
+    tensor([0.4000, 0.0000, 0.6000])
+    """
 
     name = "hide"
 
@@ -193,7 +247,12 @@ class Hide(Change):
 
 @dataclass(frozen=True)
 class Given(Change):
-    """Weights chosen by hand, one for each source token."""
+    """Weights chosen by hand, one for each source token.
+
+    >>> row = torch.tensor([0.2, 0.5, 0.3])
+    >>> intervene.Given((0.1, 0.9, 0.0))(row, row > 0, intervene.Place(step=0, layer=0))
+    tensor([0.1000, 0.9000, 0.0000])
+    """
 
     name = "given"
     title = "given weights"
@@ -286,6 +345,9 @@ def parse(text: str) -> Change:
     """The change of a text that `str` wrote: `uniform`, `permuted:3`, `temperature:0.5`, `hide:1,2`, `given:0.5,0.5`.
 
     ValueError for any other text.
+
+    >>> intervene.parse("hide:1,2")
+    Hide(tokens=(1, 2))
     """
     name, colon, value = text.partition(":")
     if name not in KINDS or (name in READERS) != bool(colon):

@@ -1,8 +1,7 @@
 """A text and its output, with something changed.
 
-A change of attention, and the output of the model under it: its own, and with the original output forced; or the change
-at one step at a time. Earlier steps are then unchanged, so the effect is that of this step alone. Also a source word
-replaced or masked, with the model's own output and with the original output forced.
+A change of attention, or a source word replaced: the output of the model, and the original output forced. `effects`
+changes one step at a time. Earlier steps are then unchanged, so the effect is that of this step alone.
 
 Letters: B rows of a batch, S source tokens, T target tokens, V vocabulary.
 """
@@ -35,7 +34,9 @@ from attnviz.intervene.changed import (
     replaced,
     reweigh_layers,
     target_language,
+    total_variation_of,
     where_first_choice,
+    widened,
     writing_under,
 )
 from attnviz.intervene.changes import Change, Identity, Place
@@ -61,6 +62,9 @@ class Outcome:
     log-probabilities can be compared step by step. free : the model's own translation under the change.
     total_variation (T,) : half the sum of absolute differences between the two next-token distributions of each step,
     0 to 1. steps (T,) bool : at which steps of the forced text attention was changed.
+
+    >>> intervene.run(model, "The black dog runs.", intervene.Uniform()).total_variation.round(1)
+    array([0. , 0.5, 0.8, 0.9, 0.1, 0. ], dtype=float32)
     """
 
     change: Change
@@ -97,6 +101,9 @@ def run(
     they are the steps at which the unchanged model would choose a piece of such a word. Errors as of `trace`;
     ValueError for a model without attention, a step, layer or head out of range, or a language without a list of
     function words.
+
+    >>> intervene.run(model, "The black dog runs.", intervene.Uniform()).free.translation
+    'Le chien noir est en train de courir.'
     """
     target = own_text(model, text) if target is None else target
     before, plain = forced_with_logits(model, text, target, Identity(), Scope(), None, on_step)
@@ -158,14 +165,14 @@ def _changed(model: Translator, network: Changed) -> Translator:
     return replace(model, name=changed_name(model.name, network.change), model=network)
 
 
-def total_variation_of(plain: Tensor, changed: Tensor) -> np.ndarray:
-    """Logits (T, V) twice -> (T,): as of `total_variation`, row by row."""
-    return ((plain.softmax(-1) - changed.softmax(-1)).abs().sum(-1) / 2).numpy()
-
-
 class StepEffect(NamedTuple):
     """One step. weights : of each layer, (H, S), unchanged. plain (V,) : logits of the next token; changed (B, V) :
-    each row's."""
+    each row's.
+
+    >>> effect = next(faithfulness.subject(model, "The black dog runs.").effects(intervene.Uniform()))
+    >>> effect.step, effect.weights[0].shape
+    (0, torch.Size([1, 6]))
+    """
 
     step: int
     weights: tuple[Tensor, ...]
@@ -184,9 +191,12 @@ def effects(
     scope: Scope = Scope(),
 ) -> Iterator[StepEffect]:
     """Force a target (ids) and change attention at each step alone, `rows` times in one batch (a seed gives each row
-    its own).
+    its own). Yields one step after the other, so the caller can stop. ValueError as of `check_scope`.
 
-    Yields one step after the other, so the caller can stop. ValueError as of `check_scope`.
+    >>> subject = faithfulness.subject(model, "The black dog runs.")
+    >>> effects = intervene.effects(model.model, subject.source, subject.target, intervene.Uniform())
+    >>> [round(intervene.total_variation(effect.plain, effect.changed).item(), 1) for effect in effects]
+    [0.0, 0.5, 0.8, 0.9, 0.3, 0.0]
     """
     for step, weights, plain, changed in effects_together(network, [source], [target], change, rows, scope):
         yield StepEffect(step, tuple(layer[0] for layer in weights), plain[0], changed[:, 0])
@@ -236,14 +246,6 @@ def _projected(network: Network, waiting: list[tuple[int, ReadoutStep, Tensor]],
 
 @checked
 @torch.inference_mode()
-def effect_on_label(network: SelfAttention, source: Sequence[int], change: Change, rows: int = 1) -> StepEffect:
-    """`effects` for a classifier, whose pooling is its one step; `plain` and `changed` are logits of the labels."""
-    step, (weights,), plain, changed = effects_on_labels(network, [source], change, rows)
-    return StepEffect(step, (weights[0],), plain[0], changed[:, 0])
-
-
-@checked
-@torch.inference_mode()
 def effects_on_labels(
     network: SelfAttention, sources: Sequence[Sequence[int]], change: Change, rows: int = 1
 ) -> StepEffect:
@@ -259,22 +261,6 @@ def effects_on_labels(
     return StepEffect(0, (plain.pooling,), plain.logits, changed.logits.unflatten(0, (rows, -1)))
 
 
-def widened(tree, rows: int):
-    """Nested tuples of tensors (N, ...), `rows` times one after the other (rows * N, ...); one row is not copied."""
-    if tree is None:
-        return None
-    if isinstance(tree, Tensor):
-        return tree.expand(rows, *tree.shape[1:]) if len(tree) == 1 else tree.repeat(rows, *[1] * (tree.ndim - 1))
-    branches = [widened(branch, rows) for branch in tree]
-    return type(tree)(*branches) if hasattr(tree, "_fields") else tuple(branches)
-
-
-@checked
-def total_variation(plain: Tensor, changed: Tensor) -> Tensor:
-    """Logits (..., V) and (B, ..., V) -> (B, ...): half the sum of the differences of both distributions, 0 to 1."""
-    return changed.softmax(-1).sub_(plain.softmax(-1)).abs_().sum(-1) / 2
-
-
 @dataclass(frozen=True, eq=False)
 class Rewritten:
     """A translation of a text, and of the same text with another word.
@@ -282,6 +268,9 @@ class Rewritten:
     before : of the text as it was, its translation forced. forced : the same translation forced, of the new text.
     free : the model's own translation of the new text. total_variation (T,) : between the two next-token distributions
     of each step of the forced translation, 0 to 1.
+
+    >>> intervene.rewrite(model, "The black dog runs.", intervene.words(trace)[1], "white").total_variation.round()
+    array([0., 0., 1., 0., 0., 0.], dtype=float32)
     """
 
     before: Trace
@@ -310,8 +299,10 @@ def rewrite(
 ) -> Rewritten:
     """Translate a text, and the text with a word replaced: by MASK, by another word, or by "" which deletes it.
 
-    target : the text that is forced on both; None for the model's own (greedy) translation. Errors as of `replaced`
-    and `trace`. on_step : as in `run`.
+    target, on_step : as in `run`. Errors as of `replaced` and `trace`.
+
+    >>> intervene.rewrite(model, "The black dog runs.", intervene.words(trace)[1], "white").free.translation
+    'Le chien blanc court.'
     """
     other = replaced(text, word, new)
     target = own_text(model, text) if target is None else target
@@ -337,6 +328,9 @@ def written(
     same sampling and choices (as in `Writer.write`).
 
     Row t of a map is the step that produces token t. ValueError as in `run`, and for a trace of another model.
+
+    >>> intervene.written(writer, writer.write("The dog", steps=3), intervene.Uniform()).total_variation.shape
+    (4,)
     """
     before, plain = model.again(trace)
     count = len(before.target)
@@ -366,6 +360,10 @@ def written_after(
     `free` is what the model writes there by itself. total_variation : of the tokens that were written, the last ones.
 
     Errors as in `replaced` and `Writer.write`; ValueError if nothing was written.
+
+    >>> text = writer.write("The dog", steps=3, temperature=0)
+    >>> intervene.written_after(writer, text, intervene.words(text)[1], "cat").free.text
+    'The cat'
     """
     count = len(trace.target) - trace.given
     if not count:
@@ -383,7 +381,11 @@ def written_effects(
     model: WritesOn, trace: Trace, change: Change, scope: Scope = Scope(), rows: int = 1, first: int = 0
 ) -> Iterator[StepEffect]:
     """`effects` for a text that a model wrote: self-attention is changed in the row of each token alone; earlier rows
-    are unchanged. weights (H, t) of each layer. first : the first row that is changed."""
+    are unchanged. weights (H, t) of each layer. first : the first row that is changed.
+
+    >>> len(list(intervene.written_effects(writer, writer.write("The dog", steps=3), intervene.Uniform())))
+    4
+    """
     plainly, ids = network_of(model), model.read_for(trace)
     network = ChangedWriter(plainly, change, scope)
     state = plainly.read(torch.tensor([ids[:first]])).state if first else ()

@@ -32,9 +32,7 @@ EXAMPLES = sorted(
     path for path in (ROOT / "attnviz").rglob("*.py") if re.search(r"^ *>>> ", path.read_text("utf-8"), re.M)
 )
 # Each leaves this set when all its names have an example.
-WITHOUT_EXAMPLES = {
-    f"attnviz.{name}" for name in ("export.printed", "", "intervene", "faithfulness", "confidence", "attention")
-}
+WITHOUT_EXAMPLES = {f"attnviz.{name}" for name in ("export.printed", "faithfulness", "confidence", "attention")}
 
 
 class Examples(doctest.OutputChecker):
@@ -111,17 +109,13 @@ def test_every_documented_name_has_an_example(name):
 
 
 @pytest.fixture(scope="module")
-def names(folder):
+def names(load):
     """What examples begin with."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    place = folder("gpt2")
-    model = attnviz.load("en-fr/bahdanau")
+    model, writer = attnviz.load("en-fr/bahdanau"), load("gpt2")
     first, second = (model.trace(text) for text in ("The black dog runs.", "A man reads."))
     modules = {name.split(".")[-1]: importlib.import_module(name) for name in (*made.MODULES, "attnviz.moments")}
-    causal = AutoModelForCausalLM.from_pretrained(place, attn_implementation="eager")
-    tokenizer = AutoTokenizer.from_pretrained(place)
-    texts = {"causal": causal, "tokenizer": tokenizer, "inputs": tokenizer("The dog", return_tensors="pt")}
+    texts = {"causal": writer.model, "tokenizer": writer.tokenizer, "writer": writer}
+    texts["inputs"] = writer.tokenizer("The dog", return_tensors="pt")
     return modules | texts | {"model": model, "trace": first, "first": first, "second": second}
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from attnviz import intervene
 from attnviz.intervene import Given, Hide, Permuted, Place, Temperature
+from attnviz.intervene.changes import Stacked
 
 ROW, SEEN = torch.tensor([0.1, 0.6, 0.0, 0.3]), torch.tensor([True, True, False, True])
 HERE = Place(0, 0)
@@ -97,7 +98,7 @@ def test_names_that_are_none(text):
 
 
 def test_stacked_changes_have_rows_of_their_own():
-    stacked = intervene.Stacked(((intervene.Uniform(), 1), (Permuted(3), 2)))
+    stacked = Stacked(((intervene.Uniform(), 1), (Permuted(3), 2)))
     weights, seen = ROW.expand(3, 1, 4), SEEN.expand(3, 1, 4)
     changed = stacked(weights, seen, HERE)
     torch.testing.assert_close(changed[:1], intervene.Uniform()(weights[:1], seen[:1], HERE))
@@ -120,7 +121,7 @@ def test_stacked_changes_have_rows_of_their_own():
         (lambda: Hide((4,))(ROW, SEEN, HERE), "tokens must be places of source tokens, 0 to 3; got 4"),
         (lambda: Hide((0, 1, 3))(ROW, SEEN, HERE), "at least one source token must stay visible; hide fewer"),
         (
-            lambda: intervene.Stacked(((intervene.Uniform(), 2),))(ROW[None], SEEN[None], HERE),
+            lambda: Stacked(((intervene.Uniform(), 2),))(ROW[None], SEEN[None], HERE),
             "weights must have 2 rows, as the changes have; got 1",
         ),
         (lambda: intervene.Scope(words="verbs"), "words must be function, content or None; got 'verbs'"),
