@@ -159,10 +159,10 @@ def _newton(features: np.ndarray, poor: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _cross_validated(
-    features: np.ndarray, poor: np.ndarray, clear: np.ndarray, chance: np.random.Generator
+    features: np.ndarray, poor: np.ndarray, clear: np.ndarray, generator: np.random.Generator
 ) -> np.ndarray:
     """The risk (N,) of each sentence, from a scale fitted to the other folds."""
-    fold, risks = chance.permutation(len(poor)) % FOLDS, np.zeros(len(poor))
+    fold, risks = generator.permutation(len(poor)) % FOLDS, np.zeros(len(poor))
     for number in range(FOLDS):
         others = fold != number
         weights, intercept = fit(features[others], poor[others], clear[others])

@@ -22,7 +22,7 @@ PANELS = {
     "exact": "Exact match",
     "entropy": "Entropy (nats)",
 }
-_LONGEST = 6  # letters of a token beside a map
+_TOKEN_LETTERS = 6  # letters of a token beside a map
 Course = Mapping[str, Sequence[float | None]]  # name of a number -> its value at each moment
 
 
@@ -140,7 +140,7 @@ def maps_over_time(
         raise ValueError("all maps must be of the same tokens")
     rows, columns = len(first.queries) + _NAMES, len(first.keys) + _GAP
     size = len(grids) * rows, len(moments) * columns - _GAP
-    widest = max(map(labels.width, labels.ticks(first.keys, _LONGEST)))
+    widest = max(map(labels.width, labels.ticks(first.keys, _TOKEN_LETTERS)))
     above = (TITLE if title else 0) + (44 if widest == 1 else 38 + 8 * widest)
     text = (
         f"{len(grids)} by {len(moments)} maps of {len(first.queries)} by {len(first.keys)} tokens: models downwards, "
@@ -169,7 +169,7 @@ def _titles(moments: Sequence[str]) -> list[tuple[int, int, str]]:
 
 def _token_axes(frame: dict, first: Grid, down: int, across: int, dark: bool) -> None:
     """The tokens beside and above every map."""
-    queries, keys = labels.ticks(first.queries, _LONGEST), labels.ticks(first.keys, _LONGEST)
+    queries, keys = labels.ticks(first.queries, _TOKEN_LETTERS), labels.ticks(first.keys, _TOKEN_LETTERS)
     rows, columns = len(queries) + _NAMES, len(keys) + _GAP
     look = dict(
         showgrid=False, zeroline=False, fixedrange=True, ticks="", tickfont=dict(size=10, color=palette(dark).text)

@@ -106,12 +106,12 @@ class Joined:
         self._joined = torch.empty(0), torch.empty(0)
         self._of: tuple = ()
 
-    def of(self, *maps: nn.Linear) -> tuple[Tensor, Tensor]:
+    def weights(self, *maps: nn.Linear) -> tuple[Tensor, Tensor]:
         """Their weights (sum of outputs, D) and biases."""
         parts: list[list[Tensor]] = [[module.weight for module in maps], [module.bias for module in maps]]
-        told = not any(part.is_inference() for kind in parts for part in kind)
-        version = tuple((part.data_ptr(), part._version) for kind in parts for part in kind) if told else ()
-        if version != self._of or not told:
+        has_versions = not any(part.is_inference() for kind in parts for part in kind)
+        version = tuple((part.data_ptr(), part._version) for kind in parts for part in kind) if has_versions else ()
+        if version != self._of or not has_versions:
             self._joined, self._of = (torch.cat(parts[0]), torch.cat(parts[1])), version
         return self._joined
 

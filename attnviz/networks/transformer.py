@@ -323,7 +323,7 @@ class _LayerWalk:
         self._norms: list[tuple[Any, ...]] = [
             (norm.normalized_shape, norm.weight, norm.bias, norm.eps) for norm in layer.norms
         ]
-        self._read = layer.reads.of(attention.query, attention.memory)
+        self._read = layer.reads.weights(attention.query, attention.memory)
         linear = attention.output, cross.query, cross.output, layer.feed.enter, layer.feed.leave
         self._linear = [(module.weight, module.bias) for module in linear]
         self._keys, self._values = (part.flatten(0, 1) for part in remembered)  # (N, S, d)

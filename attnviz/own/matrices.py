@@ -31,7 +31,7 @@ class Place:
     part: int = 0
     count: int = 1
 
-    def of(self, module: nn.Module) -> Tensor:
+    def matrix(self, module: nn.Module) -> Tensor:
         """The matrix (w, D) or vector (w): a view, to be read and written."""
         weight = module.get_parameter(self.parameter).detach()
         weight = weight.squeeze() if weight.ndim > 2 else weight
@@ -340,8 +340,8 @@ def widths(target: Callable) -> list[int]:
 def _under_roots(module: nn.Module) -> list[int]:
     """The widths of which a module keeps the root or its inverse, as `self.scale = d_model ** 0.5` does."""
     parts = [part for part in module.modules() if not type(part).__module__.startswith("torch.nn")]
-    kept = [pair for part in parts for pair in (*vars(part).items(), *part.named_buffers(recurse=False))]
-    roots = [float(value) for name, value in kept if _ROOTS.search(name.lower()) and _is_number(value)]
+    attributes = [pair for part in parts for pair in (*vars(part).items(), *part.named_buffers(recurse=False))]
+    roots = [float(value) for name, value in attributes if _ROOTS.search(name.lower()) and _is_number(value)]
     squares = [root**power for root in roots if root > 0 for power in (2, -2)]
     return [round(square) for square in squares if 4 < square <= 4096 and abs(square - round(square)) < 1e-3]
 

@@ -254,7 +254,7 @@ def _views(places: Mapping[str, Place], module: nn.Module, widths: tuple[int, ..
     keys, where one matrix is for both."""
     views = {}
     for letter, place in places.items():
-        x = place.of(module)
+        x = place.matrix(module)
         if letter in ("[q; k]", "[k; q]"):
             first, second = ("W", "U") if letter == "[q; k]" else ("U", "W")
             at = widths[0] if first == "W" else widths[1]

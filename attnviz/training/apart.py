@@ -27,7 +27,7 @@ from attnviz.training.seen import Moment, Ring, Settings
 PAUSE, GO, ONE, KEEP, STOP = "pause", "go", "one", "keep", "stop"
 STARTING, RUNNING, PAUSED, DONE, ENDED = "starting", "running", "paused", "done", "ended"
 UNSEEN = 10.0  # s without a look, after which it ends
-LONGEST = 600.0  # processor seconds of all mechanisms together, after which it trains no longer
+MOST_SECONDS = 600.0  # processor seconds of all mechanisms together, after which it trains no longer
 PATIENCE = 60.0  # s that the models are waited for
 COMPILER = "torch._dynamo"
 NICE = 5  # priority below the processes that answer visitors
@@ -49,7 +49,7 @@ class Apart:
         mechanisms: Sequence[str],
         settings: Settings,
         unseen: float | None = None,
-        longest: float = LONGEST,
+        longest: float = MOST_SECONDS,
         is_open: Callable[[], bool] = lambda: False,
     ):
         self.settings, self.ring, self.state, self.problem = settings, Ring(), STARTING, ""

@@ -101,7 +101,7 @@ A_WRITER = (
     "A causal model of the transformers library, such as GPT-2, Llama, Mistral or Qwen: its folder, or its name on the "
     "Hugging Face hub.",
 )
-_LONGEST = 40  # letters of its name on the page
+_NAME_LETTERS = 40  # letters of its name on the page
 
 
 def limit(task: Task) -> int:
@@ -137,7 +137,7 @@ def title(mechanism: str) -> str:
     Luong's."""
     if is_hugging_face(mechanism):
         place = without_prefix(mechanism)
-        return place if len(place) <= _LONGEST else f"…{place[1 - _LONGEST :]}"
+        return place if len(place) <= _NAME_LETTERS else f"…{place[1 - _NAME_LETTERS :]}"
     family, _, variant = mechanisms.find(mechanism).title.partition(" · ")
     alone = sum(other.title.partition(" · ")[0] == family for other in MECHANISMS.values()) == 1
     return family if alone else f"{family} {variant}"

@@ -44,8 +44,8 @@ def test_another_translation_is_named_where_they_differ():
 
 def test_calibration_weighs_agreement_where_all_have_it():
     read, scores = made()
-    chance = np.random.default_rng(5)
-    sampled = [replace(SURE, agreement=score + chance.normal(0, 5)) for score in scores]  # nothing else tells
+    generator = np.random.default_rng(5)
+    sampled = [replace(SURE, agreement=score + generator.normal(0, 5)) for score in scores]  # nothing else tells
     result = confidence.calibrate(sampled, scores)
     assert (
         tuple(result.scale.weights) == SAMPLED and result.scale.weights["agreement"] < 0 and result.scale.sample_count

@@ -76,9 +76,9 @@ def test_fit_by_hand():
 
 def test_weights_that_are_learnt_from_clear_rows_give_the_risk_of_all():
     """What is neither poor nor good is left out; then one factor and the intercept are those of all rows."""
-    chance = np.random.default_rng(5)
+    generator = np.random.default_rng(5)
     poor, clear = np.arange(3000) < 600, (np.arange(3000) < 600) | (np.arange(3000) >= 1500)
-    features = np.column_stack([poor + chance.normal(size=3000), poor - 2.0 * clear + chance.normal(size=3000)])
+    features = np.column_stack([poor + generator.normal(size=3000), poor - 2.0 * clear + generator.normal(size=3000)])
     weights, intercept = fit(features, poor, clear)
     of_clear, of_all = fit(features[clear], poor[clear])[0], fit(features, poor)[0]
     assert weights[1] / weights[0] == pytest.approx(of_clear[1] / of_clear[0]) and of_all[1] < 0.3 < of_clear[1]

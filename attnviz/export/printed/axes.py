@@ -25,7 +25,7 @@ LEAST = 4  # points of the smallest type of all
 _LEADING = 1.26  # height of a line of text, as a share of its size
 _TOKENS = 12  # px of the type of tokens, where there is room
 _SLANTED = 50  # degrees
-_LONGEST = 0.4, 0.3  # of a name at an axis: shares of the width and of the height of its picture
+_NAME_SHARES = 0.4, 0.3  # of a name at an axis: shares of the width and of the height of its picture
 _BESIDE = 0.6  # between names in a row, in sizes of the type
 _LEGEND_SIZE, _LEGEND_GAP = 12, 4  # px of the type of a legend; between the legend and what is below it
 _BETWEEN = 0.6  # between two names of the scale, in sizes of the type
@@ -173,7 +173,7 @@ def _label(canvas: Canvas, panel: Axes, name: str, layout: dict) -> None:
     canvas.every[name] = how.every
     places, texts, runs = places[:: how.every], texts[:: how.every], runs[:: how.every]
     rise = math.sin(math.radians(how.angle))
-    most = _LONGEST[1] * canvas.box[3] / rise if rise else _LONGEST[0] * canvas.box[2]
+    most = _NAME_SHARES[1] * canvas.box[3] / rise if rise else _NAME_SHARES[0] * canvas.box[2]
     if name[0] == "x" and not rise:
         most = length
     size = _shrunk(canvas, name, how.size, texts, runs, most)

@@ -31,7 +31,7 @@ from attnviz.trace.visible import escaped
 FORMATS = ("svg", "pdf", "png", "tex")
 LEADING = 1.4  # from line to line, in sizes of the type
 _SMALLER = 0.92  # of the type, in one try
-_LONGEST = 2000  # letters of a line on any sheet
+_MOST_LETTERS = 2000  # letters of a line on any sheet
 _BEFORE, _AFTER = 0.3, 0.1  # lines above the first and below the last
 NARROW = 12  # cm
 INCH, POINT = 2.54, 72  # cm and points in an inch
@@ -303,7 +303,7 @@ def _cut(folded: list[list[str]], size: float, room: float, most: float) -> Head
         shown = parts[:number]
         if number < len(parts):
             weight = "normal" if place else "bold"
-            shown[-1] = cut(" ".join(parts[number - 1 :])[:_LONGEST], room, size, weight=weight)
+            shown[-1] = cut(" ".join(parts[number - 1 :])[:_MOST_LETTERS], room, size, weight=weight)
         lines += [(part, not place) for part in shown]
     return Head(tuple(lines), size, whole=False)
 

@@ -33,7 +33,7 @@ MOST_TOKENS = (
     512  # tokens of a text, even if the model could read more: memory grows with the square, in every layer and head
 )
 
-_IN_TOKEN, _LONGEST = 8, 200_000  # characters that a token of a long text may have, and of the text
+_IN_TOKEN, _IN_TEXT = 8, 200_000  # characters that a token of a long text may have, and of the text
 _TOGETHER = 2**25  # weights of heads that are handed on at once: 134 MB
 TakeHeads = Callable[[int, int, Tensor], None]  # layer, first head, weights (heads, T, T), which are reused after it
 _WINDOWS = re.compile("window|local_attention|attention_chunk|index_topk")  # in configs: their layers hide keys
@@ -128,7 +128,7 @@ class HuggingFaceModel(batches.OneByOne, ABC):
         """The tokens of a text. most : of them; `limit` unless given. Raises TextError for an empty or too long one."""
         most = self.limit if most is None else most
         what = "target" if target else "text"
-        check_text(text, what, max(CHARACTERS, min(_IN_TOKEN * most, _LONGEST)))
+        check_text(text, what, max(CHARACTERS, min(_IN_TOKEN * most, _IN_TEXT)))
         if self.reads_pairs and not all(part.strip() for part in text.split(tokenization.PAIR, 1)):
             raise TextError(
                 f"one of the two texts around {tokenization.PAIR} is empty; type both, or one text without it"
