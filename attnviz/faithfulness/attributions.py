@@ -24,7 +24,12 @@ ROWS = 128  # of a batch that gradients are taken of
 
 class Integrated(NamedTuple):
     """values (T, S); delta (T,) : how far the values of a row miss the change of log p(y_t) from baseline to input
-    (completeness, Sundararajan et al. 2017, proposition 1); 0 for an exact integral."""
+    (completeness, Sundararajan et al. 2017, proposition 1); 0 for an exact integral.
+
+    >>> subject = faithfulness.subject(model, "The black dog runs.")
+    >>> faithfulness.integrated_gradients(subject, steps=[2])
+    Integrated(values=ndarray 1 × 6, delta=ndarray 1)
+    """
 
     values: np.ndarray
     delta: np.ndarray
@@ -36,7 +41,12 @@ class Integrated(NamedTuple):
 @checked
 def gradient_times_input(subject: Subject, steps: Sequence[int] | None = None) -> np.ndarray:
     """(T, S): gradient of log p(y_t) with respect to each source embedding, times that embedding, of all steps or of
-    some."""
+    some.
+
+    >>> subject = faithfulness.subject(model, "The black dog runs.")
+    >>> subject.trace.source[faithfulness.gradient_times_input(subject)[2].argmax()].text
+    'black'
+    """
     from captum.attr import InputXGradient  # takes as long to import as torch: only for those who ask
 
     parts = []
@@ -55,6 +65,10 @@ def integrated_gradients(subject: Subject, steps: Sequence[int] | None = None, p
 
     points : on the path (Gauss-Legendre). The baseline, zeros for every source token, is unlike any text the model has
     read.
+
+    >>> subject = faithfulness.subject(model, "The black dog runs.")
+    >>> subject.trace.source[faithfulness.integrated_gradients(subject, steps=[2]).values.argmax()].text
+    'black'
     """
     from captum.attr import IntegratedGradients
 
@@ -81,6 +95,10 @@ def leave_one_out(subject: Subject) -> np.ndarray:
     tokenised again).
 
     <eos> is left out in its turn too.
+
+    >>> subject = faithfulness.subject(model, "The black dog runs.")
+    >>> round(float(faithfulness.leave_one_out(subject)[2, 1]))  # nats that "noir" loses without "black"
+    11
     """
     whole = subject.log_probs([subject.source])
     without = [subject.source[:place] + subject.source[place + 1 :] for place in range(len(subject.source))]
@@ -109,7 +127,11 @@ def _steps(subject: Subject, steps: Sequence[int] | None) -> Sequence[int]:
 @checked
 def tau_b(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a, b (T, S) -> (T,): Kendall's tau-b of each row (Kendall 1945), -1 to 1; NaN where all numbers of a row are
-    equal."""
+    equal.
+
+    >>> faithfulness.tau_b(np.array([[0.1, 0.2, 0.7]]), np.array([[5, 6, 4]]))
+    array([-0.33333333])
+    """
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape or a.ndim != 2:
         raise ValueError(f"both must have shape (target tokens, source tokens); got {a.shape} and {b.shape}")
@@ -122,7 +144,11 @@ def tau_b(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @checked
 def spread_of_tau(size: int) -> float:
     """Standard deviation of tau between independent orders of `size` tokens (Kendall 1938): sqrt(2 (2n + 5) / 9n (n -
-    1))."""
+    1)).
+
+    >>> round(faithfulness.spread_of_tau(6), 2)
+    0.35
+    """
     if size < 2:
         raise ValueError(f"size must be at least 2; got {size}")
     return (2 * (2 * size + 5) / (9 * size * (size - 1))) ** 0.5
@@ -135,6 +161,13 @@ def agreement(attention: np.ndarray, attributions: dict[str, np.ndarray], tokens
     attention (T, S); attributions : method -> (T, S), compared by absolute value, because weights have no
     sign.
     top1 : do both have their largest value on the same source token?
+
+    >>> subject = faithfulness.subject(model, "The black dog runs.")
+    >>> left_out = {"leave-one-out": faithfulness.leave_one_out(subject)}
+    >>> faithfulness.agreement(subject.attention, left_out, subject.trace.target)[["token", "top1"]].tail(2)
+       token  top1
+    4      .  True
+    5  <eos>  True
     """
     attention, rows = np.asarray(attention), []
     if len(tokens) != len(attention):

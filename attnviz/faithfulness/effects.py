@@ -47,6 +47,14 @@ def preserved(subject: Subject, changes: Sequence[Change] = CHANGES) -> pd.DataF
     choice with and without the change (a forced token, or the <eos> that ended a loop, may be neither). kind :
     function, content or other, of the word in the target's language; other for a label, and for a language without a
     list.
+
+    >>> subject = faithfulness.subject(model, "The black dog runs.")
+    >>> faithfulness.preserved(subject, [intervene.Uniform()])[["token", "kind", "preserved"]].head(4)
+       token      kind  preserved
+    0     Le  function       True
+    1  chien   content       True
+    2   noir   content       True
+    3  court   content      False
     """
     return preserved_together([subject], changes)[0]
 
@@ -57,6 +65,10 @@ def written(model: Writer | WritingModel, trace: Trace, changes: Sequence[Change
     token, change, preserved, total_variation. Self-attention is changed in the row of that token alone, in all layers
     and heads. preserved : the model's first choice is unchanged, whether or not it is the token. ValueError for another
     model's trace.
+
+    >>> text = writer.write("The dog", steps=3, temperature=0)
+    >>> faithfulness.written(writer, text, [intervene.Uniform()])["step"].tolist()
+    [0, 1, 2, 3]
     """
     rows = []
     for change in changes:
@@ -72,6 +84,10 @@ def preserved_together(subjects: Sequence[Subject], changes: Sequence[Change] = 
     """`preserved` of several subjects of one model in one batch. ValueError unless their sources have one length.
 
     A permutation depends on the subject's place in the batch.
+
+    >>> subjects = faithfulness.subjects(model, ["The black dog runs.", "The white dog runs."])
+    >>> [len(frame) for frame in faithfulness.preserved_together(subjects)]
+    [36, 36]
     """
     for name, given in (("subjects", subjects), ("changes", changes)):
         if not len(given):
@@ -121,6 +137,13 @@ def variation(subject: Subject, count: int = 100, seed: int = 0) -> pd.DataFrame
     Total variation (0 to 1) between the next-token distribution as it is and with permuted attention: the median over
     `count` permutations, run as one batch, with the quartiles; and with uniform attention (Wiegreffe and Pinter 2019).
     max_weight : the largest weight of the step. A large weight did not matter if moving it changes nothing.
+
+    >>> subject = faithfulness.subject(model, "The black dog runs.")
+    >>> faithfulness.variation(subject, count=20)[["token", "max_weight", "uniform"]].round(1).head(3)
+       token  max_weight  uniform
+    0     Le         0.5      0.0
+    1  chien         0.7      0.5
+    2   noir         0.8      0.8
     """
     if count < 1:
         raise ValueError(f"count must be at least 1; got {count}")
@@ -150,6 +173,12 @@ def erasure(subject: Subject, importance: np.ndarray, shares: Sequence[float] = 
     importance (T, S) : the largest is erased first; its sign counts. count : the number of tokens erased or kept: the
     share of those that may be erased, rounded, at least 1. ValueError for another shape, or a share that is not above 0
     and at most 1.
+
+    >>> subject = faithfulness.subject(model, "The black dog runs.")
+    >>> faithfulness.erasure(subject, subject.attention, [0.2]).round(1).iloc[1:3]
+       step  share  count  comprehensiveness  sufficiency
+    1     1    0.2      1                1.0          0.2
+    2     2    0.2      1                1.0          0.1
     """
     return erasures(subject, {"": importance}, shares)[""]
 
@@ -201,6 +230,11 @@ def _without(subject: Subject, erased: Sequence[int]) -> tuple[int, ...]:
 @checked
 def random_importance(subject: Subject, seed: int = 0) -> np.ndarray:
     """(T, S) random numbers from a seed, the source and the target: the baseline for any importance. The numbers differ
-    between texts and between models with different translations, so that their errors are independent."""
+    between texts and between models with different translations, so that their errors are independent.
+
+    >>> subject = faithfulness.subject(model, "The black dog runs.")
+    >>> faithfulness.random_importance(subject).shape
+    (6, 6)
+    """
     generator = np.random.default_rng((seed, *subject.source, *subject.target))
     return generator.random((len(subject.target), len(subject.source)))

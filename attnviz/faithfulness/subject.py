@@ -48,6 +48,9 @@ class Subject:
     layers of cross-attention; of a classifier the pooling; of a model that writes the weights on the prompt, whose rows
     sum to less than 1. on_step : called repeatedly during long computations; an
     exception that it raises stops them.
+
+    >>> faithfulness.subject(model, "The black dog runs.").attention.shape
+    (6, 6)
     """
 
     model: Explained
@@ -274,6 +277,9 @@ def subject(model: Explained, text: str, target: str | Trace | None = None) -> S
     label). For a model that writes it is the trace of what it wrote after the text.
 
     ValueError for a model without attention, errors as of `trace`, TextError when the output is empty.
+
+    >>> faithfulness.subject(model, "The black dog runs.").trace.translation
+    'Le chien noir court.'
     """
     if isinstance(model, Writer | WritingModel):
         return _continued(model, target)
@@ -288,6 +294,9 @@ def subjects(model: Explained, texts: Sequence[str]) -> list[Subject | TextError
     """`subject` of each text, with the model's own output; a text without a subject yields its TextError.
 
     The texts are translated in batches, so the numbers agree with `subject` up to rounding.
+
+    >>> [subject.trace.translation for subject in faithfulness.subjects(model, ["The dog runs.", "A man reads."])]
+    ['Le chien court.', 'Un homme lit.']
     """
     traces = list(model.traces(texts))
     sound = [trace for trace in traces if isinstance(trace, Trace)]

@@ -6,6 +6,7 @@ import pytest
 
 import attnviz
 from attnviz import faithfulness, intervene
+from attnviz.faithfulness.effects import erasures
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.model import TextError
 
@@ -136,7 +137,7 @@ def test_texts_of_different_lengths_are_refused(trained):
 
 def test_several_orders_erase_what_each_erases_alone(trained):
     orders = {"attention": trained.attention, "random": faithfulness.random_importance(trained)}
-    for name, frame in faithfulness.erasures(trained, orders).items():
+    for name, frame in erasures(trained, orders).items():
         pd.testing.assert_frame_equal(frame, faithfulness.erasure(trained, orders[name]), atol=1e-5)
 
 
