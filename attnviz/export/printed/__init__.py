@@ -1,7 +1,5 @@
 """Pictures for slides and papers, as SVG, PDF, PNG or TeX: drawn by matplotlib, so no browser is needed.
 
-    >>> printed.of_map(trace, select.select(trace), printed.Style("column")).save("pdf")
-
 `of_figure` prints any figure of `attnviz.figures`, `of_figures` several beside each other, and `many` those of an
 appendix, with one process per core; the others make the figure of a trace and the lines above it.
 
@@ -19,26 +17,23 @@ several sheets of a PDF, and so do several figures that are too small on one.
 from __future__ import annotations
 
 import functools
-import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from attnviz import figures, storage
 from attnviz.export import heading
 from attnviz.export.printed import letters
-from attnviz.export.printed.axes import line
-from attnviz.export.printed.fit import Fit, Part, fitted, unfitted
+from attnviz.export.printed.fit import Page
 from attnviz.export.printed.letters import plain
-from attnviz.export.printed.sheet import FORMATS, POINT, SIZES, Head, Sheet, Style, described, fitted_head, settings
+from attnviz.export.printed.sheet import FORMATS, SIZES, Sheet, Style, described, settings
 from attnviz.figures.chart import Chart
 from attnviz.select import Grid
 from attnviz.trace import Trace
@@ -60,10 +55,6 @@ __all__ = [
     "side_by_side",
 ]
 
-_EDGE, _GAP = 0.012, 0.025  # shares of the width: around the sheet, between figures
-_ROOM = 0.92  # share of the width that a line above may take: letters on a screen are up to a tenth wider
-_HEAD = 0.35  # share of the height that the lines above may take
-_PAGES = 8  # sheets of a PDF, at most
 _WRITTEN = 0.1  # weights from here on are written over their bars: nobody can point at a bar on paper
 
 
@@ -72,6 +63,9 @@ def of_figure(figure: Chart, lines: Sequence[str] = (), style: Style = Style()) 
 
     lines : above it, the first is the title; `export.heading` makes them of a trace. Without any, the figure's own
         title, or its description. A map of more than `plotlyjs.MOST_RECTANGLES` cells (300,000) is one image.
+
+    >>> printed.of_figure(figures.step_bars(select.select(trace), 1)).title
+    'Step 2, ‘chien’: looks at ‘dog’ 0.73, ‘The’ 0.12, ‘black’ 0.11.'
     """
     own = plain(figure.plain_layout.get("title", {}).get("text") or "")
     return of_figures([figure], lines or [own or figure.description], style)
@@ -84,6 +78,10 @@ def of_figures(
 
     lines : above them. names : one above each figure. ValueError without figures, or if the numbers of names and
     figures differ.
+
+    >>> bars = [figures.step_bars(select.select(trace), step) for step in (0, 1)]
+    >>> printed.of_figures(bars, ["Two steps"], names=["Le", "chien"]).title
+    'Two steps'
     """
     if not figures or (names and len(names) != len(figures)):
         raise ValueError(f"there must be a figure or more, and a name for each; got {len(figures)} and {len(names)}")
@@ -96,7 +94,7 @@ def of_figures(
         letters.warn_once(missing)
     title, description = described(list(lines), " ".join(figure.description for figure in figures))
     with settings(style, families):
-        page = _Page(style, tuple(lines if style.heading else ()), tuple(names), tuple(zip(data, layouts)))
+        page = Page(style, tuple(lines if style.heading else ()), tuple(names), tuple(zip(data, layouts)))
         figure, _, notes = page.whole
         cuts, groups = page.cuts, page.groups
         count = sum(len(group.cuts) or 1 for group in groups)
@@ -113,7 +111,12 @@ def side_by_side(
     figures: Sequence[Chart], names: Sequence[str] = (), lines: Sequence[str] = (), style: Style = Style()
 ) -> Sheet:
     """Panels (a), (b) … of one figure of a paper. names : the caption of each panel, after its letter. lines : above
-    them, none unless given. ValueError as in `of_figures`, and for more than 26 panels."""
+    them, none unless given. ValueError as in `of_figures`, and for more than 26 panels.
+
+    >>> bars = [figures.step_bars(select.select(trace), step) for step in (0, 1)]
+    >>> [text.get_text() for text in printed.side_by_side(bars, ["Le", "chien"]).figure.texts]
+    ['(a) Le', '(b) chien']
+    """
     if len(figures) > 26 or (names and len(names) != len(figures)):
         raise ValueError(
             f"there must be 1 to 26 panels, and a name for each or none; got {len(figures)} and {len(names)}"
@@ -138,6 +141,10 @@ def many(
     the calling program needs `if __name__ == "__main__":`, as multiprocessing requires. Returns the files. ValueError
     for an ending that is none of FORMATS (before anything is written), and for a picture that cannot be drawn.
     RuntimeError if a process died.
+
+    >>> bars = {f"step {step}.svg": figures.step_bars(select.select(trace), step) for step in (0, 1)}
+    >>> [place.name for place in printed.many(bars, printed.Style("column"), processes=1)]
+    ['step 0.svg', 'step 1.svg']
     """
     above = lines or {}
     jobs = [
@@ -176,14 +183,23 @@ def of_map(
     links=None,
     windows: Sequence[tuple[float, float]] = (),
 ) -> Sheet:
-    """A map of `trace`. step, links, windows : as in `figures.heatmap`, with its errors."""
+    """A map of `trace`. step, links, windows : as in `figures.heatmap`, with its errors.
+
+    >>> printed.of_map(trace, select.select(trace)).title
+    'Bahdanau · additive (en-fr/bahdanau): cross-attention'
+    """
     chart = figures.heatmap(grid, step, links=links, windows=windows, dark=style.dark)
     return of_figure(chart, heading.of_map(trace, grid, links, windows), style)
 
 
 def of_maps(maps: Mapping[str, tuple[Trace, Grid]], style: Style = Style()) -> Sheet:
     """Maps of one sentence beside each other, in a column below each other; each with its name and, where translations
-    differ, its own. ValueError without maps."""
+    differ, its own. ValueError without maps.
+
+    >>> maps = {"pieces": (trace, select.select(trace)), "words": (trace, select.select(trace, words=True))}
+    >>> printed.of_maps(maps).title
+    'Attention maps (en-fr/bahdanau, en-fr/bahdanau)'
+    """
     traces = {name: trace for name, (trace, _) in maps.items()}
     charts = [figures.heatmap(grid, dark=style.dark) for _, grid in maps.values()]
     if not charts:
@@ -197,6 +213,10 @@ def of_difference(
     """values (queries, keys) = weights of `first` - weights of `second` (`select.difference`), on a scale from -1 to 1.
 
     grid : the map of either. names : of both traces, for the colour scale. ValueError if the shapes differ.
+
+    >>> grid = select.select(trace)
+    >>> printed.of_difference(trace, trace, select.difference(grid, grid), grid, ("a", "b")).title.split(" minus ")
+    ['Bahdanau · additive (en-fr/bahdanau)', 'Bahdanau · additive (en-fr/bahdanau): cross-attention']
     """
     chart = figures.difference(values, grid, names, dark=style.dark)
     return of_figure(chart, heading.of_difference(first, second, grid), style)
@@ -206,7 +226,11 @@ def of_step(
     trace: Trace, grid: Grid, step: int, style: Style = Style(), *, window: tuple[float, float] | None = None
 ) -> Sheet:
     """The weights of row `step` (from 0) of a map of `trace`, one bar per key. window : as in `figures.step_bars`, with
-    its errors."""
+    its errors.
+
+    >>> printed.of_step(trace, select.select(trace), 1).description.splitlines()[1]
+    'Step 2 of 6: ‘chien’'
+    """
     chart = figures.step_bars(grid, step, window=window, written=_WRITTEN, dark=style.dark)
     return of_figure(chart, heading.of_step(trace, grid, step, window), style)
 
@@ -220,6 +244,9 @@ def of_statistics(
     """Entropy, maximum weight and effective positions by step, one line per trace; below each other in a column.
 
     traces, frames : by name, the same names; frames as `stats.of_grid` returns them. keys : as in `figures.by_step`.
+
+    >>> printed.of_statistics({"Bahdanau": trace}, {"Bahdanau": stats.of_grid(select.select(trace))}, keys=6).title
+    'Attention by step (en-fr/bahdanau)'
     """
     if list(traces) != list(frames) or not frames:
         raise ValueError(f"traces and frames must have the same names; got {list(traces)} and {list(frames)}")
@@ -241,146 +268,11 @@ def of_overview(
 
     Neighbouring cells of one shade are one rectangle. If there are more than `plotlyjs.MOST_RECTANGLES` (300,000), all
     cells are one image.
+
+    >>> printed.of_overview(trace).title
+    'Bahdanau · additive (en-fr/bahdanau): cross-attention, all heads'
     """
     kind = kind or (trace.maps or [trace.map()])[0].kind
     chart = figures.overview(trace, kind, table, order, color, root=root, dark=style.dark)
     lines = [line for line in heading.of_heads(trace, kind) if line != heading.MARKS["hidden"]]
     return of_figure(chart, [*lines, chart.description], style)  # which names what is hidden
-
-
-@dataclass(frozen=True)
-class _Page:
-    """The contents of a sheet. figures : data and layout of each."""
-
-    style: Style
-    lines: tuple[str, ...]
-    names: tuple[str, ...]
-    figures: tuple[tuple[list[dict], dict], ...]
-
-    @property
-    def across(self) -> int:
-        """Figures beside each other, about as many in each row: on a slide four at most, for rows would be low."""
-        count, most = len(self.figures), 1 if self.style.is_narrow else 4 if self.style.fixed else 3
-        return math.ceil(count / math.ceil(count / most))
-
-    @property
-    def width(self) -> float:
-        """Points of a figure."""
-        return self.style.width * (1 - 2 * _EDGE - _GAP * (self.across - 1)) / self.across
-
-    def head(self, lines: Sequence[str]) -> Head:
-        style = self.style
-        room = style.width * _ROOM
-        return fitted_head(lines, style.points, style.least, room, _HEAD * style.height)
-
-    def captions(self, size: float) -> list[Head]:
-        """The name of each figure. size : points."""
-        style = self.style
-        sizes = size, style.least, self.width, 0.12 * style.height
-        return [fitted_head([name], *sizes) for name in self.names]
-
-    def parts(self, above: Head, captions: list[Head]) -> list[Part]:
-        """Each figure with the room available to it."""
-        style, down = self.style, math.ceil(len(self.figures) / self.across)
-        named = max((name.height for name in captions), default=0)
-        room = (style.height * (1 - 2 * _EDGE) - above.height) / down - named
-        return [Part(data, layout, style, self.width, room, fixed=style.fixed) for data, layout in self.figures]
-
-    @functools.cached_property
-    def whole(self) -> tuple[Figure, list[Fit], list[str]]:
-        """All figures on one sheet in one type size, how they fit, and what did not fit."""
-        above = self.head(self.lines)
-        captions = self.captions(above.size)
-        parts, fits, least = self.parts(above, captions), [], self.style.points
-        for part in parts:  # none is tried in a larger type than those before it have
-            fits.append(fitted(part, least))
-            least = 12 * fits[-1].px
-        fits = [fit if 12 * fit.px <= least else fitted(part, least) for part, fit in zip(parts, fits)]
-        return self._drawn(above, captions, parts, fits), fits, unfitted(self.style, above, fits)
-
-    @functools.cached_property
-    def cuts(self) -> list[tuple[int, int]]:
-        """First and last (exclusive) row on each sheet, if one sheet cannot name all rows of a map; [] for any other
-        figure."""
-        if len(self.figures) > 1:
-            return []
-        [part], [fit] = self.parts(self.head(self.lines), []), self.whole[1]
-        if fit.every.get("y", 1) == 1 or fit.every.get("x", 1) > 1:
-            return []
-        count = part.map_rows
-        more = self.numbered(0, count, count).height - self.head(self.lines).height
-        room = fit.height - (fit.margins.top + fit.margins.bottom) * fit.px - more
-        number = math.ceil(count / max(int(room / line(self.style)), 1))
-        rows_each = math.ceil(count / number)
-        return (
-            [(first, min(first + rows_each, count)) for first in range(0, count, rows_each)] if number <= _PAGES else []
-        )
-
-    @functools.cached_property
-    def groups(self) -> list[_Page]:
-        """The figures on the fewest sheets on which all names are drawn, on slides a row at most each. Where there are
-        none: a row each. [] where one sheet is enough."""
-        total, rows = len(self.figures), math.ceil(len(self.figures) / self.across)
-        if not self.is_small and (rows == 1 or not self.style.fixed):
-            return []
-        least = math.ceil(rows / _PAGES)
-        counts = [number * self.across for number in range(math.ceil(rows / 2), least - 1, -1) if rows > 1]
-        if self.style.fixed:
-            shares = [math.ceil(total / sheets) for sheets in range(max(rows, 2), min(total, _PAGES) + 1)]
-            counts = list(dict.fromkeys(shares)) or counts[-1:]
-        tried: list[list[_Page]] = []
-        for count in counts:
-            tried.append([self._some(first, first + count) for first in range(0, total, count)])
-            if sum(len(group.cuts) or 1 for group in tried[-1]) <= _PAGES and all(
-                group.cuts or not group.is_small for group in tried[-1]
-            ):
-                return tried[-1]
-        return (tried[0] if self.style.fixed else tried[-1]) if tried else []
-
-    def _some(self, first: int, last: int) -> _Page:
-        return replace(self, names=self.names[first:last], figures=self.figures[first:last])
-
-    @functools.cached_property
-    def is_small(self) -> bool:
-        """Is a name left out, or the type smaller than the smallest of the sheet?"""
-        fits = self.whole[1]
-        left_out = any(every > 1 for fit in fits for every in fit.every.values())
-        return left_out or 12 * min(fit.px for fit in fits) < 0.97 * self.style.least
-
-    @property
-    def sheets(self) -> tuple[Figure, ...]:
-        """Those of a PDF."""
-        return tuple(sheet for group in self.groups or [self] for sheet in group._by_rows())
-
-    def _by_rows(self) -> tuple[Figure, ...]:
-        """One sheet, or several, each with some rows of the map."""
-        figure, fits, _ = self.whole
-        pages = []
-        for first, last in self.cuts:
-            above = self.numbered(first, last, self.cuts[-1][1])
-            [part] = self.parts(above, self.captions(above.size))
-            sliced = replace(part, rows=(first, last))
-            pages.append(self._drawn(above, self.captions(above.size), [sliced], [fitted(sliced, 12 * fits[0].px)]))
-        return tuple(pages) or (figure,)
-
-    def numbered(self, first: int, last: int, count: int) -> Head:
-        """The lines above some rows of a map."""
-        return self.head([*self.lines, f"Rows {first + 1} to {last} of {count}"])
-
-    def _drawn(self, above: Head, captions: list[Head], parts: list[Part], fits: list[Fit]) -> Figure:
-        style, across = self.style, self.across
-        edge, named = _EDGE * style.width, max((name.height for name in captions), default=0)
-        tall = [max(fit.height for fit in fits[i : i + across]) + named for i in range(0, len(fits), across)]
-        height = style.height if style.fixed else above.height + sum(tall) + 2 * edge
-        size = style.width / POINT, min(height, style.height) / POINT
-        figure = Figure(figsize=size, facecolor=style.colors.page)
-        above.draw(figure, edge, 0.5 * edge, style.colors.text)
-        top = height - above.height - edge
-        for place, (part, fit) in enumerate(zip(parts, fits)):
-            row, column = divmod(place, across)
-            left = edge + column * (self.width + _GAP * style.width)
-            under = top - sum(tall[:row])
-            if captions:
-                captions[place].draw(figure, left, height - under, style.colors.text)
-            part.drawn(figure, left, under - named - fit.height, fit)
-        return figure

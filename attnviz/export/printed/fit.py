@@ -1,22 +1,28 @@
-"""How large a figure is drawn: the type, margins and height with which all of it fits into its room."""
+"""How large figures are drawn: the type, margins and height with which all of one fits into its room, and how figures
+and the lines above them share a sheet, or several."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from attnviz.export.printed import axes, marks, traces
 from attnviz.export.printed.canvas import PAD, Canvas, Margins
-from attnviz.export.printed.sheet import POINT, Head, Style
+from attnviz.export.printed.sheet import POINT, Head, Style, fitted_head
 
 _HEIGHT = 450  # px of a figure that does not say it
 _LEAST_PLOT = 130, 110  # px: width and height of the smallest plot
 _SMALLEST, _NEAR = 1.0, 1.15  # points of the smallest type; of the types between which the largest lies, how near
 _TRIES = 4  # to find margins: labels that turn upright need more
+_EDGE, _GAP = 0.012, 0.025  # shares of the width: around the sheet, between figures
+_ROOM = 0.92  # share of the width that a line above may take: letters on a screen are up to a tenth wider
+_HEAD = 0.35  # share of the height that the lines above may take
+_PAGES = 8  # sheets of a PDF, at most
 
 
 @dataclass(frozen=True)
@@ -155,3 +161,141 @@ def unfitted(style: Style, above: Head, fits: list[Fit]) -> list[str]:
         if every > 1:
             notes.append(f"One {name} in {every} is named.")
     return notes
+
+
+@dataclass(frozen=True)
+class Page:
+    """The contents of a sheet. figures : data and layout of each."""
+
+    style: Style
+    lines: tuple[str, ...]
+    names: tuple[str, ...]
+    figures: tuple[tuple[list[dict], dict], ...]
+
+    @property
+    def across(self) -> int:
+        """Figures beside each other, about as many in each row: on a slide four at most, for rows would be low."""
+        count, most = len(self.figures), 1 if self.style.is_narrow else 4 if self.style.fixed else 3
+        return math.ceil(count / math.ceil(count / most))
+
+    @property
+    def width(self) -> float:
+        """Points of a figure."""
+        return self.style.width * (1 - 2 * _EDGE - _GAP * (self.across - 1)) / self.across
+
+    def head(self, lines: Sequence[str]) -> Head:
+        style = self.style
+        room = style.width * _ROOM
+        return fitted_head(lines, style.points, style.least, room, _HEAD * style.height)
+
+    def captions(self, size: float) -> list[Head]:
+        """The name of each figure. size : points."""
+        style = self.style
+        sizes = size, style.least, self.width, 0.12 * style.height
+        return [fitted_head([name], *sizes) for name in self.names]
+
+    def parts(self, above: Head, captions: list[Head]) -> list[Part]:
+        """Each figure with the room available to it."""
+        style, down = self.style, math.ceil(len(self.figures) / self.across)
+        named = max((name.height for name in captions), default=0)
+        room = (style.height * (1 - 2 * _EDGE) - above.height) / down - named
+        return [Part(data, layout, style, self.width, room, fixed=style.fixed) for data, layout in self.figures]
+
+    @functools.cached_property
+    def whole(self) -> tuple[Figure, list[Fit], list[str]]:
+        """All figures on one sheet in one type size, how they fit, and what did not fit."""
+        above = self.head(self.lines)
+        captions = self.captions(above.size)
+        parts, fits, least = self.parts(above, captions), [], self.style.points
+        for part in parts:  # none is tried in a larger type than those before it have
+            fits.append(fitted(part, least))
+            least = 12 * fits[-1].px
+        fits = [fit if 12 * fit.px <= least else fitted(part, least) for part, fit in zip(parts, fits)]
+        return self._drawn(above, captions, parts, fits), fits, unfitted(self.style, above, fits)
+
+    @functools.cached_property
+    def cuts(self) -> list[tuple[int, int]]:
+        """First and last (exclusive) row on each sheet, if one sheet cannot name all rows of a map; [] for any other
+        figure."""
+        if len(self.figures) > 1:
+            return []
+        [part], [fit] = self.parts(self.head(self.lines), []), self.whole[1]
+        if fit.every.get("y", 1) == 1 or fit.every.get("x", 1) > 1:
+            return []
+        count = part.map_rows
+        more = self.numbered(0, count, count).height - self.head(self.lines).height
+        room = fit.height - (fit.margins.top + fit.margins.bottom) * fit.px - more
+        number = math.ceil(count / max(int(room / axes.line(self.style)), 1))
+        rows_each = math.ceil(count / number)
+        return (
+            [(first, min(first + rows_each, count)) for first in range(0, count, rows_each)] if number <= _PAGES else []
+        )
+
+    @functools.cached_property
+    def groups(self) -> list[Page]:
+        """The figures on the fewest sheets on which all names are drawn, on slides a row at most each. Where there are
+        none: a row each. [] where one sheet is enough."""
+        total, rows = len(self.figures), math.ceil(len(self.figures) / self.across)
+        if not self.is_small and (rows == 1 or not self.style.fixed):
+            return []
+        least = math.ceil(rows / _PAGES)
+        counts = [number * self.across for number in range(math.ceil(rows / 2), least - 1, -1) if rows > 1]
+        if self.style.fixed:
+            shares = [math.ceil(total / sheets) for sheets in range(max(rows, 2), min(total, _PAGES) + 1)]
+            counts = list(dict.fromkeys(shares)) or counts[-1:]
+        tried: list[list[Page]] = []
+        for count in counts:
+            tried.append([self._some(first, first + count) for first in range(0, total, count)])
+            if sum(len(group.cuts) or 1 for group in tried[-1]) <= _PAGES and all(
+                group.cuts or not group.is_small for group in tried[-1]
+            ):
+                return tried[-1]
+        return (tried[0] if self.style.fixed else tried[-1]) if tried else []
+
+    def _some(self, first: int, last: int) -> Page:
+        return replace(self, names=self.names[first:last], figures=self.figures[first:last])
+
+    @functools.cached_property
+    def is_small(self) -> bool:
+        """Is a name left out, or the type smaller than the smallest of the sheet?"""
+        fits = self.whole[1]
+        left_out = any(every > 1 for fit in fits for every in fit.every.values())
+        return left_out or 12 * min(fit.px for fit in fits) < 0.97 * self.style.least
+
+    @property
+    def sheets(self) -> tuple[Figure, ...]:
+        """Those of a PDF."""
+        return tuple(sheet for group in self.groups or [self] for sheet in group._by_rows())
+
+    def _by_rows(self) -> tuple[Figure, ...]:
+        """One sheet, or several, each with some rows of the map."""
+        figure, fits, _ = self.whole
+        pages = []
+        for first, last in self.cuts:
+            above = self.numbered(first, last, self.cuts[-1][1])
+            [part] = self.parts(above, self.captions(above.size))
+            sliced = replace(part, rows=(first, last))
+            pages.append(self._drawn(above, self.captions(above.size), [sliced], [fitted(sliced, 12 * fits[0].px)]))
+        return tuple(pages) or (figure,)
+
+    def numbered(self, first: int, last: int, count: int) -> Head:
+        """The lines above some rows of a map."""
+        return self.head([*self.lines, f"Rows {first + 1} to {last} of {count}"])
+
+    def _drawn(self, above: Head, captions: list[Head], parts: list[Part], fits: list[Fit]) -> Figure:
+        style, across = self.style, self.across
+        edge, named = _EDGE * style.width, max((name.height for name in captions), default=0)
+        tall = [max(fit.height for fit in fits[i : i + across]) + named for i in range(0, len(fits), across)]
+        height = style.height if style.fixed else above.height + sum(tall) + 2 * edge
+        size = style.width / POINT, min(height, style.height) / POINT
+        figure = Figure(figsize=size, facecolor=style.colors.page)
+        above.draw(figure, edge, 0.5 * edge, style.colors.text)
+        top = height - above.height - edge
+        for place, (part, fit) in enumerate(zip(parts, fits)):
+            row, column = divmod(place, across)
+            left = edge + column * (self.width + _GAP * style.width)
+            under = top - sum(tall[:row])
+            if captions:
+                captions[place].draw(figure, left, height - under, style.colors.text)
+            part.drawn(figure, left, under - named - fit.height, fit)
+        return figure

@@ -79,6 +79,9 @@ class Style:
     above the picture? title : replaces the first of them and the title in the file.
 
     ValueError for another size, font, width or family, and for a slide of another width.
+
+    >>> printed.Style("column").points, printed.Style("column", font=8).points
+    (7, 8)
     """
 
     size: str = "page"
@@ -142,6 +145,10 @@ class Sheet:
     figure : all of it on one sheet. families : the fonts. title, description : what the picture shows, uncut; they go
         into the file. notes : sentences on what did not fit: a smaller type, names left out, letters without a font.
     further : draws the sheets of a PDF if a map has more rows, or there are more figures, than one can name; else None.
+
+    >>> sheet = printed.of_map(trace, select.select(trace), printed.Style("column"))
+    >>> sheet.save("pdf")[:4], sheet.notes
+    (b'%PDF', ())
     """
 
     figure: Figure
