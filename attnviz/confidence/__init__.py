@@ -7,26 +7,20 @@
 The thresholds are fitted on validation (`python -m attnviz calibrate`).
 """
 
-from attnviz.confidence.calibration import Calibration, calibrate, fit
-from attnviz.confidence.judge import LEVELS, Judge, Judgement, Scale, judgement, read_scale
+from attnviz.confidence.judge import LEVELS, Judge, Judgement, Scale, judgement
 from attnviz.confidence.lexicon import Lexicon
 from attnviz.confidence.signs import FEATURES, Signs, signs
-from attnviz.confidence.training_words import TrainingWords, Word
+from attnviz.confidence.training_words import TrainingWords
 
 __all__ = [
     "FEATURES",
     "LEVELS",
-    "Calibration",
     "Judge",
     "Judgement",
     "Lexicon",
     "Scale",
     "Signs",
     "TrainingWords",
-    "Word",
-    "calibrate",
-    "fit",
     "judgement",
-    "read_scale",
     "signs",
 ]

@@ -32,6 +32,10 @@ class Scale(Checked):
     mean log-probability of a piece (nats). unread : a content word of the source counts as untranslated if every row of
     the map gives it less weight than this. unsaid : the surprise (nats, `Signs.surprise`) above which words count as
     left out or made up; 0 for none.
+
+    >>> signs = confidence.signs(trace, confidence.TrainingWords.learn(["The black dog runs."]))
+    >>> confidence.Scale(intercept=0.0, weights={"new": 1.0}).risk(signs)  # no word is new
+    0.5
     """
 
     intercept: float
@@ -84,7 +88,11 @@ RARE = 2.0  # nats; the reasons name a word none of whose usual translations is 
 @dataclass(frozen=True)
 class Judgement:
     """level : one of LEVELS. risk : probability of a poor translation. reasons : sentences, of every level.
-    strange : remarks on words of the translation, shown even at level usual, as parts of a sentence."""
+    strange : remarks on words of the translation, shown even at level usual, as parts of a sentence.
+
+    >>> confidence.Judge.load("en-fr/bahdanau")(trace).title
+    'a typical probability for this model'
+    """
 
     level: str
     risk: float
@@ -112,7 +120,12 @@ class Judgement:
 
 
 def judgement(signs: Signs, scale: Scale) -> Judgement:
-    """The level of a translation and the reasons for it, the most important first."""
+    """The level of a translation and the reasons for it, the most important first.
+
+    >>> judge = confidence.Judge.load("en-fr/bahdanau")
+    >>> confidence.judgement(confidence.signs(trace, judge.known_words), judge.scale).level
+    'usual'
+    """
     risk = scale.risk(signs)
     if outside_by_rule(signs) or risk > scale.outside:
         level = "outside"
@@ -239,6 +252,9 @@ class Judge:
     samplers : names of models below `root` that draw other translations of the text, where the scale weighs how much
     the translation agrees with them. target_words : of the translations in training; lexicon : the usual translations
     of words; None where the pair has no such file.
+
+    >>> confidence.Judge.load("en-fr/bahdanau")(model.trace("The zorble is here.")).reasons[0]
+    '“zorble” is in no training sentence and was cut into 3 pieces.'
     """
 
     scale: Scale

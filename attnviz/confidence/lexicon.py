@@ -59,7 +59,12 @@ class Unsaid(NamedTuple):
 
 @dataclass(frozen=True)
 class Lexicon:
-    """entries : the first letters of a source word -> its translations."""
+    """entries : the first letters of a source word -> its translations.
+
+    >>> lexicon = confidence.Judge.load("en-fr/bahdanau").lexicon
+    >>> lexicon.unsaid("The dog runs.", "Le chat court.", "en", "fr")[0].translations
+    ('chien',)
+    """
 
     entries: dict[str, Entry] = field(repr=False)
 

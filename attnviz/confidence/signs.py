@@ -62,6 +62,10 @@ class Signs:
     whose translation has no negation; "" if there is none. twice : content words that are twice in the target and
     probably stand for different ones of the source (`between.twice`). unlearnt : words of `new` in lower case that the
     target does not copy: a name is copied.
+
+    >>> signs = confidence.signs(trace, confidence.TrainingWords.learn(["The dog runs."]))
+    >>> signs.words, signs.complete
+    (4, True)
     """
 
     log_probs: tuple[float, ...]
@@ -121,12 +125,13 @@ def signs(
     samples : translations of the text drawn by models (`Judge.samples`). target_words : of the translations in
     training; without them no word counts as invented. lexicon : without it no word counts as unsaid.
     A TraceStatistics without its trace has no coverage.
+
+    >>> confidence.signs(trace, confidence.TrainingWords.learn(["The dog runs."])).new[0].text
+    'black'
     """
-    if getattr(trace, "level", "pieces") != "pieces" or not trace.log_probs:
-        raise ValueError(
-            f"the trace must be of pieces and have their log-probabilities; got {trace.model} at the level of "
-            f"{getattr(trace, 'level', 'pieces')}"
-        )
+    if (level := getattr(trace, "level", "pieces")) != "pieces" or not trace.log_probs:
+        got = f"{trace.model} at the level of {level}"
+        raise ValueError(f"the trace must be of pieces and have their log-probabilities; got {got}")
     written = training_words.target_words(trace)
     produced = [token.text for token in trace.target if not token.special]
     loop = loop_at_end(produced)

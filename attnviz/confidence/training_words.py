@@ -44,7 +44,11 @@ class Word:
 
 @dataclass(frozen=True)
 class TrainingWords:
-    """counts : word in lower case -> how many of the `sentences` of training have it."""
+    """counts : word in lower case -> how many of the `sentences` of training have it.
+
+    >>> confidence.TrainingWords.learn(["The dog runs.", "A dog sleeps."]).count("dog")
+    2
+    """
 
     counts: dict[str, int] = field(repr=False)
     sentences: int

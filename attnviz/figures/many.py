@@ -212,7 +212,7 @@ def _length_words(frame: pd.DataFrame) -> str:
 
 @checked
 def reliability(bins: Sequence[tuple[float, float, int]], title: str | None = None, *, dark: bool = False) -> Chart:
-    """bins : mean predicted risk, share that is poor, number of sentences (`confidence.Calibration.bins`; a card has
+    """bins : mean predicted risk, share that is poor, number of sentences (`Calibration.bins`; a card has
     them under `confidence`). Points on the dotted diagonal are calibrated. ValueError without bins.
 
     >>> figures.reliability([(0.1, 0.05, 40), (0.6, 0.7, 10)])

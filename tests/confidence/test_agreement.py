@@ -10,6 +10,7 @@ from judged import SURE, made
 from sacrebleu.metrics import CHRF
 
 from attnviz import confidence, loading
+from attnviz.confidence.calibration import calibrate
 from attnviz.confidence.signs import SAMPLED, SAMPLES, agreement
 from attnviz.models import checkpoints
 
@@ -46,12 +47,12 @@ def test_calibration_weighs_agreement_where_all_have_it():
     read, scores = made()
     generator = np.random.default_rng(5)
     sampled = [replace(SURE, agreement=score + generator.normal(0, 5)) for score in scores]  # nothing else tells
-    result = confidence.calibrate(sampled, scores)
+    result = calibrate(sampled, scores)
     assert (
         tuple(result.scale.weights) == SAMPLED and result.scale.weights["agreement"] < 0 and result.scale.sample_count
     )
     assert result.worst_tenth > 0.9
-    plain = confidence.calibrate([*sampled[1:], read[0]], [*scores[1:], scores[0]]).scale
+    plain = calibrate([*sampled[1:], read[0]], [*scores[1:], scores[0]]).scale
     assert "agreement" not in plain.weights and plain.sample_count == 0
 
 

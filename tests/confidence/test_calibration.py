@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from judged import SURE, made
 
-from attnviz.confidence import Scale, calibrate, fit, judgement
+from attnviz.confidence import Scale, judgement
+from attnviz.confidence.calibration import calibrate, fit
 from attnviz.confidence.lexicon import Unsaid
 
 

@@ -4,6 +4,7 @@ import pytest
 import tiny
 
 from attnviz import confidence, loading
+from attnviz.confidence.judge import read_scale
 from attnviz.models import checkpoints
 
 NAME = "en-fr/bahdanau"
@@ -54,4 +55,4 @@ def test_no_thresholds_or_no_words(root):
     ],
 )
 def test_what_is_no_scale(content):
-    assert confidence.read_scale(content) is None
+    assert read_scale(content) is None

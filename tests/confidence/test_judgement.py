@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from attnviz.alignment import Covered
-from attnviz.confidence import FEATURES, Scale, Signs, TrainingWords, Word, judgement, signs
+from attnviz.confidence import FEATURES, Scale, Signs, TrainingWords, judgement, signs
 from attnviz.confidence.lexicon import Entry, Lexicon, Unsaid
-from attnviz.confidence.training_words import KATAKANA
+from attnviz.confidence.training_words import KATAKANA, Word
 from attnviz.data.loops import Loop
 from attnviz.trace import Token, Trace
 

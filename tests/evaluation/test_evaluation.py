@@ -4,7 +4,8 @@ import pytest
 import tiny
 
 from attnviz import evaluation
-from attnviz.confidence import TrainingWords, read_scale
+from attnviz.confidence import TrainingWords
+from attnviz.confidence.judge import read_scale
 from attnviz.data.tasks import TASKS
 from attnviz.evaluation import Case
 from attnviz.models.translator import Translator

@@ -7,6 +7,7 @@ import tiny
 
 from attnviz import confidence, evaluation, loading, moments
 from attnviz.__main__ import main
+from attnviz.confidence import calibration
 from attnviz.confidence.signs import SAMPLES
 from attnviz.data.tasks import TASKS
 from attnviz.models import checkpoints
@@ -103,7 +104,7 @@ def test_a_run_keeps_moments_and_they_are_packed(everyday, tmp_path, capsys):
     settings = [word for size in sizes for word in ("--set", size)]
     assert not run(*train, "--batch-tokens", 60, "--moments", kept, *settings)
     card = checkpoints.read_card(NAME, out)
-    assert card["confidence"].keys() == {field.name for field in fields(confidence.Calibration)}
+    assert card["confidence"].keys() == {field.name for field in fields(calibration.Calibration)}
     assert set(card["copied"]) == {"beam_1", "beam_5"} and "everyday" in card["scores"]
     assert confidence.Judge.load(NAME, out) is not None
     capsys.readouterr()
