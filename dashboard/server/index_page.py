@@ -35,6 +35,9 @@ SCRIPT = f'<script async src="./{ADDRESS}"></script>'
 OWN = browser.loaded().encode()
 OWN_ADDRESS = f"attnviz.js?v={hashlib.sha256(OWN).hexdigest()[:16]}"
 OWN_SCRIPT = f'<script src="./{OWN_ADDRESS}"></script>'  # not async: Streamlit's own, which show a page, come after it
+# What is not drawn yet is a grey place that pulses, in sixty pictures a second: here only after a second, because most
+# are drawn before.
+GREY = "<style>.stApp [data-testid^=stSkeleton] { animation-delay: 1s !important; }</style>"
 STOPS = f"<script>{script('history.js')}</script>"
 SHOWN = ("Html", "Selectbox", "ButtonGroup", "TextInput", "Checkbox", "Slider", "rehype-katex", "BidiComponent")
 # Where the server of a page with a name is: else the browser asks below that name first, in vain, and complains of it.
@@ -69,7 +72,7 @@ class _Whole(FileResponse):
 
 async def _index(request: Request) -> Response:
     added = ("" if request.url.path.endswith("/") else HERE) + SCRIPT + OWN_SCRIPT
-    page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{JAPANESE}{PRELOAD}{added}{STOPS}</head>", 1)
+    page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{JAPANESE}{GREY}{PRELOAD}{added}{STOPS}</head>", 1)
     return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
 
 

@@ -43,11 +43,21 @@ def test_the_words_are_counted_when_the_page_itself_changes_the_field_last(view)
         expect(dashboard.page.locator(".count")).to_contain_text(count)
 
 
+PULSES = """new MutationObserver(() => {
+  for (const grey of document.querySelectorAll(".stApp [data-testid=stSkeleton]")) {
+    (window.__pulses ??= new Set()).add(getComputedStyle(grey).animationDelay);
+  }
+}).observe(document, { childList: true, subtree: true });"""
+
+
 def test_enter_redraws_and_the_link_reopens_the_view(dashboard, look):
-    """Our scripts, which are as long as all charts, come with the page and not with the charts."""
+    """Our scripts, which are as long as all charts, come with the page and not with the charts. The places of what is
+    not drawn yet do not pulse in the first second: that would be a tenth of what a load costs."""
+    dashboard.page.add_init_script(PULSES)
     frames, scripts = [], (b"function watchTheme", b"function unpacked")
     dashboard.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(bytes(frame))))
     dashboard.open("/?show=Bahdanau", charts=3)
+    assert dashboard.page.evaluate("[...window.__pulses]") == ["1s"]
     dashboard.type("A man is reading a book.")  # of another number of steps
     dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un homme')")
     dashboard.drawn(3)
