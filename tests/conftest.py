@@ -31,7 +31,7 @@ DEAD = {
 # the first failing input as it is: to look for a smaller one can take 5 minutes. CONTRIBUTING.md says when to choose
 # another of these by --hypothesis-profile. Nothing is timed: a busy machine is no failure.
 PROFILES = {
-    "suite": dict(derandomize=True, phases=(Phase.explicit, Phase.generate)),
+    "suite": dict(derandomize=True, max_examples=40, phases=(Phase.explicit, Phase.generate)),
     "shrink": dict(derandomize=True),
     "search": dict(),
 }

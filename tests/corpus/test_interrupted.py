@@ -96,12 +96,11 @@ def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, begin, root, lin
 
 
 @pytest.mark.xdist_group("interrupted")
-@pytest.mark.parametrize("reached, signum", [(has_workers, signal.SIGTERM), (has_a_shard, signal.SIGKILL)])
-def test_workers_end_with_the_process_that_started_them(reached, signum, begin, root, lines, whole, tmp_path):
-    running, workers = begin(reached)
-    running.send_signal(signum)  # to this process alone: nobody tells its workers
+def test_workers_end_with_the_process_that_started_them(begin, root, lines, whole, tmp_path):
+    running, workers = begin(has_a_shard)
+    running.kill()  # this process alone: nobody tells its workers
     running.communicate()
-    assert running.returncode == -signum and len(workers) == 2
+    assert running.returncode == -signal.SIGKILL and len(workers) == 2
     assert ended(workers)
     _, last = resumed(root, lines, tmp_path / "out")
     assert last == len(SENTENCES)

@@ -16,7 +16,7 @@ from attnviz.networks import decode
 
 # Beam.
 @every
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("penalty", [0.0, 1.0])
 def test_a_beam_of_one_is_greedy(name, seed, penalty):
     model, source = made(name, seed, ending=2.0), ids(1, 4, seed=seed)
@@ -32,7 +32,7 @@ def test_a_wide_beam_finds_what_trying_everything_finds(name, options, penalty, 
     words = (4, 5, 6)  # all that may be said besides <eos>
     everything = [[[*said, EOS] for said in itertools.product(words, repeat=length)] for length in range(4)]
     count = sum(map(len, everything))
-    for seed in range(5):
+    for seed in range(2):
         model, source = made(name, seed, vocabulary=7, **options), ids(1, 3, seed=seed, vocabulary=7)
         rates, log_probs = (
             {tuple(said): rate for same in everything for rate, said in zip(scores(model, source, same, by), same)}

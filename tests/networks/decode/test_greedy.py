@@ -20,9 +20,8 @@ GUESSES = {
 
 @every
 @pytest.mark.parametrize("kind", GUESSES)
-@pytest.mark.parametrize("seed", [0, 3])
-def test_a_guess_changes_nothing_but_rounding(name, kind, seed, monkeypatch):
-    model, source, calls = made(name, seed, ending=-1.0), ids(1, 5), []
+def test_a_guess_changes_nothing_but_rounding(name, kind, monkeypatch):
+    model, source, calls = made(name, 3, ending=-1.0), ids(1, 5), []
     plain = decode.greedy(model, source)
     said = [number for number in plain.tokens[0].tolist() if number != EOS]
     logits = model.logits
