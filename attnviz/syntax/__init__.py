@@ -210,9 +210,9 @@ _COMPLEMENTS = ("attr", "acomp")  # of a verb; of `be` they are the governor
 
 
 def spacy_models() -> tuple[str, ...]:
-    """The English models of spaCy that are installed, MODEL first; () without spaCy. Nothing is imported.
+    """The English models of spaCy that are installed, SPACY_MODEL first; () without spaCy. Nothing is imported.
 
-    >>> syntax.spacy_models()  # ("en_core_web_sm",), if it is the only one
+    >>> syntax.spacy_models()  # ("en_core_web_sm",)
     """
     if importlib.util.find_spec("spacy") is None:
         return ()
@@ -227,7 +227,7 @@ def parse_with_spacy(text: str, model: str = "") -> Parse:
 
     ValueError if spaCy or the model is not installed, or the text has no word.
 
-    >>> syntax.parse_with_spacy("The dog runs.").pairs("det") if syntax.spacy_models() else []  # [(0, 1)] with spaCy
+    >>> syntax.spacy_models() and syntax.parse_with_spacy("The dog runs.").pairs("det")  # [(0, 1)]
     """
     installed = spacy_models()
     if not installed or model not in ("", *installed):

@@ -38,6 +38,15 @@ MODULES = {
     "attnviz.mechanisms": "The mechanisms as objects",
     "attnviz.attention": "The textbook: the scores in torch",
 }
+# What the examples in docstrings begin with, beside the imports of their modules.
+BEGIN = """\
+import attnviz
+model, writer = attnviz.load("en-fr/bahdanau"), attnviz.load("hf:openai-community/gpt2")
+trace = first = model.trace("The black dog runs.")
+second = model.trace("A man reads.")
+causal, tokenizer = writer.model, writer.tokenizer
+inputs = tokenizer("The dog", return_tensors="pt")
+"""
 PAGE = "http://localhost:8501/"
 PICTURE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FIELD = re.compile(r"(?:^|(?<=[.;)] ))(\w+(?:, \w+)*) : ")  # several may stand in a line
@@ -63,7 +72,11 @@ def _module(name: str, title: str) -> str:
     module = importlib.import_module(name)
     lazy = [getattr(module, member) for member in public(module) if member not in vars(module)]
     here = ", ".join(member for member in public(module) if member in vars(module))
-    parts = [f"{title}\n{'=' * len(title)}\n\n``{name}``", f".. automodule:: {name}\n   :members: {here}"]
+    begin = "The names in the examples, such as ``trace``, are those of :doc:`attnviz`."
+    if name == "attnviz":
+        begin = f"The examples of all modules import them and begin with::\n\n{textwrap.indent(BEGIN, '   ')}"
+    parts = [f"{title}\n{'=' * len(title)}\n\n``{name}``", begin]
+    parts += [f".. automodule:: {name}\n   :members: {here}"]
     parts += [f".. autofunction:: {value.__module__}.{value.__qualname__}" for value in lazy]
     return "\n\n".join(parts) + "\n"
 

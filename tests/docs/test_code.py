@@ -15,7 +15,6 @@ import pytest
 from pages import FILES, name_of
 from serving import ROOT
 
-import attnviz
 from attnviz.figures import Chart
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
@@ -109,14 +108,11 @@ def test_every_documented_name_has_an_example(name):
 
 
 @pytest.fixture(scope="module")
-def names(load):
+def names(folder):
     """What examples begin with."""
-    model, writer = attnviz.load("en-fr/bahdanau"), load("gpt2")
-    first, second = (model.trace(text) for text in ("The black dog runs.", "A man reads."))
-    modules = {name.split(".")[-1]: importlib.import_module(name) for name in (*made.MODULES, "attnviz.moments")}
-    texts = {"causal": writer.model, "tokenizer": writer.tokenizer, "writer": writer}
-    texts["inputs"] = writer.tokenizer("The dog", return_tensors="pt")
-    return modules | texts | {"model": model, "trace": first, "first": first, "second": second}
+    names = {name.split(".")[-1]: importlib.import_module(name) for name in (*made.MODULES, "attnviz.moments")}
+    exec(made.BEGIN.replace("hf:openai-community/gpt2", f"hf:{folder('gpt2')}"), names)
+    return names
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
