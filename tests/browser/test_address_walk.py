@@ -85,7 +85,7 @@ class Fresh:
         if anew and not _difference(shown(walker.page), anew):
             return "", anew
         self._visitor.open(address)
-        for _ in range(40):  # a picture may be drawn a moment later
+        for _ in range(150):  # a picture may be drawn a moment later, on a busy machine after seconds
             here, anew = shown(walker.page), shown(self._visitor.page)
             if not (differs := _difference(here, anew)):
                 self._views[address] = anew
