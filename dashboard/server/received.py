@@ -154,7 +154,7 @@ def install() -> None:
 def _reason(error: BaseException | None) -> str:
     """Why there is no file. error : raised while making it; None if Streamlit no longer has its maker."""
     if error is None:
-        return "The file was not made: this page is no longer up to date. Reload it and try again."
+        return "The file was not made: the page has changed in the meantime. Click again, or reload the page first."
     problem = error.strerror if isinstance(error, OSError) else str(error)  # no paths of this machine
     if problem and isinstance(error, ValueError | OSError | MemoryError):
         return f"The file was not made. {sentence(problem)}"

@@ -38,7 +38,7 @@ def fails(error: Exception):
         (fails(OSError(28, "No space left on device", "/tmp/secret")), "No space left on device."),
         (fails(ValueError()), "because of an error in this program. The log of the server has it."),
         (fails(KeyError("secret")), "because of an error in this program. The log of the server has it."),
-        (None, "this page is no longer up to date. Reload it and try again."),
+        (None, "the page has changed in the meantime. Click again, or reload the page first."),
     ],
 )
 def test_a_file_that_cannot_be_made_says_why(monkeypatch, make, words):
