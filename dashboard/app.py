@@ -30,5 +30,5 @@ app = st.App(
     "page.py",
     lifespan=warm_up.lifespan,
     routes=index_page.routes,
-    middleware=[Middleware(security.Guard), Middleware(received.Uploads), Middleware(received.Messages)],
+    middleware=list(map(Middleware, (security.Guard, index_page.Scripts, received.Uploads, received.Messages))),
 )

@@ -22,6 +22,7 @@ from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import ScriptRunnerEvent
 from streamlit.watcher.polling_path_watcher import PollingPathWatcher
+from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
 
 from dashboard import browser
 from dashboard.server import connections, index_page, warm_up
@@ -50,6 +51,22 @@ def test_the_scripts_that_are_loaded_ahead_are_streamlits():
     for file in files:
         assert (index_page.INDEX.parent / "static" / "js" / file).is_file()
         assert file not in index_page.INDEX.read_text(encoding="utf-8")
+
+
+def test_scripts_of_streamlit_are_sent_at_once_and_as_streamlit_sends_them():
+    """Large ones, and what is no script, are left to Streamlit."""
+    streamlits = create_streamlit_static_handler(str(index_page.INDEX.parent), None)
+    ours, theirs = TestClient(index_page.Scripts(streamlits)), TestClient(streamlits)
+    index = index_page.INDEX.read_text(encoding="utf-8")
+    files = re.findall(r'"modulepreload"[^>]* href="\./([^"]+)">', index + index_page.PRELOAD)
+    at_once = [file for file in files if "etag" not in ours.get(f"/{file}").headers]  # Streamlit says when it changed
+    assert len(files) > 60 and len(at_once) >= 0.9 * len(files)
+    for path in (f"/{at_once[0]}", f"/{at_once[-1]}", "/static/js/none.js", "/static/js/..%2f..%2findex.html"):
+        answer, expected = ours.get(path), theirs.get(path)
+        assert (answer.status_code, answer.content) == (expected.status_code, expected.content)
+        assert answer.headers.get("cache-control") == expected.headers.get("cache-control")
+    assert ours.get(f"/{at_once[0]}").headers["content-type"] == "text/javascript; charset=utf-8"
+    assert "etag" in ours.head(f"/{at_once[0]}").headers
 
 
 def test_the_browser_gets_the_plotly_that_figures_are_made_for(client):

@@ -8,9 +8,10 @@ import threading
 import pytest
 from offline_server import offline_server
 
-from dashboard.server import security
+from dashboard.server import index_page, security
 
 pytestmark = pytest.mark.xdist_group("hostile-server")
+SCRIPT = min(index_page.STREAMLITS)
 FOREIGN = [
     "evil.example",
     "evil.example:8501",
@@ -28,7 +29,7 @@ def port(watched):
 
 
 @pytest.mark.parametrize("host", [*FOREIGN, None])
-@pytest.mark.parametrize("path", ["/", "/heads", "/_stcore/health", "/media/x", "/static/js/index.js"])
+@pytest.mark.parametrize("path", ["/", "/heads", "/_stcore/health", "/media/x", SCRIPT])
 def test_a_name_that_is_not_ours_is_refused(watched, host, path):
     answer = watched.ask(path, Host=host)
     assert answer.status in (400, 403), answer.text[:200]  # 400: by the HTTP parser, for what is no name
@@ -94,7 +95,8 @@ def test_a_foreign_page_uploads_nothing(watched):
 
 
 def test_what_every_answer_says(watched):
-    for path in ("/", "/heads", "/_stcore/health", "/nothing-here"):
+    assert watched.ask(SCRIPT).headers["ETag"] is None  # it is not Streamlit that sends it
+    for path in ("/", "/heads", "/_stcore/health", "/nothing-here", SCRIPT):
         told = watched.ask(path).headers
         rules = dict(rule.split(" ", 1) for rule in told["Content-Security-Policy"].split("; "))
         assert told["X-Frame-Options"] == "DENY" and rules["frame-ancestors"] == "'none'"
