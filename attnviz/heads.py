@@ -117,7 +117,7 @@ def distances(trace: Trace, heads: Sequence[Head]) -> pd.DataFrame:
     are of one kind, so that they share queries and keys.
 
     >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
-    >>> heads.distances(trace, [Head("decoder", 0, 0), Head("decoder", 0, 1)]).round(2).values.tolist()
+    >>> heads.distances(trace, [heads.Head("decoder", 0, 0), heads.Head("decoder", 0, 1)]).round(2).values.tolist()
     [[0.0, 0.67], [0.67, 0.0]]
     """
     if len({head.kind for head in heads}) != 1:
@@ -137,7 +137,7 @@ def nearest(trace: Trace, head: Head) -> pd.DataFrame:
     Columns: model, kind, layer, head, jensen_shannon. ValueError if the trace has no such head.
 
     >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
-    >>> heads.nearest(trace, Head("decoder", 0, 1))[["head", "jensen_shannon"]].round(2).values.tolist()
+    >>> heads.nearest(trace, heads.Head("decoder", 0, 1))[["head", "jensen_shannon"]].round(2).values.tolist()
     [[0.0, 0.67]]
     """
     own = weights_of(trace, head)
@@ -156,7 +156,7 @@ def nearest(trace: Trace, head: Head) -> pd.DataFrame:
 def weights_of(trace: Trace, head: Head) -> np.ndarray:
     """The weights (Q, K) of one head. ValueError if the trace does not have it.
 
-    >>> heads.weights_of(trace, Head("cross", 0, 0)).shape
+    >>> heads.weights_of(trace, heads.Head("cross", 0, 0)).shape
     (6, 6)
     """
     attention = trace.map(head.kind, head.layer)

@@ -40,7 +40,7 @@ class AttentionMap:
     that each query gives to no key? averaged : is the only head the mean of all heads of the layer? shared : the number
     of query heads that share keys and values (Ainslie et al. 2023); 1 if each has its own.
 
-    >>> AttentionMap("encoder", 0, [[[0.5, 0.5], [0, 1]]])
+    >>> attnviz.trace.AttentionMap("encoder", 0, [[[0.5, 0.5], [0, 1]]])
     AttentionMap(encoder, layer 0: 1 heads, 2 queries, 2 keys)
     """
 

@@ -40,6 +40,8 @@ MODULES = {
 }
 # What the examples in docstrings begin with, beside the imports of their modules.
 BEGIN = """\
+from pathlib import Path
+import numpy as np, pandas as pd, torch
 import attnviz
 model, writer = attnviz.load("en-fr/bahdanau"), attnviz.load("hf:openai-community/gpt2")
 trace = first = model.trace("The black dog runs.")
@@ -74,7 +76,7 @@ def _module(name: str, title: str) -> str:
     here = ", ".join(member for member in public(module) if member in vars(module))
     begin = "The names in the examples, such as ``trace``, are those of :doc:`attnviz`."
     if name == "attnviz":
-        begin = f"The examples of all modules import them and begin with::\n\n{textwrap.indent(BEGIN, '   ')}"
+        begin = f"Examples import their module, or names from it, and begin with::\n\n{textwrap.indent(BEGIN, '   ')}"
     parts = [f"{title}\n{'=' * len(title)}\n\n``{name}``", begin]
     parts += [f".. automodule:: {name}\n   :members: {here}"]
     parts += [f".. autofunction:: {value.__module__}.{value.__qualname__}" for value in lazy]

@@ -121,7 +121,8 @@ def test_examples_in_docstrings_run(path, names, monkeypatch, tmp_path, capsys):
     parts = path.relative_to(ROOT).with_suffix("").parts
     module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
     runner = doctest.DocTestRunner(Examples(), optionflags=doctest.NORMALIZE_WHITESPACE)
-    for example in doctest.DocTestFinder().find(module, globs=vars(module) | names):
+    own = {member: getattr(module, member) for member in made.public(module)}
+    for example in doctest.DocTestFinder().find(module, globs=own | names):
         runner.run(example)
     written = len(re.findall(r"^ *>>> ", path.read_text("utf-8"), re.M))
     assert runner.tries == written and not runner.failures, capsys.readouterr().out
