@@ -25,8 +25,11 @@ from dashboard.pages import PAGES
 
 PLOTLY = plotlyjs.SCRIPT
 INDEX = Path(find_spec("streamlit").origin).parent / "static" / "index.html"
-with PLOTLY.open(encoding="utf-8") as _file:
-    VERSION = re.search(r" v([\d.]+)\n", _file.read(200))[1]
+# Plotly without the function around it, which serves other loaders: a browser would read the whole text in it twice,
+# once to find its end and once to run it.
+_AROUND = r"\(\n function\(root, factory\).*?\(\) => \{\n(.*)return Plotly;\n\}\)\);"
+DRAWING = re.sub(_AROUND, r"\1", PLOTLY.read_text(encoding="utf-8"), count=1, flags=re.DOTALL)
+VERSION = re.search(r" v([\d.]+)\n", DRAWING)[1]
 ADDRESS = f"{PLOTLY.name}?v={VERSION}"  # a browser that holds another version asks again
 # Japanese letters where the system has none. They join the page's own family, so text and charts have them; a browser
 # asks for the file only when a page shows such a letter and the system has none of `fonts.SYSTEM_FONTS`.
@@ -86,10 +89,6 @@ class Scripts:
         await answer(scope, receive, send)
 
 
-class _Whole(FileResponse):
-    chunk_size = 1 << 22  # one piece: in the usual 64 KiB it waits 23 times for its turn while torch is imported
-
-
 async def _index(request: Request) -> Response:
     added = ("" if request.url.path.endswith("/") else HERE) + SCRIPT + OWN_SCRIPT
     page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{JAPANESE}{GREY}{PRELOAD}{added}{STOPS}</head>", 1)
@@ -98,7 +97,7 @@ async def _index(request: Request) -> Response:
 
 async def _plotly(request: Request) -> Response:
     plain = {"Content-Encoding": "identity"}  # like Streamlit's own scripts: gzip would take longer than it saves here
-    return _Whole(PLOTLY, media_type="text/javascript", headers=plain | {"Cache-Control": "public, max-age=86400"})
+    return Response(DRAWING, media_type="text/javascript", headers=plain | {"Cache-Control": "public, max-age=86400"})
 
 
 async def _own(request: Request) -> Response:
