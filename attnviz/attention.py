@@ -25,8 +25,7 @@ Where queries and keys come from:
 
 One letter, one matrix: W is applied to the query, U to the key; v weights hidden units. B batch, T queries, S keys, D
 width (query and key widths may differ), H heads, d width of one head. 1|T is 1 or T. A mask is True where a key is
-*visible*. Whatever attends returns its weights; no module stores them. `python -m attnviz.attention` runs the last
-lines of this file: a sentence, its scores, weights and context.
+*visible*. Whatever attends returns its weights; no module stores them.
 """
 
 import math
@@ -43,8 +42,10 @@ Reweigh = Callable[[Tensor, Mask], Tensor] | None
 
 def masked_softmax(scores: Tensor, mask: Mask = None) -> Tensor:
     """Scores (..., T, S) -> weights of the same shape. Rows sum to 1; the weight of a hidden key is exactly 0.
-
     ValueError if the mask is not bool, or a row has no visible key.
+
+    >>> masked_softmax(torch.zeros(3), torch.tensor([True, True, False]))
+    tensor([0.5000, 0.5000, 0.0000])
     """
     if mask is None:
         return torch.softmax(scores, dim=-1)
@@ -58,8 +59,10 @@ def masked_softmax(scores: Tensor, mask: Mask = None) -> Tensor:
 def causal_mask(queries: int, keys: int, device: torch.device | None = None) -> Tensor:
     """(queries, keys), True where a key is visible: a token sees itself and every token before it.
 
-    The queries are the last of the keys, so query t has the position keys - queries + t. Vaswani et al. 2017, sec.
-    3.2.3: illegal connections to later positions are masked out.
+    The queries are the last of the keys. Vaswani et al. 2017, sec. 3.2.3.
+
+    >>> causal_mask(2, 3).int().tolist()
+    [[1, 1, 0], [1, 1, 1]]
     """
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(diagonal=keys - queries)
 
@@ -69,6 +72,9 @@ def attend(scores: Tensor, values: Tensor, mask: Mask = None, dropout: float = 0
 
     dropout : the probability of dropping each weight, for training. The returned weights are those before dropout.
     reweigh : replaces the weights; the returned weights are the new ones.
+
+    >>> attend(scores=torch.zeros(1, 2), values=torch.tensor([[1.0], [3.0]]))
+    (tensor([[2.]]), tensor([[0.5000, 0.5000]]))
     """
     weights = masked_softmax(scores, mask)
     if reweigh is not None:
@@ -78,7 +84,11 @@ def attend(scores: Tensor, values: Tensor, mask: Mask = None, dropout: float = 0
 
 
 def dot_scores(query: Tensor, keys: Tensor) -> Tensor:
-    """query (..., T, D), keys (..., S, D) -> q . k (..., T, S). Luong et al. 2015, sec. 3.1, *dot*."""
+    """query (..., T, D), keys (..., S, D) -> q . k (..., T, S). Luong et al. 2015, sec. 3.1, *dot*.
+
+    >>> dot_scores(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [1.0, 0.0]]))
+    tensor([[11.,  1.]])
+    """
     if query.shape[-1] != keys.shape[-1]:
         raise ValueError(
             f"dot scores need queries and keys of the same width; got {query.shape[-1]} and {keys.shape[-1]} "
@@ -88,22 +98,32 @@ def dot_scores(query: Tensor, keys: Tensor) -> Tensor:
 
 
 def scaled_dot_scores(query: Tensor, keys: Tensor) -> Tensor:
-    """query (..., T, D), keys (..., S, D) -> q . k / sqrt(d), with d = D (..., T, S). Vaswani et al. 2017, eq. 1."""
+    """query (..., T, D), keys (..., S, D) -> q . k / sqrt(d), with d = D (..., T, S). Vaswani et al. 2017, eq. 1.
+
+    >>> scaled_dot_scores(torch.ones(1, 4), torch.ones(3, 4))
+    tensor([[2., 2., 2.]])
+    """
     return dot_scores(query * query.shape[-1] ** -0.5, keys)  # scaled before: the products stay small
 
 
 def products(query: Tensor, keys: Tensor) -> Tensor:
-    """query (..., T, D), keys (..., S, D) -> q_i k_i (..., T, S, D): the terms of a dot product."""
+    """query (..., T, D), keys (..., S, D) -> q_i k_i (..., T, S, D): the terms of a dot product.
+
+    >>> products(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([[[3., 8.]]])
+    """
     return query.unsqueeze(-2) * keys.unsqueeze(-3)
 
 
 class Attention(nn.Module):
     """A score function with its parameters. Subclasses define `score` and, if needed, `prepare` and `terms`.
-
     `prepare` does the work that depends only on the keys, so that a decoder does it once a sentence, not once a step.
 
     name : of the score. unit : what a term belongs to. widths : of the queries and keys that it was built for; None if
     nothing is learnt, so that any width is valid.
+
+    >>> [tuple(x.shape) for x in ScaledDot()(torch.randn(1, 2, 4), torch.randn(1, 3, 4), torch.randn(1, 3, 5))]
+    [(1, 2, 5), (1, 2, 3)]
     """
 
     name = ""
@@ -123,15 +143,11 @@ class Attention(nn.Module):
         raise TypeError(f"{type(self).__name__} must define score()")
 
     def terms(self, query: Tensor, prepared: Tensor) -> Tensor:
-        """query (B, T, D), prepared keys -> terms (B, T, S, N), whose sum over N is the score.
-
-        Subclasses override it; by default the score is the only term.
-        """
+        """query (B, T, D), prepared keys -> terms (B, T, S, N), whose sum over N is the score; by default N is 1."""
         return self.score(query, prepared).unsqueeze(-1)
 
     def window(self, query: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor] | None:
-        """query (B, T, D), number of keys -> centre (B, T), log Gaussian and window (B, T, S) of local attention; None
-        for other attention."""
+        """query (B, T, D), number of keys -> centre (B, T), log Gaussian and window (B, T, S); None if not local."""
         return None
 
     def read(self, query: Tensor, prepared: Tensor, values: Tensor, mask: Mask = None, reweigh: Reweigh = None):
@@ -144,7 +160,11 @@ class Attention(nn.Module):
 
 
 class Dot(Attention):
-    """q . k. Luong et al. 2015, sec. 3.1, *dot*."""
+    """q . k. Luong et al. 2015, sec. 3.1, *dot*.
+
+    >>> Dot().score(torch.ones(1, 1, 4), torch.ones(1, 3, 4))
+    tensor([[[4., 4., 4.]]])
+    """
 
     name = "dot"
 
@@ -156,7 +176,11 @@ class Dot(Attention):
 
 
 class ScaledDot(Attention):
-    """q . k / sqrt(d). Vaswani et al. 2017, eq. 1."""
+    """q . k / sqrt(d). Vaswani et al. 2017, eq. 1.
+
+    >>> ScaledDot().score(torch.ones(1, 1, 4), torch.ones(1, 3, 4))
+    tensor([[[2., 2., 2.]]])
+    """
 
     name = "scaled dot"
 
@@ -167,8 +191,12 @@ class ScaledDot(Attention):
         return products(query * query.shape[-1] ** -0.5, prepared)
 
 
-class General(Attention):
-    """q . U k: a learned bilinear form. Luong et al. 2015, sec. 3.1, *general*; the paper's W_a."""
+class General(Dot):
+    """q . U k: a learned bilinear form. Luong et al. 2015, sec. 3.1, *general*; the paper's W_a.
+
+    >>> General(query_width=4, key_width=6).prepare(torch.randn(1, 3, 6)).shape
+    torch.Size([1, 3, 4])
+    """
 
     name = "general"
 
@@ -176,27 +204,11 @@ class General(Attention):
         super().__init__(dropout)
         self.widths = query_width, key_width
         self.key = nn.Linear(key_width, query_width, bias=False)  # U
-        # The score is a sum of query_width * key_width products. Small initial weights keep the softmax unsaturated.
+        # A score sums query_width * key_width products: small weights keep the softmax unsaturated at first.
         nn.init.normal_(self.key.weight, std=(query_width * key_width) ** -0.5)
 
     def prepare(self, keys):
         return self.key(keys)
-
-    def score(self, query, prepared):
-        return dot_scores(query, prepared)
-
-    def terms(self, query, prepared):
-        return products(query, prepared)
-
-
-def local_window(centre: Tensor, size: int, reach: float) -> tuple[Tensor, Tensor]:
-    """centre (..., T), a position among keys 0 to size - 1 -> log Gaussian around it, window; both (..., T, size).
-
-    The Gaussian is exp(-(s - p)^2 / (2 sigma^2)), sigma = reach / 2. The window is a mask of the keys s with |s - p| <=
-    reach, the paper's D. Luong et al. 2015, eq. 10 and sec. 3.2. Only the Gaussian has a gradient for the centre.
-    """
-    away = torch.arange(size, device=centre.device) - centre.unsqueeze(-1)
-    return -(away**2) / (2 * (reach / 2) ** 2), away.abs() <= reach
 
 
 class Local(General):
@@ -204,11 +216,13 @@ class Local(General):
 
     p = S sigmoid(v . tanh(W q)), eq. 9      weights = softmax over the window * Gaussian around p, eq. 10
 
-    One difference from the paper: here the product of softmax and Gaussian is divided by its sum, so that rows sum to
-    1. A row is therefore the softmax, over the window, of score + log Gaussian. Keys count from 0. S is the number of
-    visible keys, the length of the sentence without padding; the visible keys must come first.
+    One difference from the paper: the product is divided by its sum, so a row is the softmax, over the window, of score
+    + log Gaussian. Keys count from 0. S is the number of visible keys, without padding; they must come first.
 
     reach : the paper's D, in keys. At least 1: p lies between 0 and S, so no window is empty.
+
+    >>> Local(4, 6, reach=2).around(centre=torch.tensor([1.0]), size=5)[1]
+    tensor([[ True,  True,  True,  True, False]])
     """
 
     def __init__(self, query_width: int, key_width: int, reach: float = 10, dropout: float = 0.0):
@@ -223,21 +237,33 @@ class Local(General):
         """query (B, T, D), lengths (B, 1|T) -> p (B, T), a real number from 0 to the length."""
         return lengths * torch.sigmoid(self.place(torch.tanh(self.hidden(query)))).squeeze(-1)
 
+    def around(self, centre: Tensor, size: int) -> tuple[Tensor, Tensor]:
+        """centre (..., T), a position among keys 0 to size - 1 -> log Gaussian around it, window; both (..., T, size).
+
+        exp(-(s - p)^2 / (2 sigma^2)), sigma = reach / 2, which alone has a gradient; True where |s - p| <= reach.
+        """
+        away = torch.arange(size, device=centre.device) - centre.unsqueeze(-1)
+        return -(away**2) / (2 * (self.reach / 2) ** 2), away.abs() <= self.reach
+
     def window(self, query, size):
         centre = self.centre(query, query.new_full((1, 1), size))
-        return centre, *local_window(centre, size, self.reach)
+        return centre, *self.around(centre, size)
 
     def read(self, query, prepared, values, mask=None, reweigh=None):
         size = values.shape[-2]
         visible = torch.ones(1, 1, size, dtype=torch.bool, device=values.device) if mask is None else mask
         lengths = visible.sum(dim=-1, dtype=torch.float32)  # p too: bfloat16 has steps of 0.5 above 64
-        gaussian, window = local_window(self.centre(query, lengths), size, self.reach)
+        gaussian, window = self.around(self.centre(query, lengths), size)
         scores = self.score(query, prepared) + gaussian.to(values.dtype)
         return attend(scores, values, window & visible, self.dropout if self.training else 0.0, reweigh)
 
 
 class Additive(Attention):
-    """v . tanh(W q + U k). Bahdanau et al. 2015, appendix A.1.2; the paper's W_a, U_a, v_a."""
+    """v . tanh(W q + U k). Bahdanau et al. 2015, appendix A.1.2; the paper's W_a, U_a, v_a.
+
+    >>> Additive(4, 6, width=8).terms(torch.randn(1, 2, 4), torch.randn(1, 3, 8)).shape
+    torch.Size([1, 2, 3, 8])
+    """
 
     name, unit = "additive", "hidden unit"
 
@@ -261,29 +287,25 @@ class Additive(Attention):
         return torch.tanh(self.query(query).unsqueeze(-2) + prepared.unsqueeze(-3))  # (B, T, S, width)
 
 
-class Concat(Attention):
+class Concat(Additive):
     """v . tanh([W U] [q; k]), with [q; k] the concatenation. Luong et al. 2015, sec. 3.1, *concat*.
 
-    [W U], the paper's W_a, times [q; k] is W q + U k, so `prepare` computes U k once.
+    [W U], the paper's W_a, times [q; k] is W q + U k: additive, with both matrices in one.
+
+    >>> Concat(4, 6, width=8).joint.weight.shape
+    torch.Size([8, 10])
     """
 
-    name, unit = "concat", "hidden unit"
+    name = "concat"
 
     def __init__(self, query_width: int, key_width: int, width: int, dropout: float = 0.0):
-        super().__init__(dropout)
-        self.widths = query_width, key_width
-        self.query_width = query_width
+        Attention.__init__(self, dropout)
+        self.widths, self.query_width = (query_width, key_width), query_width
         self.joint = nn.Linear(query_width + key_width, width, bias=False)  # [W U]
         self.energy = nn.Linear(width, 1, bias=False)  # v
 
     def prepare(self, keys):
         return keys @ self.joint.weight[:, self.query_width :].T
-
-    def score(self, query, prepared):
-        return self._hidden(query, prepared) @ self.energy.weight[0]
-
-    def terms(self, query, prepared):
-        return self._hidden(query, prepared) * self.energy.weight[0]
 
     def _hidden(self, query, prepared):
         query = query @ self.joint.weight[:, : self.query_width].T
@@ -293,9 +315,11 @@ class Concat(Attention):
 class MultiHead(nn.Module):
     """H scaled-dot attentions side by side, each in its own learned projection. Vaswani et al. 2017, sec. 3.2.2.
 
-    One matrix holds the H projections, and `split` cuts the result into heads. `remember` projects the memory, which
-    keys and values come from, so that a decoder can keep both from step to step. `width` is that of the inputs, of all
-    heads together, and of the output. The projections have biases, which the paper's formula has not.
+    One matrix holds the H projections, and `split` cuts the result into heads. `remember` projects the memory to keys
+    and values, which a decoder keeps from step to step. The projections have biases, which the paper's formula has not.
+
+    >>> MultiHead(width=8, heads=2)(torch.randn(1, 2, 8), torch.randn(1, 3, 8))[1].shape
+    torch.Size([1, 2, 2, 3])
     """
 
     unit = ScaledDot.unit
@@ -345,6 +369,9 @@ def rotated(x: Tensor, first: int = 0, base: float = 10_000) -> Tensor:
 
     Number i and number i + d/2 are a pair, turned by position * base^(-2i/d). So q . k depends only on the difference
     of the two positions. Su et al. 2021, eq. 15 and 34.
+
+    >>> rotated(torch.tensor([[1.0, 0.0]]), first=1)
+    tensor([[0.5403, 0.8415]])
     """
     half = x.shape[-1] // 2
     speed = base ** (-torch.arange(half, device=x.device) / half)  # radians a position
@@ -352,17 +379,3 @@ def rotated(x: Tensor, first: int = 0, base: float = 10_000) -> Tensor:
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     a, b = x.chunk(2, dim=-1)
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
-
-
-if __name__ == "__main__":
-    torch.manual_seed(0)
-    torch.set_printoptions(precision=2, sci_mode=False)
-    sentence = torch.randn(1, 5, 4)  # five words, a vector of four numbers each
-    attention = ScaledDot()
-    context, weights = attention(sentence, sentence, sentence)
-    print("self-attention: scores", attention.score(sentence, sentence)[0], sep="\n")
-    print("weights, whose rows sum to 1", weights[0], "context", context[0], sep="\n")
-    _, weights = attention(sentence, sentence, sentence, causal_mask(5, 5))
-    print("weights with a causal mask", weights[0], sep="\n")
-    context, weights = attention(torch.randn(1, 1, 4), sentence, sentence)  # the query is a decoder's state
-    print("cross-attention: weights", weights[0], "context", context[0], sep="\n")

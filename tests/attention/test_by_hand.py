@@ -1,15 +1,11 @@
 """attention.py on one small case, worked by hand from each paper's equation: two queries, three keys."""
 
-import ast
 import math
-import re
-import subprocess
-import sys
 
 import numpy as np
 import torch
 
-from attnviz.attention import Additive, Concat, Dot, General, Local, MultiHead, ScaledDot, local_window
+from attnviz.attention import Additive, Concat, Dot, General, Local, MultiHead, ScaledDot
 
 # The hand-worked case: two queries, three keys, width 2; values are one column, so a context is one number.
 Q = torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
@@ -87,7 +83,7 @@ def test_local_window_by_hand():
     # keys 0 1 2 3 from 1.5, D = 1.5: all but none further than 1.5; away^2 = 2.25 .25 .25 2.25
     # sigma = .75, 2 sigma^2 = 1.125: logarithms -2 -.2222 -.2222 -2; from 3: the last two keys, -9/1.125 = -8 the
     # first's
-    gaussian, window = local_window(torch.tensor([1.5, 3.0]), 4, 1.5)
+    gaussian, window = Local(2, 2, reach=1.5).around(torch.tensor([1.5, 3.0]), 4)
     np.testing.assert_allclose(gaussian, [[-2, -2 / 9, -2 / 9, -2], [-8, -32 / 9, -8 / 9, 0]], atol=1e-6)
     assert window.tolist() == [[True] * 4, [False, False, True, True]]
 
@@ -143,15 +139,3 @@ def test_masked_by_hand():
     np.testing.assert_allclose(weights[0], [[E / (E + 1), 1 / (E + 1), 0], [1 / (1 + E2), E2 / (1 + E2), 0]], atol=1e-6)
     assert weights[0, :, 2].tolist() == [0.0, 0.0]
     np.testing.assert_allclose(context[0, :, 0], [10 + 10 / (E + 1), 10 + 10 * E2 / (1 + E2)], atol=1e-4)
-
-
-def test_the_last_lines_of_the_textbook_run():
-    """Four printed tables are what the scores printed first make of them."""
-    ran = subprocess.run([sys.executable, "-m", "attnviz.attention"], capture_output=True, text=True, check=True)
-    tables = re.findall(r"tensor\((.*?)\)", ran.stdout, re.DOTALL)
-    scores, weights, context, causal, cross, _ = (np.array(ast.literal_eval(table)) for table in tables)
-    np.testing.assert_allclose(weights, [softmax(row) for row in scores], atol=0.02)
-    np.testing.assert_allclose(
-        causal, [[*softmax(row[: t + 1]), *[0] * (4 - t)] for t, row in enumerate(scores)], atol=0.02
-    )
-    assert context.shape == (5, 4) and cross.shape == (1, 5) and abs(cross.sum() - 1) < 0.03

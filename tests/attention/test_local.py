@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnviz.attention import General, Local, local_window
+from attnviz.attention import General, Local
 
 DQ, DK, DV, B, T, S = 5, 7, 3, 2, 3, 12
 
@@ -74,7 +74,7 @@ def test_a_wide_window_is_the_general_score():
 @given(size=st.integers(1, 40), share=st.floats(0, 1, width=32), reach=st.floats(1, 50))
 def test_no_window_is_empty(size, share, reach):
     # p is from 0 to S, both included where the sigmoid is 0 or 1: the nearest key is at most 1 away
-    _, window = local_window(size * torch.tensor([share]), size, reach)
+    _, window = Local(1, 1, reach).around(size * torch.tensor([share]), size)
     assert window.any()
 
 
