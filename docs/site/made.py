@@ -74,12 +74,14 @@ def _module(name: str, title: str) -> str:
     module = importlib.import_module(name)
     lazy = [getattr(module, member) for member in public(module) if member not in vars(module)]
     here = ", ".join(member for member in public(module) if member in vars(module))
-    begin = "The names in the examples, such as ``trace``, are those of :doc:`attnviz`."
-    if name == "attnviz":
-        begin = f"Examples import their module, or names from it, and begin with::\n\n{textwrap.indent(BEGIN, '   ')}"
-    parts = [f"{title}\n{'=' * len(title)}\n\n``{name}``", begin]
-    parts += [f".. automodule:: {name}\n   :members: {here}"]
+    parts = [f"{title}\n{'=' * len(title)}\n\n``{name}``", f".. automodule:: {name}\n   :members: {here}"]
     parts += [f".. autofunction:: {value.__module__}.{value.__qualname__}" for value in lazy]
+    if name == "attnviz":
+        parts.append(
+            f"Examples import their module, or names from it, and begin with::\n\n{textwrap.indent(BEGIN, '   ')}"
+        )
+    else:
+        parts.insert(1, "The names in the examples, such as ``trace``, are those at the end of :doc:`attnviz`.")
     return "\n\n".join(parts) + "\n"
 
 
