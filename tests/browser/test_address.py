@@ -83,6 +83,7 @@ def test_back_from_a_page_is_one_step_to_the_page_and_sentence_that_were_there(d
         press(dashboard, name, "link")
     go(dashboard, -2)
     is_at(dashboard, "/heads", "A man sleeps.")
+    expect(dashboard.page.locator(".said").first).to_contain_text("Un homme dort.", timeout=WAIT)
     write(dashboard, "Two dogs sleep.")
     for sentence, path in (("A man sleeps.", "/heads"), ("A man sleeps.", "/inside"), (TYPED, "/inside"), (TYPED, "/")):
         go(dashboard, -1)
@@ -156,6 +157,8 @@ def test_what_cannot_be_drawn_leaves_the_address_of_the_picture(dashboard):
         comes(dashboard)
         expect(dashboard.sentence).to_have_value("ox " * 160, timeout=WAIT)
         assert "The page still shows" in dashboard.notice and "text=A+dog+runs.&" in f"{dashboard.page.url}&"
+        expect(dashboard.slider).to_have_value("1")
+        expect(dashboard.page.locator(".st-key-chart-heatmaps .row-outline").first).to_be_visible()
     dashboard.press("units", "words")  # of the picture that is shown, nothing changes
     settled(dashboard)
     assert dashboard.page.url == opened and "Un chien court." in dashboard.translations

@@ -90,12 +90,3 @@ def test_a_word_is_replaced_and_everything_is_saved(dashboard, tmp_path):
     download.value.save_as(tmp_path / "step.zip")
     with zipfile.ZipFile(tmp_path / "step.zip") as archive:
         assert {"manifest.json", "step.csv", "replaced.csv", "functions.csv", "spread.csv"} <= set(archive.namelist())
-
-
-def test_the_tests_show_progress_and_results(dashboard):
-    page = dashboard.page
-    page.goto(f"{dashboard.address}/inside?{ONE}&tests=true&text=Two+dogs+run.")
-    expect(page.get_by_text("Permuting attention at a step moves")).to_be_visible(timeout=WAIT)
-    expect(page.locator(".st-key-chart-tests .main-svg").nth(3)).to_be_visible(timeout=WAIT)
-    page.locator(".st-key-tests label").click()
-    expect(page.get_by_text("Permuting attention at a step moves")).to_have_count(0, timeout=WAIT)

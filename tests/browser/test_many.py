@@ -13,7 +13,7 @@ ONE = "show=Bahdanau"  # one model: quicker
 LINES = "A dog runs.\nTwo dogs run in the snow.\tDeux chiens courent dans la neige.\nA man sits on a bench."
 
 
-def test_pasted_sentences_are_measured_saved_and_stand_in_the_address(dashboard, tmp_path):
+def test_pasted_sentences_are_measured_saved_in_the_address_and_one_click_away_from_the_first_page(dashboard, tmp_path):
     page = dashboard.page
     page.goto(f"{dashboard.address}/many?{ONE}&from=Pasted")
     expect(page.get_by_text("There are no sentences yet. Paste some, one per line.")).to_be_visible(timeout=WAIT)
@@ -31,6 +31,9 @@ def test_pasted_sentences_are_measured_saved_and_stand_in_the_address(dashboard,
     assert [row["source"] for row in rows] == [line.split("\t")[0] for line in LINES.splitlines()]
     page.reload()
     expect(page.get_by_text("Bahdanau: 3 of 3 sentences")).to_be_visible(timeout=WAIT)
+    page.get_by_role("link", name="A man sits on a bench.").first.click()
+    expect(page.locator(".st-key-text input")).to_have_value("A man sits on a bench.", timeout=WAIT)
+    dashboard.drawn(3)
 
 
 def test_a_run_that_a_link_has_begun_stops_and_goes_on(dashboard, tmp_path):
@@ -49,18 +52,6 @@ def test_a_run_that_a_link_has_begun_stops_and_goes_on(dashboard, tmp_path):
     stop.first.click(timeout=WAIT)
     expect(go_on).to_be_visible(timeout=WAIT)
     expect(go_on).not_to_have_text(left)  # it went on from where it was
-
-
-def test_a_sentence_is_one_click_away_from_the_first_page(dashboard):
-    page = dashboard.page
-    page.goto(f"{dashboard.address}/many?{ONE}&find=raincoat")
-    link = page.get_by_role("link", name="A little girl in a yellow raincoat jumps into a puddle.")
-    expect(link).to_be_visible(timeout=WAIT)
-    link.first.click()
-    expect(page.locator(".st-key-text input")).to_have_value(
-        "A little girl in a yellow raincoat jumps into a puddle.", timeout=WAIT
-    )
-    dashboard.drawn(3)
 
 
 def test_an_uploaded_file_is_read_and_a_bad_one_leaves_what_was_there(dashboard):

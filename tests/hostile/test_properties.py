@@ -9,7 +9,7 @@ from tests.hostile import cases
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 COUNT = {
-    "texts": 30,
+    "texts": 20,
     "arguments": 25,
     "configs": 25,
     "cards": 12,
@@ -23,7 +23,7 @@ COUNT = {
     "own": 5,
     "pairs": 8,
     "lessons": 25,
-    "runs": 9,
+    "runs": 6,
     "visitors": 15,
     "pages": 2,
 }

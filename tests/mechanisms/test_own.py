@@ -82,8 +82,14 @@ def test_whoever_starts_the_program_names_the_file(trained, file):
             patch.delitem(table, "luong-cosine")
         attnviz.load(NAME, trained)
     assert ran(**{mechanisms.SETTING: f"{file}:COSINE"}).returncode == 0
-    wrong = ran(**{mechanisms.SETTING: f"{file}:SINE"})
-    assert wrong.returncode == 2 and f"{file} has no mechanism SINE; its mechanisms are COSINE" in wrong.stderr
+
+
+def test_a_name_that_a_file_has_not_ends_a_command_with_a_sentence(file, monkeypatch, capsys):
+    with pytest.raises(ValueError) as caught:
+        mechanisms.read(f"{file}:SINE")
+    monkeypatch.setattr(mechanisms, "_problems", [str(caught.value)])  # as the import has them
+    assert main(["models"]) == 2
+    assert f"{file} has no mechanism SINE; its mechanisms are COSINE" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ def saved(dashboard, button, folder: Path) -> Path:
     return path
 
 
-def test_every_chart_saves_as(dashboard, tmp_path):
-    dashboard.open("/?show=Bahdanau", charts=3)  # after ten downloads of a page Chromium asks before the next
+def test_every_chart_saves_as(view, tmp_path):
+    dashboard = view("/?show=Bahdanau", charts=3)  # after ten downloads of a page Chromium asks before the next
     for kind in ("PNG", "SVG"):
         buttons = dashboard.page.get_by_role("button", name=kind).filter(has_text=kind)
         assert buttons.count() == 3

@@ -1,7 +1,5 @@
 """Each panel of the page of heads in a real browser: its control, and the data of what is then drawn."""
 
-from urllib.parse import urlparse
-
 import numpy as np
 import pytest
 from heads_panels import CHARTS, OPEN, TEXT, charts, drawn, layers, near, pick, switch
@@ -123,29 +121,6 @@ def test_the_table_of_heads_sorts_whole_rows(view, trace):
     shown = dashboard.page.evaluate(cells)
     assert [[int(layer), int(head)] for layer, head, _ in shown] == expected[: len(shown)]
     assert [float(entropy) for *_, entropy in shown] == pytest.approx(table["entropy_nats"][: len(shown)].tolist())
-
-
-def test_the_sentence_goes_along_to_the_other_page_and_back(dashboard):
-    dashboard.open("/?text=A+cat+sleeps.&show=Transformer", 3)
-    link = dashboard.page.get_by_role("link", name="Heads and layers")
-    link.click()
-    dashboard.page.wait_for_selector(".st-key-chart-overview")
-    dashboard.drawn(CHARTS)
-    assert urlparse(dashboard.page.url).path == "/heads"
-    expect(dashboard.sentence).to_have_value("A cat sleeps.")
-    assert dashboard.translations == ["Un chat dort."]
-    assert "text=A+cat+sleeps." in dashboard.page.url
-    dashboard.type("A dog sleeps.")
-    dashboard.page.wait_for_function("location.search.includes('dog')")
-    dashboard.drawn(CHARTS)
-    dashboard.page.get_by_role("link", name="One sentence, several models").click()
-    dashboard.page.wait_for_selector(".st-key-chart-heatmaps")
-    dashboard.page.wait_for_function("document.querySelector('.said')?.innerText.startsWith('Un chien dort.')")
-    expect(dashboard.sentence).to_have_value("A dog sleeps.")
-    assert "text=A+dog+sleeps." in dashboard.page.url
-    dashboard.drawn(3)
-    expect(dashboard.slider).to_have_value("1")
-    expect(dashboard.page.locator(".st-key-chart-heatmaps .row-outline").first).to_be_visible()
 
 
 def test_the_label_of_a_sentence_the_heads_that_it_used_and_the_card_of_the_classifier(dashboard, axe):

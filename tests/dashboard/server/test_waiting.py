@@ -12,7 +12,7 @@ from processes import models
 WAIT = 120_000  # ms, never waited in full
 # No sentence of test_people.py, which the same server may have answered.
 OWN = [english for english, _ in tiny.sentences(700, 3) if not english.endswith(" runs.")]
-LINES = "\n".join(OWN[:400])
+LINES = "\n".join(OWN[:200])
 GAP = """px => {
   const [above, below] = ["examples", "maps"].map(
     (key) => document.querySelector(`.st-key-${key}`).parentElement.getBoundingClientRect());
@@ -92,13 +92,13 @@ def test_many_sentences_can_be_stopped_and_continued(server, held, page):
     expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(1)  # Streamlit's left half a page
     page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click()
     go()
-    stopped = page.get_by_text(re.compile(r"Stopped: \d+ of 400 translations are measured."))
+    stopped = page.get_by_text(re.compile(r"Stopped: \d+ of 200 translations are measured."))
     expect(stopped).to_be_visible(timeout=WAIT)
     done = int(re.search(r"\d+", stopped.inner_text())[0])
-    assert 0 < done < 400
+    assert 0 < done < 200
     expect(page.get_by_text(f"Bahdanau: 25 of {done} sentences")).to_be_visible(timeout=WAIT)
-    page.get_by_role("button", name=f"Continue: {400 - done} of 400 are left").click()
-    expect(page.get_by_text("Bahdanau: 25 of 400 sentences")).to_be_visible(timeout=WAIT)
+    page.get_by_role("button", name=f"Continue: {200 - done} of 200 are left").click()
+    expect(page.get_by_text("Bahdanau: 25 of 200 sentences")).to_be_visible(timeout=WAIT)
     expect(stopped).to_have_count(0)
 
 
@@ -158,6 +158,7 @@ def test_a_sentence_typed_while_tests_are_on_is_tested_and_integrated_gradients_
     expect(page.get_by_test_id("stStatusWidgetRunningIcon")).to_have_count(0, timeout=WAIT)
     expect(page.get_by_test_id("stException")).to_have_count(0)
     expect(page.locator(".st-key-chart-tests")).to_contain_text("white", timeout=WAIT)  # not those of the text before
+    expect(page.locator(".st-key-chart-tests .main-svg").nth(3)).to_be_visible(timeout=WAIT)
     expect(result).to_be_visible(timeout=WAIT)
     gate.touch()
     page.locator(".st-key-method").get_by_text("integrated gradients", exact=True).click()
