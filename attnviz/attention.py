@@ -25,7 +25,8 @@ Where queries and keys come from:
 
 One letter, one matrix: W is applied to the query, U to the key; v weights hidden units. B batch, T queries, S keys, D
 width (query and key widths may differ), H heads, d width of one head. 1|T is 1 or T. A mask is True where a key is
-*visible*. Whatever attends returns its weights; no module stores them.
+*visible*. Whatever attends returns its weights; no module stores them. `python -m attnviz.attention` runs the last
+lines of this file: a sentence, its scores, weights and context.
 """
 
 import math
@@ -379,3 +380,17 @@ def rotated(x: Tensor, first: int = 0, base: float = 10_000) -> Tensor:
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     a, b = x.chunk(2, dim=-1)
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    torch.set_printoptions(precision=2, sci_mode=False)
+    sentence = torch.randn(1, 5, 4)  # five words, a vector of four numbers each
+    attention = ScaledDot()
+    context, weights = attention(sentence, sentence, sentence)
+    print("self-attention: scores", attention.score(sentence, sentence)[0], sep="\n")
+    print("weights, whose rows sum to 1", weights[0], "context", context[0], sep="\n")
+    _, weights = attention(sentence, sentence, sentence, causal_mask(5, 5))
+    print("weights with a causal mask", weights[0], sep="\n")
+    context, weights = attention(torch.randn(1, 1, 4), sentence, sentence)  # the query is a decoder's state
+    print("cross-attention: weights", weights[0], "context", context[0], sep="\n")

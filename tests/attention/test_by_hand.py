@@ -1,6 +1,10 @@
 """attention.py on one small case, worked by hand from each paper's equation: two queries, three keys."""
 
+import ast
 import math
+import re
+import subprocess
+import sys
 
 import numpy as np
 import torch
@@ -139,3 +143,15 @@ def test_masked_by_hand():
     np.testing.assert_allclose(weights[0], [[E / (E + 1), 1 / (E + 1), 0], [1 / (1 + E2), E2 / (1 + E2), 0]], atol=1e-6)
     assert weights[0, :, 2].tolist() == [0.0, 0.0]
     np.testing.assert_allclose(context[0, :, 0], [10 + 10 / (E + 1), 10 + 10 * E2 / (1 + E2)], atol=1e-4)
+
+
+def test_the_last_lines_of_the_textbook_run():
+    """Four printed tables are what the scores printed first make of them."""
+    ran = subprocess.run([sys.executable, "-m", "attnviz.attention"], capture_output=True, text=True, check=True)
+    tables = re.findall(r"tensor\((.*?)\)", ran.stdout, re.DOTALL)
+    scores, weights, context, causal, cross, _ = (np.array(ast.literal_eval(table)) for table in tables)
+    np.testing.assert_allclose(weights, [softmax(row) for row in scores], atol=0.02)
+    np.testing.assert_allclose(
+        causal, [[*softmax(row[: t + 1]), *[0] * (4 - t)] for t, row in enumerate(scores)], atol=0.02
+    )
+    assert context.shape == (5, 4) and cross.shape == (1, 5) and abs(cross.sum() - 1) < 0.03
