@@ -208,14 +208,28 @@ def choose_the_second_head_and_step(page, drawn: bool = True) -> None:
     assert "head 2 of 2" in view.locator("h4").first.inner_text() and view.locator("output").inner_text() == "2 of 4"
 
 
+def saved_view(*traces) -> tuple:
+    """A view, the outputs of a cell that shows it, and its state as a notebook saves it."""
+    view, shown = attnviz.view(*(traces or (synthetic.trace(heads=2), synthetic.trace(seed=1)))), []
+    with pytest.MonkeyPatch.context() as patch:  # this process has no cell to show it below
+        patch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
+        view._ipython_display_()
+    outputs = [{"output_type": "display_data", "metadata": {}, "data": data} for data in shown]
+    state = {"state": dependency_state([view], drop_defaults=False)} | FORMAT
+    return view, outputs, {"application/vnd.jupyter.widget-state+json": state}
+
+
 @pytest.mark.xdist_group("browser-others")
-def test_in_jupyterlab_python_and_the_browser_read_and_set_the_same_values(page, lab):
+def test_a_saved_notebook_is_alive_and_in_jupyterlab_python_and_the_browser_read_and_set_the_same_values(page, lab):
     cells = ["import attnviz, synthetic\nview = attnviz.view(synthetic.trace(heads=2), synthetic.trace(seed=1))\nview"]
     cells += ["print('Python has', view.step, view.head)\nview.step = 0"]
-    address, folder = lab
-    written([(code, []) for code in cells], folder / "alive.ipynb")
+    (address, folder), (view, outputs, widgets) = lab, saved_view()
+    written([(cells[0], outputs), (cells[1], [])], folder / "alive.ipynb", widgets=widgets)
     page.goto(f"{address}/workspaces/alive/tree/alive.ipynb")
+    choose_the_second_head_and_step(page)  # before a cell is run
+    assert (view.step, view.head) == (0, None)  # this Python has no part in it
     run(page, 0)
+    page.locator(".attnviz-view output").get_by_text("1 of 4").wait_for()  # of the view that this cell makes
     choose_the_second_head_and_step(page)
     run(page, 1)
     page.wait_for_function(f"{DRAWN}.endsWith(',1,false,true] 0 light')")  # Python has moved the step back
@@ -228,17 +242,6 @@ def test_in_jupyterlab_python_and_the_browser_read_and_set_the_same_values(page,
     assert "rgb(255, 107, 139)" in outlines  # of the row of the step
     page.evaluate("window.Plotly = undefined; document.body.dataset.jpThemeLight = 'true'")
     page.get_by_text("The maps cannot be drawn").wait_for()
-
-
-def saved_view(*traces) -> tuple:
-    """A view, the outputs of a cell that shows it, and its state as a notebook saves it."""
-    view, shown = attnviz.view(*(traces or (synthetic.trace(heads=2), synthetic.trace(seed=1)))), []
-    with pytest.MonkeyPatch.context() as patch:  # this process has no cell to show it below
-        patch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
-        view._ipython_display_()
-    outputs = [{"output_type": "display_data", "metadata": {}, "data": data} for data in shown]
-    state = {"state": dependency_state([view], drop_defaults=False)} | FORMAT
-    return view, outputs, {"application/vnd.jupyter.widget-state+json": state}
 
 
 @pytest.mark.xdist_group("browser-others")
@@ -316,13 +319,3 @@ def test_in_marimo_python_and_the_browser_read_and_set_the_same_values(page, tmp
     finally:
         server.terminate()
         server.wait(30)
-
-
-@pytest.mark.xdist_group("browser-others")
-def test_a_saved_notebook_is_alive_before_a_cell_is_run(page, lab):
-    view, outputs, widgets = saved_view()
-    address, folder = lab
-    written([("view", outputs)], folder / "saved.ipynb", widgets=widgets)
-    page.goto(f"{address}/workspaces/saved/tree/saved.ipynb")
-    choose_the_second_head_and_step(page)
-    assert (view.step, view.head) == (0, None)  # this Python has no part in it
