@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from dashboard.heads.scene import COLUMNS
 
-pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
+COMPARE = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 
 PAPER = {"A4": (595, 842), "Letter": (612, 792)}  # points
 MARGIN = 34  # points: 12 mm
@@ -77,6 +77,7 @@ PAGES = {  # address, what is drawn last, headings, paper: pages whose layout is
 CONTROLS = ("Pictures for slides and papers", "Play the steps", "Language pair", "Download", "Enlarge")
 
 
+@COMPARE
 def test_the_page_prints_whole_and_without_controls(dashboard):
     shown = "&".join(f"show={name.replace(' ', '+')}" for name in MODELS)
     page = dashboard.open(f"/?{shown}", charts=9).page
@@ -94,6 +95,7 @@ def test_the_page_prints_whole_and_without_controls(dashboard):
         check_heading(document, "Side by side")
 
 
+@pytest.mark.xdist_group("browser-others")  # which has the page open
 def test_the_page_of_heads_prints_whole(view):
     page = view(OPEN, charts=CHARTS).page
     for paper in PAPER:
@@ -113,6 +115,7 @@ HELD = """(() => {
 DRAWN = "() => [...document.querySelectorAll('.plot:not([hidden])')].map((plot) => Boolean(plot._fullLayout))"
 
 
+@COMPARE
 def test_charts_that_wait_for_their_turn_are_drawn_before_the_page_is_printed(dashboard):
     with dashboard.page.context.new_page() as page:  # of its own: the script stays with a page
         page.add_init_script(HELD)  # their turn never comes
@@ -124,6 +127,7 @@ def test_charts_that_wait_for_their_turn_are_drawn_before_the_page_is_printed(da
         assert all(page.evaluate(DRAWN))
 
 
+@COMPARE
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_prints_whole(dashboard, name):
     address, last, headings, paper = PAGES[name]

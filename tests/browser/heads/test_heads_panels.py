@@ -18,8 +18,8 @@ def trace():
     return attnviz.load("en-fr/transformer").trace(TEXT)
 
 
-def test_heads_compared_and_their_mean(dashboard, trace):
-    dashboard.open(OPEN + DECODER, CHARTS - 1)  # no syntax
+def test_heads_compared_and_their_mean_and_heads_off(dashboard, trace):
+    dashboard.open(OPEN + DECODER + "&tables=true", CHARTS - 1)  # no syntax
     pick(dashboard, "compare", "layer 3, head 4")
     dashboard.drawn(CHARTS)
     dashboard.page.keyboard.press("Escape")
@@ -42,6 +42,32 @@ def test_heads_compared_and_their_mean(dashboard, trace):
     )
     far = heads.distances(trace, [Head("decoder", *head) for head in chosen]).iloc[0, 2]
     expect(dashboard.page.get_by_role("cell", name=f"{far:.3f}", exact=True).first).to_be_visible()
+    heads_are_switched_off_and_every_chart_has_a_table(dashboard, trace)
+
+
+def heads_are_switched_off_and_every_chart_has_a_table(dashboard, trace) -> None:
+    pick(dashboard, "off", "decoder layer 2, head 1")
+    dashboard.drawn(CHARTS + 2)
+    [without] = charts(dashboard, "without")
+    assert without["shapes"] == ["switched off"] and without["told"].endswith(
+        "Switched off, crossed out: layer 2, head 1."
+    )
+    dashboard.page.get_by_text("layer 2, head 1 (switched off)", exact=True).wait_for()
+    tables = dashboard.page.locator("table.numbers caption").all_inner_texts()
+    for caption in (
+        "Every head: mean",
+        f"Weights of layer {layers(trace, 'decoder')} head 1",
+        "Weights of layer 1, head 1",
+        "Weights of layer 1, head 2",
+        "Jensen",
+        "Pattern scores of every head",
+        f"Rollout up to layer {layers(trace, 'decoder')}",
+        "Share of each layer's weight by distance",
+    ):
+        assert any(table.startswith(caption) for table in tables), caption
+    assert all(
+        dashboard.page.locator(".plot[role=figure]").evaluate_all("all => all.map((one) => one.ariaLabel?.length > 20)")
+    )
 
 
 def test_the_heads_most_like_a_pattern_and_most_like_a_head(view, trace):
@@ -72,32 +98,6 @@ def test_rollout_up_to_a_layer(view, trace):
     expected = rollout.rollout(trace).map("encoder", 1).weights[0]
     rolled, far = drawn(dashboard, "depth", lambda shown: near(shown[0]["z"], expected))
     assert near(rolled["z"], expected) and "layer 3 most at" in far["told"]
-
-
-def test_heads_are_switched_off_and_every_chart_has_a_table(dashboard, trace):
-    dashboard.open(OPEN + "&tables=true", CHARTS)
-    pick(dashboard, "off", "encoder layer 2, head 1")
-    dashboard.drawn(CHARTS + 1)
-    [without] = charts(dashboard, "without")
-    assert without["shapes"] == ["switched off"] and without["told"].endswith(
-        "Switched off, crossed out: layer 2, head 1."
-    )
-    dashboard.page.get_by_text("layer 2, head 1 (switched off)", exact=True).wait_for()
-    tables = dashboard.page.locator("table.numbers caption").all_inner_texts()
-    for caption in (
-        "Every head: mean",
-        f"Weights of layer {layers(trace)} head 1",
-        "Weights of layer 1, head 1",
-        "Weights of layer 1, head 2",
-        "Jensen",
-        "Pattern scores of every head",
-        f"Rollout up to layer {layers(trace)}",
-        "Share of each layer's weight by distance",
-    ):
-        assert any(table.startswith(caption) for table in tables), caption
-    assert all(
-        dashboard.page.locator(".plot[role=figure]").evaluate_all("all => all.map((one) => one.ariaLabel?.length > 20)")
-    )
 
 
 def test_the_table_of_heads_sorts_whole_rows(view, trace):
