@@ -13,6 +13,7 @@ FIRST_PAGE = "One sentence, several models"
 BEFORE, TYPED = "Two boys play with a ball.", "A dog runs."
 OPEN = "?text=Two+boys+play+with+a+ball.&show=Bahdanau"  # one model: quicker
 DONE = "() => document.querySelector('.stApp')?.dataset.testScriptState === 'notRunning'"
+AT = "([path, text]) => location.pathname === path && new URLSearchParams(location.search).get('text') === text"
 WAIT = 60_000
 
 
@@ -40,11 +41,9 @@ def go(dashboard, stops: int) -> None:
 
 
 def is_at(dashboard, path: str, sentence: str) -> None:
-    """The page and the sentence, in the field and in what is drawn."""
+    """The page and the sentence, in the field and in the address, which may follow a moment later."""
     expect(dashboard.sentence).to_have_value(sentence, timeout=WAIT)
-    assert dashboard.page.evaluate("location.pathname") == path
-    held = dashboard.page.evaluate("new URLSearchParams(location.search).get('text')")
-    assert held == (None if sentence == DEFAULT else sentence)
+    dashboard.page.wait_for_function(AT, arg=[path, None if sentence == DEFAULT else sentence], timeout=WAIT)
 
 
 def test_a_sentence_reaches_the_address_whatever_became_of_the_tour(dashboard):
@@ -57,7 +56,7 @@ def test_a_sentence_reaches_the_address_whatever_became_of_the_tour(dashboard):
     press(dashboard, "Take the tour")
     for step in (3, 7, 2, 2, 12):
         expect(dashboard.slider).to_have_value(str(step), timeout=WAIT)
-        assert f"step={step}" in dashboard.page.url
+        dashboard.page.wait_for_url(f"**step={step}**", timeout=WAIT)
         press(dashboard, "Finish" if step == 12 else "Next question")
     write_without_tour(dashboard, BEFORE)
     dashboard.page.reload()
@@ -68,7 +67,7 @@ def test_a_sentence_reaches_the_address_whatever_became_of_the_tour(dashboard):
 def write_without_tour(dashboard, text: str) -> None:
     write(dashboard, text)
     is_at(dashboard, "/", text)
-    assert "tour" not in dashboard.page.url
+    dashboard.page.wait_for_function("!location.search.includes('tour')", timeout=WAIT)
 
 
 def test_back_from_a_page_is_one_step_to_the_page_and_sentence_that_were_there(dashboard):
@@ -89,7 +88,7 @@ def test_back_from_a_page_is_one_step_to_the_page_and_sentence_that_were_there(d
         go(dashboard, -1)
         is_at(dashboard, path, sentence)
     expect(dashboard.page.locator(".st-key-target input")).to_have_value(re.compile("Bahdanau"))
-    assert dashboard.translations[0] == "Un chien court."
+    expect(dashboard.page.locator(".said").first).to_contain_text("Un chien court.", timeout=WAIT)
     press(dashboard, "Learn", "link")
     go(dashboard, -1)
     is_at(dashboard, "/", TYPED)
@@ -145,23 +144,27 @@ def test_what_cannot_be_drawn_leaves_the_address_of_the_picture(dashboard):
     sentence, and what was typed is still in its field."""
     dashboard.open("/?show=Bahdanau", charts=3)
     write(dashboard, TYPED)
-    opened = dashboard.page.url
+    opened, notice = dashboard.page.url, dashboard.page.locator(".st-key-notice")
     for refused in ("", "far " * 200):
         write(dashboard, refused)
-        assert "The page still shows the picture of this text" in dashboard.notice and dashboard.page.url == opened
+        expect(notice).to_contain_text("The page still shows the picture of this text", timeout=WAIT)
+        assert dashboard.page.url == opened
     write(dashboard, "ox " * 160)  # the models count pieces, the page letters
-    assert "The page still shows" in dashboard.notice and dashboard.page.url == opened
+    expect(notice).to_contain_text("The page still shows", timeout=WAIT)
+    assert dashboard.page.url == opened
     for comes in (functools.partial(go, stops=-1), functools.partial(press, name=FIRST_PAGE, role="link")):
         press(dashboard, "Inside a step", "link")
         is_at(dashboard, "/inside", TYPED)
         comes(dashboard)
         expect(dashboard.sentence).to_have_value("ox " * 160, timeout=WAIT)
-        assert "The page still shows" in dashboard.notice and "text=A+dog+runs.&" in f"{dashboard.page.url}&"
+        expect(notice).to_contain_text("The page still shows", timeout=WAIT)
+        dashboard.page.wait_for_function(AT, arg=["/", TYPED], timeout=WAIT)
         expect(dashboard.slider).to_have_value("1")
         expect(dashboard.page.locator(".st-key-chart-heatmaps .row-outline").first).to_be_visible()
     dashboard.press("units", "words")  # of the picture that is shown, nothing changes
     settled(dashboard)
-    assert dashboard.page.url == opened and "Un chien court." in dashboard.translations
+    expect(dashboard.page.locator(".said").first).to_contain_text("Un chien court.", timeout=WAIT)
+    assert dashboard.page.url == opened
     write(dashboard, BEFORE)
     assert "units=words" in dashboard.page.url
     is_at(dashboard, "/", BEFORE)
