@@ -25,8 +25,7 @@ Where queries and keys come from:
 
 One letter, one matrix: W is applied to the query, U to the key; v weights hidden units. B batch, T queries, S keys, D
 width (query and key widths may differ), H heads, d width of one head. 1|T is 1 or T. A mask is True where a key is
-*visible*. Whatever attends returns its weights; no module stores them. `python -m attnviz.attention` runs the last
-lines of this file: a sentence, its scores, weights and context.
+*visible*. Whatever attends returns its weights and stores none. `python -m attnviz.attention` runs the last lines.
 """
 
 import math
@@ -59,7 +58,6 @@ def masked_softmax(scores: Tensor, mask: Mask = None) -> Tensor:
 
 def causal_mask(queries: int, keys: int, device: torch.device | None = None) -> Tensor:
     """(queries, keys), True where a key is visible: a token sees itself and every token before it.
-
     The queries are the last of the keys. Vaswani et al. 2017, sec. 3.2.3.
 
     >>> causal_mask(2, 3).int().tolist()
@@ -120,8 +118,7 @@ class Attention(nn.Module):
     """A score function with its parameters. Subclasses define `score` and, if needed, `prepare` and `terms`.
     `prepare` does the work that depends only on the keys, so that a decoder does it once a sentence, not once a step.
 
-    name : of the score. unit : what a term belongs to. widths : of the queries and keys that it was built for; None if
-    nothing is learnt, so that any width is valid.
+    name : of the score. unit : what a term belongs to. widths : of queries and keys; None if any is valid.
 
     >>> [tuple(x.shape) for x in ScaledDot()(torch.randn(1, 2, 4), torch.randn(1, 3, 4), torch.randn(1, 3, 5))]
     [(1, 2, 5), (1, 2, 3)]
@@ -205,8 +202,7 @@ class General(Dot):
         super().__init__(dropout)
         self.widths = query_width, key_width
         self.key = nn.Linear(key_width, query_width, bias=False)  # U
-        # A score sums query_width * key_width products: small weights keep the softmax unsaturated at first.
-        nn.init.normal_(self.key.weight, std=(query_width * key_width) ** -0.5)
+        nn.init.normal_(self.key.weight, std=(query_width * key_width) ** -0.5)  # small: an unsaturated softmax
 
     def prepare(self, keys):
         return self.key(keys)
@@ -240,7 +236,6 @@ class Local(General):
 
     def around(self, centre: Tensor, size: int) -> tuple[Tensor, Tensor]:
         """centre (..., T), a position among keys 0 to size - 1 -> log Gaussian around it, window; both (..., T, size).
-
         exp(-(s - p)^2 / (2 sigma^2)), sigma = reach / 2, which alone has a gradient; True where |s - p| <= reach.
         """
         away = torch.arange(size, device=centre.device) - centre.unsqueeze(-1)
@@ -309,8 +304,7 @@ class Concat(Additive):
         return keys @ self.joint.weight[:, self.query_width :].T
 
     def _hidden(self, query, prepared):
-        query = query @ self.joint.weight[:, : self.query_width].T
-        return torch.tanh(query.unsqueeze(-2) + prepared.unsqueeze(-3))  # (B, T, S, width)
+        return torch.tanh((query @ self.joint.weight[:, : self.query_width].T).unsqueeze(-2) + prepared.unsqueeze(-3))
 
 
 class MultiHead(nn.Module):
@@ -324,6 +318,9 @@ class MultiHead(nn.Module):
     """
 
     unit = ScaledDot.unit
+    score: Callable = ScaledDot.score  # query (..., T, d), keys (..., S, d) of heads -> (..., T, S)
+    terms: Callable = ScaledDot.terms
+    window: Callable = ScaledDot.window
 
     def __init__(self, width: int, heads: int, dropout: float = 0.0):
         super().__init__()
@@ -337,17 +334,6 @@ class MultiHead(nn.Module):
     def split(self, x: Tensor) -> Tensor:
         """(B, S, H*d) -> (B, H, S, d)."""
         return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
-
-    def score(self, query: Tensor, keys: Tensor) -> Tensor:
-        """query (..., T, d), keys (..., S, d) of heads -> scores (..., T, S)."""
-        return scaled_dot_scores(query, keys)
-
-    def terms(self, query: Tensor, keys: Tensor) -> Tensor:
-        """The terms of `score` (..., T, S, d)."""
-        return products(query * query.shape[-1] ** -0.5, keys)
-
-    def window(self, query: Tensor, size: int) -> None:
-        """As in `Attention`."""
 
     def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """memory (B, S, D) -> keys and values, both (B, H, S, d)."""
@@ -367,7 +353,6 @@ class MultiHead(nn.Module):
 
 def rotated(x: Tensor, first: int = 0, base: float = 10_000) -> Tensor:
     """x (..., T, d), at positions first, first + 1, ... -> the same, each pair of numbers turned by an angle.
-
     Number i and number i + d/2 are a pair, turned by position * base^(-2i/d). So q . k depends only on the difference
     of the two positions. Su et al. 2021, eq. 15 and 34.
 
