@@ -53,7 +53,6 @@ def entry(page: Page) -> st.Page:
 
 
 def main() -> None:
-    st.html(Path(__file__).with_name("style.css"))
     if frame.is_embedded():
         panel = re.sub("[^a-z0-9-]", "", st.query_params.get("panel", ""))
         st.html(

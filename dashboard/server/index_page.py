@@ -1,5 +1,6 @@
-"""The first answer to the browser: Streamlit's index page, changed so that it loads Plotly, our own scripts, scripts of
-Streamlit for what the first page shows at once, Japanese letters if the system has none, and the handling of Back.
+"""The first answer to the browser: Streamlit's index page, changed so that it has our styles and loads Plotly, our own
+scripts, scripts of Streamlit for what the first page shows at once, Japanese letters if the system has none, and the
+handling of Back.
 
 Streamlit loads its own Plotly only with the first `st.plotly_chart`, and the script of an element only with the first
 such element; here they load while the server reads the models.
@@ -42,6 +43,9 @@ OWN_SCRIPT = f'<script src="./{OWN_ADDRESS}"></script>'  # not async: Streamlit'
 # What is not drawn yet is a grey place that pulses, in sixty pictures a second: here only after a second, because most
 # are drawn before.
 GREY = "<style>.stApp [data-testid^=stSkeleton] { animation-delay: 1s !important; }</style>"
+# After Streamlit's own styles, which come into the head, and before what is drawn: as an element of the page it would
+# come after others, which the browser would then lay out again.
+STYLE = f"<style>{(Path(__file__).parents[1] / 'style.css').read_text(encoding='utf-8')}</style>"
 STOPS = f"<script>{script('history.js')}</script>"
 SHOWN = ("Html", "Selectbox", "ButtonGroup", "TextInput", "Checkbox", "Slider", "rehype-katex", "BidiComponent")
 # Where the server of a page with a name is: else the browser asks below that name first, in vain, and complains of it.
@@ -91,7 +95,8 @@ class Scripts:
 
 async def _index(request: Request) -> Response:
     added = ("" if request.url.path.endswith("/") else HERE) + SCRIPT + OWN_SCRIPT
-    page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{JAPANESE}{GREY}{PRELOAD}{added}{STOPS}</head>", 1)
+    head, tag, body = INDEX.read_text(encoding="utf-8").partition("</head>")
+    page = f"{head}{JAPANESE}{GREY}{PRELOAD}{added}{STOPS}{tag}{body.replace('<body>', f'<body>{STYLE}', 1)}"
     return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
 
 

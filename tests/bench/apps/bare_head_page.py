@@ -32,7 +32,6 @@ def grids() -> list:
 
 
 st.set_page_config(layout="wide")
-st.html(ROOT / "dashboard" / "style.css")
 
 
 @st.fragment

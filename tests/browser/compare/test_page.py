@@ -51,10 +51,10 @@ PULSES = """new MutationObserver(() => {
 
 
 def test_enter_redraws_and_the_link_reopens_the_view(dashboard, look):
-    """Our scripts, which are as long as all charts, come with the page and not with the charts. The places of what is
-    not drawn yet do not pulse in the first second: that would be a tenth of what a load costs."""
+    """Our scripts and styles, which are as long as all charts, come with the index page and not with the charts. The
+    places of what is not drawn yet do not pulse in the first second: that would be a tenth of what a load costs."""
     dashboard.page.add_init_script(PULSES)
-    frames, scripts = [], (b"function watchTheme", b"function unpacked")
+    frames, scripts = [], (b"function watchTheme", b"function unpacked", b".row-outline")
     dashboard.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(bytes(frame))))
     dashboard.open("/?show=Bahdanau", charts=3)
     assert dashboard.page.evaluate("[...window.__pulses]") == ["1s"]

@@ -34,7 +34,8 @@ def client():
 
 
 def test_the_index_is_streamlits_with_plotly_and_the_stops_of_back_at_the_end_of_its_head(client):
-    page = client.get("/").text
+    outside, body, inside = client.get("/").text.partition("<body>")
+    page = outside + body + inside.removeprefix(index_page.STYLE)
     styles, scripts = index_page.JAPANESE + index_page.GREY, index_page.SCRIPT + index_page.OWN_SCRIPT
     before, after = page.split(styles + index_page.PRELOAD + scripts + index_page.STOPS)
     assert before + after == index_page.INDEX.read_text(encoding="utf-8")
