@@ -52,7 +52,7 @@ class Mechanism:
 
     training : its changes of TrainingConfig. training_on : task -> further changes.
     color, dash, marker : of its lines, from `figures.theme`; a colour may also be a pair, for light and dark pages. "":
-        the first that is free in a picture.
+        for one that ships the first that is free in a picture, for one of your own the same in all.
     rank : sorts lists, lowest first.
 
     >>> mine = mechanisms.Mechanism("mine", "Mine · dot product", asks="after", score="attnviz.attention:Dot")
@@ -165,8 +165,8 @@ def find(name: str) -> Mechanism:
     """
     if name not in ALL:
         problems = "".join(f" ({problem})" for problem in _problems)
-        wanted = f"choose one of {', '.join(ALL)}{problems}{guess(name, [*ALL])}"
-        raise ValueError(f"unknown mechanism {name!r:.80}; {wanted}")
+        wanted = f"for your own set {SETTING}=FILE.py:NAME; else choose one of {', '.join(ALL)}{problems}"
+        raise ValueError(f"unknown mechanism {name!r:.80}{guess(name, [*ALL])}; {wanted}")
     return ALL[name]
 
 

@@ -75,4 +75,7 @@ def test_settings_are_checked(name):
 def test_unknown_mechanism():
     with pytest.raises(ValueError) as caught:
         training_config("en-fr", "telepathy")
-    assert str(caught.value) == f"unknown mechanism 'telepathy'; choose one of {', '.join(mechanisms.ALL)}"
+    assert str(caught.value) == (
+        "unknown mechanism 'telepathy'; for your own set ATTNVIZ_MECHANISMS=FILE.py:NAME; else "
+        f"choose one of {', '.join(mechanisms.ALL)}"
+    )

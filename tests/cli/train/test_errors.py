@@ -68,7 +68,8 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
         ),
         (
             ("train", "--pair", "en-fr", "--mechanism", "telepathy", "--data", "/nowhere"),
-            f"unknown mechanism 'telepathy'; choose one of {', '.join(ALL)}",
+            "unknown mechanism 'telepathy'; for your own set ATTNVIZ_MECHANISMS=FILE.py:NAME; else "
+            f"choose one of {', '.join(ALL)}",
         ),
         (
             (*TRAIN, "--data", "/nowhere"),
