@@ -30,5 +30,10 @@ app = st.App(
     "page.py",
     lifespan=warm_up.lifespan,
     routes=index_page.routes,
-    middleware=list(map(Middleware, (security.Guard, index_page.Scripts, received.Uploads, received.Messages))),
+    middleware=list(
+        map(
+            Middleware,
+            (security.Guard, index_page.OtherAddresses, index_page.Scripts, received.Uploads, received.Messages),
+        )
+    ),
 )

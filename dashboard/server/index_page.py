@@ -11,12 +11,13 @@ import hashlib
 import re
 from collections.abc import Iterable
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from attnviz import plotlyjs
 from attnviz.export import fonts
@@ -25,13 +26,13 @@ from dashboard.browser import script
 from dashboard.pages import PAGES
 
 PLOTLY = plotlyjs.SCRIPT
+PATHS = {f"/{page.path}" for page in PAGES}
 INDEX = Path(find_spec("streamlit").origin).parent / "static" / "index.html"
 # Plotly without the function around it, which serves other loaders: a browser would read the whole text in it twice,
 # once to find its end and once to run it.
 _AROUND = r"\(\n function\(root, factory\).*?\(\) => \{\n(.*)return Plotly;\n\}\)\);"
-DRAWING = re.sub(_AROUND, r"\1", PLOTLY.read_text(encoding="utf-8"), count=1, flags=re.DOTALL)
-VERSION = re.search(r" v([\d.]+)\n", DRAWING)[1]
-ADDRESS = f"{PLOTLY.name}?v={VERSION}"  # a browser that holds another version asks again
+DRAWING = re.sub(_AROUND, r"\1", PLOTLY.read_text(encoding="utf-8"), count=1, flags=re.DOTALL).encode()
+ADDRESS = f"{PLOTLY.name}?v={hashlib.sha256(DRAWING).hexdigest()[:16]}"  # a browser that holds another one asks again
 # Japanese letters where the system has none. They join the page's own family, so text and charts have them; a browser
 # asks for the file only when a page shows such a letter and the system has none of `fonts.SYSTEM_FONTS`.
 _EVERY = "font-weight: 100 900; font-style: normal; font-display: swap; "
@@ -93,6 +94,42 @@ class Scripts:
         await answer(scope, receive, send)
 
 
+class OtherAddresses:
+    """ASGI middleware: an address without a page, which Streamlit answers with its own index page, has the one below;
+    from further down (`/inside/x`) the browser is led to it (`/x`), because scripts are looked for beside the page."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app, self.size = app, str(INDEX.stat().st_size).encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._is_elsewhere(scope):
+            await self.app(scope, receive, send)
+            return
+        plain = [header for header in scope["headers"] if header[0] != b"accept-encoding"]  # its length is then known
+        is_index = False
+
+        async def passed(message: Message) -> None:
+            nonlocal is_index
+            if message["type"] == "http.response.start":
+                headers = dict(message["headers"])
+                is_html = headers.get(b"content-type", b"").startswith(b"text/html")
+                is_index = message["status"] == 200 and is_html and headers.get(b"content-length") == self.size
+            if not is_index:
+                await send(message)
+
+        await self.app(scope | {"headers": plain}, receive, passed)
+        if is_index:
+            folders, query = scope["path"].count("/") - 1, scope["query_string"].decode("latin-1")
+            address = f"{'../' * folders}{quote(PurePosixPath(scope['path']).name)}{'?' * bool(query)}{query}"
+            await (RedirectResponse(address) if folders else await _index(Request(scope)))(scope, receive, send)
+
+    def _is_elsewhere(self, scope: Scope) -> bool:
+        """Does a browser ask for what may be a page, and is none of ours? A file in a folder is no page."""
+        if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] in PATHS:
+            return False
+        return scope["path"].count("/") == 1 or "." not in PurePosixPath(scope["path"]).name
+
+
 async def _index(request: Request) -> Response:
     added = ("" if request.url.path.endswith("/") else HERE) + SCRIPT + OWN_SCRIPT
     head, tag, body = INDEX.read_text(encoding="utf-8").partition("</head>")
@@ -122,7 +159,7 @@ async def _training(request: Request) -> Response:
 
 
 routes = [
-    *(Route(f"/{page.path}", _index) for page in PAGES),
+    *(Route(path, _index) for path in PATHS),
     Route(f"/{PLOTLY.name}", _plotly),
     Route("/attnviz.js", _own),
     Route("/training/{name}", _training),

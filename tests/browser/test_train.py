@@ -79,6 +79,8 @@ def test_attention_appears_and_the_training_ends_with_its_tab(dashboard, axe, tm
     page.wait_for_function(FITS)
     (training,) = set(trainings()) - before  # it rests, and is there as long as the page is
     opened_on_the_first_page(page)
+    page.get_by_role("link", name="Watch it learn").filter(visible=True).click()
+    expect(page.get_by_text("Paused.")).to_be_visible(timeout=WAIT)
     page.goto("about:blank")
     end = time.monotonic() + 60
     while Path(f"/proc/{training}").exists():

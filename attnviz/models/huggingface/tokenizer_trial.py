@@ -186,11 +186,20 @@ def _why_unread(error: str, place: str, lacking: bool) -> str:
     what to install. It asks for tiktoken too where it lacks sentencepiece. lacking : was something not imported?"""
     words = " ".join(error.split())
     compiled = any(path.suffix in (".model", ".spm") for path in Path(place).glob("*"))
-    named = ["sentencepiece"] * compiled + [name for name in _MODULES if name in words.lower()]
-    if library := next((name for name in named if not importlib.util.find_spec(_MODULES[name])), None):
+    named = [name for name in _MODULES if name in words.lower()]
+    if compiled and (lacking or named):
+        named.insert(0, "sentencepiece")
+    if library := next((name for name in named if not _is_installed(_MODULES[name])), None):
         damaged = "it is damaged, or needs" if compiled and library == "tiktoken" else "it needs"
         return f"{damaged} the {library} library: pip install {library}"
     return f"a library is missing for it: {words[:80]}" if lacking else words[:80]
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:  # of the package around it
+        return False
 
 
 def main(kind: str, place: str) -> None:
@@ -198,8 +207,12 @@ def main(kind: str, place: str) -> None:
     try:
         with contained():
             read, spell = _reader(kind, place)
+    except MemoryError:
+        print(f"the tokenizer takes more than {MEMORY // 2**30} GB for it", flush=True)
+        return
     except Exception as error:  # the files are a stranger's: any error is the answer
-        print(_why_unread(str(error), place, isinstance(error, ImportError)), flush=True)
+        words = str(error) or type(error).__name__  # an empty line would say that the process has ended
+        print(_why_unread(words, place, isinstance(error, ImportError)), flush=True)
         return
     print("ok", flush=True)
     for line in sys.stdin:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import hashlib
 import os
 import re
 import socket
@@ -15,6 +16,7 @@ import pytest
 from plotly.offline import get_plotlyjs_version
 from serving import ROOT
 from starlette.applications import Starlette
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.testclient import TestClient
 from streamlit import config
 from streamlit.proto.NewSession_pb2 import CustomThemeConfig
@@ -70,10 +72,26 @@ def test_scripts_of_streamlit_are_sent_at_once_and_as_streamlit_sends_them():
     assert "etag" in ours.head(f"/{at_once[0]}").headers
 
 
+def test_an_address_that_is_no_page_has_the_styles_and_scripts_of_the_pages_too(client):
+    """Streamlit says there that it found no such page, and shows the first one."""
+    streamlits = create_streamlit_static_handler(str(index_page.INDEX.parent), None)
+    packed = GZipMiddleware(streamlits, minimum_size=500)  # as Streamlit's own server has it
+    ours = TestClient(index_page.OtherAddresses(packed), follow_redirects=False)
+    for path in ("/nothing-here", "/index.html"):
+        assert ours.get(path).text == client.get("/heads").text
+    answer = ours.get("/inside/a/x%2Fy?text=A+dog")
+    assert (answer.status_code, answer.headers["location"]) == (307, "../../../y?text=A+dog")
+    assert ours.head("/nothing-here").status_code == 200
+    for path in ("/favicon.png", "/static/js/none.js"):  # as Streamlit sends it
+        theirs = TestClient(streamlits).get(path)
+        answer = ours.get(path)
+        assert (answer.status_code, answer.content) == (theirs.status_code, theirs.content)
+
+
 def test_the_browser_gets_the_plotly_that_figures_are_made_for(client):
     [source] = re.findall(r'src="\./(.*)"', index_page.SCRIPT)
-    assert source == f"{index_page.PLOTLY.name}?v={get_plotlyjs_version()}"
     answer = client.get(f"/{source}", headers={"Accept-Encoding": "gzip"})
+    assert source == f"{index_page.PLOTLY.name}?v={hashlib.sha256(answer.content).hexdigest()[:16]}"
     assert answer.headers["content-encoding"] == "identity"
     licence, _, whole = index_page.PLOTLY.read_text(encoding="utf-8").partition("(\n function(root, factory) {")
     inside = answer.text.removeprefix(licence)
