@@ -78,9 +78,8 @@ def swapped(grid: Grid, unit: str = "word") -> Observation | None:
     before, after = (_quoted_word(targets[t]) for t in (first, first + 1))
     seen = [f"looks at {_quoted_word(sources[best[t]])} ({largest[t]:.2f})" for t in (first, first + 1)]
     near = best[first] - best[first + 1] == 1
-    end = "in the source these two stand " + (
-        "next to each other the other way round" if near else "in the other order"
-    )
+    in_source = " ".join(plain(sources[best[t]].text) for t in (first + 1, first))
+    end = "in the source their order is reversed" + f", ‘{in_source}’" * bool(near)
     cells = tuple((targets[t].first, sources[best[t]].first) for t in (first, first + 1))
     return Observation("swapped", f"{before} {seen[0]}, and the next {unit}, {after}, {seen[1]}: {end}.", cells)
 
@@ -195,8 +194,8 @@ def sentence(grid: Grid, unit: str = "word") -> str:
     """The most important observations: the first one about places, then the sharpness; "" without weights.
 
     >>> reading.sentence(select.select(trace))
-    '‘chien’ looks at ‘dog’ (0.73), and the next word, ‘noir’, looks at ‘black’ (0.80): in the source these two stand
-    next to each other the other way round.'
+    '‘chien’ looks at ‘dog’ (0.73), and the next word, ‘noir’, looks at ‘black’ (0.80): in the source their order is
+    reversed, ‘black dog’.'
     """
     places, degrees = [rule for name, rule in RULES.items() if name not in ("sharp", "blurred")], (sharp, blurred)
     first = (next(filter(None, (rule(grid, unit) for rule in rules)), None) for rules in (places, degrees))

@@ -25,7 +25,7 @@ def test_two_words_that_changed_places():
     seen = reading.swapped(grid(TARGET, SOURCE, weights))
     assert seen.sentence == (
         "‘herbe’ looks at ‘grass’ (0.70), and the next word, ‘verte’, looks at ‘green’ (0.86): "
-        "in the source these two stand next to each other the other way round."
+        "in the source their order is reversed, ‘green grass’."
     )
     assert seen.cells == ((1, 2), (2, 1))
 
@@ -38,7 +38,7 @@ def test_below_the_least_weight_nothing_is_claimed():
 def test_words_further_apart_differ_in_order():
     weights = one_hot(0, 2, 0, 3, size=4)
     seen = reading.swapped(grid(TARGET, SOURCE, weights))
-    assert seen.sentence.endswith("in the source these two stand in the other order.")
+    assert seen.sentence.endswith("in the source their order is reversed.")
 
 
 def test_a_verb_at_the_end():
@@ -181,6 +181,6 @@ def test_letters_are_not_called_words():
     assert reading.special(drawn, "letter").sentence.endswith("they look at no letter in particular.")
     swapped = reading.swapped(grid(FOUR, FOUR, one_hot(1, 0, 2, 3, 4, size=5)), "letter").sentence
     assert "and the next letter, ‘b’, looks at" in swapped and swapped.endswith(
-        "next to each other the other way round."
+        "in the source their order is reversed, ‘a b’."
     )
     assert "word" not in reading.sentence(drawn, "letter")

@@ -12,7 +12,7 @@ from dashboard.compare.tour import STOPS
 SAID = (
     (
         "‘herbe’ looks at ‘grass’",
-        "these two stand next to each other the other way round",
+        "in the source their order is reversed, ‘green grass’",
         "Two dark cells have changed places",
     ),
     ("Luong general is sharper", "Their texts differ"),
