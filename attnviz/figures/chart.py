@@ -176,7 +176,8 @@ def _without_none(parts: dict) -> dict:
 
 def counts(values: np.ndarray) -> np.ndarray:
     """Numbers from 0 to 6.5 as whole ten-thousandths, in two bytes each; GAP for NaN. The browser divides by PER."""
-    return np.nan_to_num(np.round(np.asarray(values, dtype=np.float64) * PER), nan=GAP).astype("<u2")
+    scaled = np.asarray(values, dtype=np.float64) * PER
+    return np.where(np.isnan(scaled), GAP, np.rint(scaled)).astype("<u2")
 
 
 def typed(value: Any) -> Any:
