@@ -283,19 +283,19 @@ class Additive(Attention):
         return torch.tanh(self.query(query).unsqueeze(-2) + prepared.unsqueeze(-3))  # (B, T, S, width)
 
 
-class Concat(Additive):
+class Concat(Attention):
     """v . tanh([W U] [q; k]), with [q; k] the concatenation. Luong et al. 2015, sec. 3.1, *concat*.
-
     [W U], the paper's W_a, times [q; k] is W q + U k: additive, with both matrices in one.
 
     >>> Concat(4, 6, width=8).joint.weight.shape
     torch.Size([8, 10])
     """
 
-    name = "concat"
+    name, unit = "concat", Additive.unit
+    score, terms = Additive.score, Additive.terms  # sums over the same hidden units
 
     def __init__(self, query_width: int, key_width: int, width: int, dropout: float = 0.0):
-        Attention.__init__(self, dropout)
+        super().__init__(dropout)
         self.widths, self.query_width = (query_width, key_width), query_width
         self.joint = nn.Linear(query_width + key_width, width, bias=False)  # [W U]
         self.energy = nn.Linear(width, 1, bias=False)  # v

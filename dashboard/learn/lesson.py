@@ -43,7 +43,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = next((path for path in (_ROOT / "docs" / "lessons", _ROOT / "lessons") if path.is_dir()), _ROOT / "lessons")
 LARGEST = 200_000  # bytes of a file
 MOST = 200  # files of a folder
-_TITLE_LETTERS = 200  # characters of a title
+_TITLE_LENGTH = 200  # characters of a title
 _HEADER = re.compile(r"---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _PAGE = re.compile(rf"\./({'|'.join(page.path for page in PAGES)})(\?[^#]*)?")
 _KEYS = ("title", "minutes", "about")
@@ -143,10 +143,10 @@ def _header(text: str, name: str) -> dict[str, str]:
         key, colon, value = (part.strip() for part in line.partition(":"))
         if not line.strip():
             continue
-        if not colon or key not in _KEYS or key in header or not 0 < len(value) <= _TITLE_LETTERS:
+        if not colon or key not in _KEYS or key in header or not 0 < len(value) <= _TITLE_LENGTH:
             raise LessonError(
                 f"{name}, line {number}: the header takes title:, minutes: and about:, once, each with at most "
-                f"{_TITLE_LETTERS} characters; got {line[:80]!r}"
+                f"{_TITLE_LENGTH} characters; got {line[:80]!r}"
             )
         header[key] = escaped(value)
     if "title" not in header:

@@ -17,7 +17,7 @@ from dashboard.markup.text import escape, markdown
 from dashboard.shell import frame
 from dashboard.shell.problems import sentence
 
-_ANSWER_LETTERS = 5000  # characters of an answer
+_ANSWER_LENGTH = 5000  # characters of an answer
 
 
 def show(fields: dict) -> None:
@@ -114,7 +114,7 @@ def _own_answer(name: str, number: int, question: str) -> str:
     return st.text_area(
         f"Your answer to: {markdown(question)}",
         key=f"answer {name} {number}",
-        max_chars=_ANSWER_LETTERS,
+        max_chars=_ANSWER_LENGTH,
         height=80,
         label_visibility="collapsed",
         placeholder="Your answer",
