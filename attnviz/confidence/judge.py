@@ -88,7 +88,8 @@ RARE = 2.0  # nats; the reasons name a word none of whose usual translations is 
 @dataclass(frozen=True)
 class Judgement:
     """level : one of LEVELS. risk : probability of a poor translation. reasons : sentences, of every level.
-    strange : remarks on words of the translation, shown even at level usual, as parts of a sentence.
+    strange : remarks on words of the translation, shown even at level usual, as parts of a sentence. untranslated :
+    `Judge.untranslated` of the trace.
 
     >>> confidence.Judge.load("en-fr/bahdanau")(trace).title
     'a typical probability for this model'
@@ -98,6 +99,7 @@ class Judgement:
     risk: float
     reasons: tuple[str, ...]
     strange: tuple[str, ...] = ()
+    untranslated: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -131,7 +133,8 @@ def judgement(signs: Signs, scale: Scale) -> Judgement:
         level = "outside"
     else:
         level = "unusual" if unusual_by_rule(signs, scale.unread, scale.unsaid) or risk > scale.unusual else "usual"
-    return Judgement(level, risk, tuple(_reasons(signs, scale)), tuple(_strange(signs)))
+    unread = signs.untranslated(scale.unread)
+    return Judgement(level, risk, tuple(_reasons(signs, scale)), tuple(_strange(signs)), unread)
 
 
 def outside_by_rule(signs: Signs) -> bool:

@@ -132,14 +132,14 @@ def signs(
     if (level := getattr(trace, "level", "pieces")) != "pieces" or not trace.log_probs:
         got = f"{trace.model} at the level of {level}"
         raise ValueError(f"the trace must be of pieces and have their log-probabilities; got {got}")
-    written = training_words.target_words(trace)
+    new, written = tuple(known_words.new(trace)), training_words.target_words(trace)
     produced = [token.text for token in trace.target if not token.special]
     loop = loop_at_end(produced)
     agrees, other = agreement(trace.translation, tuple(samples)) if samples else (None, "")
     return Signs(
         log_probs=trace.log_probs,
         least=visible(trace.target[int(np.argmin(trace.log_probs))].text),
-        new=tuple(known_words.new(trace)),
+        new=new,
         words=len(training_words.words(trace)),
         read=len(trace.source),
         unknown=tuple(dict.fromkeys(visible(token.text) for token in trace.source if token.unknown)),
@@ -151,7 +151,7 @@ def signs(
         complete=trace.complete,
         agreement=agrees,
         other=other,
-        **_between(trace, known_words, target_words, lexicon),
+        **_between(trace, known_words, new, target_words, lexicon),
     )
 
 
@@ -164,6 +164,7 @@ def _text(trace: Trace | TraceStatistics, loop: Loop) -> str:
 def _between(
     trace: Trace | TraceStatistics,
     known_words: TrainingWords,
+    new: Sequence[Word],
     target_words: TrainingWords | None,
     lexicon: Lexicon | None,
 ) -> dict:
@@ -176,11 +177,11 @@ def _between(
     return dict(
         changed=between.changed(trace.text, trace.translation),
         lost_units=between.lost_units(trace.text, trace.translation),
-        lost_names=_lost_names(trace, known_words) if task.copies_names else (),
+        lost_names=_lost_names(trace, new) if task.copies_names else (),
         lost_negation=between.lost_negation(trace.text, trace.translation, task.target) if task.source == "en" else "",
         repeated=between.repeated(trace.text, trace.translation, task.target),
         twice=between.twice(trace.text, trace.translation, task.target, _is_missing(unsaid)),
-        unlearnt=_unlearnt(trace, known_words),
+        unlearnt=_unlearnt(trace, new),
         invented=_invented(trace, target_words) if target_words else (),
         copied=_copied(trace, known_words, target_words) if target_words else (),
         covered=alignment.coverage(whole) if whole and task.source in languages() else (),
@@ -196,17 +197,17 @@ def _is_missing(unsaid: Sequence[Unsaid]) -> bool:
     return any(word.surprise >= MISSING for word in unsaid)
 
 
-def _unlearnt(trace: Trace | TraceStatistics, known_words: TrainingWords) -> tuple[str, ...]:
+def _unlearnt(trace: Trace | TraceStatistics, new: Sequence[Word]) -> tuple[str, ...]:
     lower = plain(trace.translation).lower()
-    new = (word.text for word in known_words.new(trace) if word.text.islower() or trace.read_as)
-    return tuple(dict.fromkeys(word for word in new if word.lower() not in lower))
+    texts = (word.text for word in new if word.text.islower() or trace.read_as)
+    return tuple(dict.fromkeys(text for text in texts if text.lower() not in lower))
 
 
-def _lost_names(trace: Trace | TraceStatistics, known_words: TrainingWords) -> tuple[str, ...]:
+def _lost_names(trace: Trace | TraceStatistics, new: Sequence[Word]) -> tuple[str, ...]:
     """New capitalised words, not at the beginning of a sentence, that the translation lacks."""
     lower = plain(trace.translation).lower()
     begins = {match.end() for match in _BEGINNING.finditer(trace.text)}
-    names = (word for word in known_words.new(trace) if word.text[0].isupper() and word.start not in begins)
+    names = (word for word in new if word.text[0].isupper() and word.start not in begins)
     names = () if trace.read_as else names  # in capitals any word would count
     return tuple(dict.fromkeys(name.text for name in names if re.split("['’]", name.text.lower())[0] not in lower))
 

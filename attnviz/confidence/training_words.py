@@ -79,7 +79,8 @@ class TrainingWords:
         """The number of training sentences with the word; for a word such as "Tom's", at least the count of its rarest
         part."""
         low = _plain(word)
-        return max(self.counts.get(low, 0), min(self.counts.get(part, 0) for part in low.split("'")))
+        count = self.counts.get(low, 0)
+        return max(count, min(self.counts.get(part, 0) for part in low.split("'"))) if "'" in low else count
 
     def has(self, word: str) -> bool:
         """Is the word, or a split of it into two words of at least PART letters, in the training sentences?"""

@@ -144,11 +144,11 @@ def sign(judgement: Judgement | None) -> str:
     )
 
 
-def untranslated(column: Column, judge: Judge | None) -> str:
+def untranslated(column: Column, judge: Judge | None, judged: Judgement | None = None) -> str:
     """The content words of the source that no row attends to and that have no usual translation in the target; "" for
-    none, or without calibration."""
+    none, or without calibration. judged : of this translation, if it was already computed."""
     calibrated = judge and judge.scale.unread and column.trace.log_probs
-    words = judge.untranslated(column.trace) if calibrated else ()
+    words = () if not calibrated else judged.untranslated if judged else judge.untranslated(column.trace)
     if not words:
         return ""
     listed = ", ".join(f"<i>{escape(word)}</i>" for word in words)

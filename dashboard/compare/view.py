@@ -187,8 +187,8 @@ def _heatmap(column: Column, texts, dark: bool, height: int | None, below_it: st
     """The words, figure and observations of a map. height : px in a presentation, None on the page. below_it : HTML
     below the translation."""
     judge = confidence.judge(column.model)
-    sign_of_it = sign(confidence.judgement(column.trace, judge))
-    words = captions.translation(column) + sign_of_it + below_it * (height is None)
+    judged = confidence.judgement(column.trace, judge)
+    words = captions.translation(column) + sign(judged) + below_it * (height is None)
     if column.grid is None:
         return Cell(words + captions.no_attention(column, caches.context_width(column.model)))
     figure = pictures.map_figure(column, dark, texts=texts, scale=height is None, written=False)
@@ -197,7 +197,7 @@ def _heatmap(column: Column, texts, dark: bool, height: int | None, below_it: st
     lines = heading.of_map(column.shown, column.grid, column.links and column.links.cells, column.windows)
     below = reading(column.grid, column.languages.unit)
     if height is None:
-        below += captions.untranslated(column, judge) + captions.percentile(column.trace, column.grid)
+        below += captions.untranslated(column, judge, judged) + captions.percentile(column.trace, column.grid)
     named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)
     return Cell(words + captions.shown_map(column), figure, below)
 

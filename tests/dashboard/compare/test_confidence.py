@@ -120,6 +120,7 @@ def test_words_that_no_row_reads_are_named(root):
     words = captions.untranslated(column, unread)
     named = "No row of Bahdanau reads <i>b</i>, <i>dog</i>, <i>running</i>"
     assert f"{named}: part of the source is probably untranslated." in words
+    assert captions.untranslated(column, unread, unread(made, ())) == words
     assert captions.untranslated(column, judge(0.1)) == "" == captions.untranslated(column, None)
     there = max(re.findall(r"[^\W\d_]+", made.translation), key=len)  # as if it were the usual translation of a word
     said = replace(unread, lexicon=confidence.Lexicon({"dog": Entry((there,), 9, 9)}))
