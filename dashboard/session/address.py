@@ -48,10 +48,9 @@ _PAGE, _WRITTEN, _ALSO = "page of the address", "address was written", "also in 
 _GOING, _GONE = "goes to another page with", "without a control in the address"
 _DRAWN, _STAYING = "drawn at the address", "staying in the address"
 AT, _LEFT, _REFUSED, _RETURNED = "page", "kept", "not drawn", "came back from another page"
-# the same question on all pages, as the sentence is; and where it begins
-_TAKEN_ALONG = {"units": "pieces", "special": True, "tables": False}
-# asked on one page alone, or on each of something else
-_OWN = ("kind", "layer", "head", "own", "output", "beam", "chapter", "lesson")
+_TAKEN_ALONG = {"units": "pieces", "special": True, "tables": False}  # on all pages, and where it begins
+DRAWING = {"tables", "present"}  # how a picture is drawn, not what it shows: they count for the last picture too
+_OWN = ("kind", "layer", "head", "own", "output", "beam", "chapter", "lesson")  # of one page, or another on each
 _ELSEWHERE = ("direction", "row", "versus", "find", "keep")  # the names of other controls on other pages
 _OF_A_PAIR = ("", "inside", "many")  # pages that show several models of a language pair
 _WITHOUT_FIELD = ("many", "train", "learn")  # pages that hand on the sentence of the other pages
@@ -133,11 +132,14 @@ def drawn() -> None:
 
 def stay() -> None:
     """The values of the controls above cannot be drawn, and the page shows its last picture. Keep the address of that
-    picture (see `drawn`) until the next one."""
+    picture (see `drawn`), except for how it is drawn, until the next one."""
     if context := get_script_run_ctx():
-        before, _ = st.session_state.get(_DRAWN, {}).get(st.session_state.get(AT), ({}, {}))
+        before, values = st.session_state.get(_DRAWN, {}).get(st.session_state.get(AT), ({}, {}))
         with context.session_state.query_params() as params:
-            st.session_state[_STAYING] = {key: before.get(key) for key in _of_picture(context, params) | before}
+            now = _of_picture(context, params)
+            for key in DRAWING & params._bindings_by_param.keys():
+                values[key], before[key] = st.session_state[key], now.get(key)
+            st.session_state[_STAYING] = {key: before.get(key) for key in now | before}
 
 
 def settle() -> None:
@@ -197,8 +199,7 @@ def _held(context, params) -> dict[str, str | list[str]]:
     """The parameters of the address: the values of the controls, and parameters without a control."""
     held = {key: value for key, value in params._query_params.items() if key not in params._bindings_by_param}
     held |= _controls(context, params)
-    order = [key for key in params._query_params if key in held]
-    return {key: held[key] for key in dict.fromkeys([*order, *held])}
+    return {key: held[key] for key in dict.fromkeys([*params._query_params, *held]) if key in held}
 
 
 def _of_picture(context, params) -> dict[str, str | list[str]]:
@@ -221,14 +222,14 @@ def _controls(context, params) -> dict[str, str | list[str]]:
 
 def words() -> dict[str, set[str]]:
     """Control bound to the address -> the possible names of its value in a link, including the default."""
-    words: dict[str, set[str]] = {}
     if (context := get_script_run_ctx()) is None:
-        return words
-    with context.session_state.query_params() as params:
-        for key, control in _on_page(context, params):
-            written = _written(control.serializer(context.session_state._state[key]), control.value_type)
-            words[key] = {written} if isinstance(written, str) else set(written)
-    return words
+        return {}
+    state = context.session_state
+    with state.query_params() as params:
+        written = {
+            key: _written(it.serializer(state._state[key]), it.value_type) for key, it in _on_page(context, params)
+        }
+    return {key: {words} if isinstance(words, str) else set(words) for key, words in written.items()}
 
 
 def _on_page(context, params) -> Iterator[tuple[str, WidgetMetadata]]:
@@ -245,9 +246,8 @@ def _is_on_page(context, widget: str, fragment: str | None) -> bool:
     if widget in context.shared.widget_ids_this_run:
         return True
     here = ThreadState.get().fragment_id
-    if not context.fragment_ids_this_run or not here:
-        return False
-    return fragment != here and not context.fragment_storage.has_ancestor_in(fragment, {here})
+    is_alone = bool(context.fragment_ids_this_run and here)
+    return is_alone and fragment != here and not context.fragment_storage.has_ancestor_in(fragment, {here})
 
 
 def _written(value: Any, kind: str) -> str | list[str]:

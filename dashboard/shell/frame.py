@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
 import streamlit as st
 
@@ -18,10 +19,11 @@ from dashboard.shell.problems import SceneError, Waiting, Wanted, sentence
 class PageScene(Protocol):
     """The contents of a page, computed before drawing.
 
-    name : of the contents, for the caption “The page still shows …”. text : the visitor's text. heading : lines above
-    saved pictures: model, sentence, translation. warnings : sentences on what is not shown.
+    choices : the visitor's. name : of the contents, for the caption “The page still shows …”. text : the visitor's
+    text. heading : lines above saved pictures: model, sentence, translation. warnings : sentences on what is not shown.
     """
 
+    choices: Any
     name: str
     text: str
     heading: Sequence[str]
@@ -78,7 +80,14 @@ def _refused(page: str, error: SceneError, notice) -> Scene | None:
             notice.caption(f"The page still shows {markdown(scene.name)} of this text:")
             notice.text(scene.text)
         _warn(scene, notice)
-    return scene
+    return scene and _drawn_as_chosen(scene)
+
+
+def _drawn_as_chosen(scene: Scene) -> Scene:
+    """The last scene with the controls that decide how it is drawn: they can change while a new text is refused."""
+    before = {key: getattr(scene.choices, key) for key in address.DRAWING if hasattr(scene.choices, key)}
+    now = {key: st.session_state.get(key, value) for key, value in before.items()}
+    return scene if now == before else replace(scene, choices=replace(scene.choices, **now))
 
 
 def _warn(scene: Scene, notice) -> None:

@@ -14,6 +14,7 @@ BEFORE, TYPED = "Two boys play with a ball.", "A dog runs."
 OPEN = "?text=Two+boys+play+with+a+ball.&show=Bahdanau"  # one model: quicker
 DONE = "() => document.querySelector('.stApp')?.dataset.testScriptState === 'notRunning'"
 AT = "([path, text]) => location.pathname === path && new URLSearchParams(location.search).get('text') === text"
+HAS = "([key, value]) => new URLSearchParams(location.search).get(key) === value"
 WAIT = 60_000
 
 
@@ -165,6 +166,7 @@ def test_what_cannot_be_drawn_leaves_the_address_of_the_picture(dashboard):
     settled(dashboard)
     expect(dashboard.page.locator(".said").first).to_contain_text("Un chien court.", timeout=WAIT)
     assert dashboard.page.url == opened
+    how_it_is_drawn_follows(dashboard)
     write(dashboard, BEFORE)
     assert "units=words" in dashboard.page.url
     is_at(dashboard, "/", BEFORE)
@@ -174,6 +176,18 @@ def test_what_cannot_be_drawn_leaves_the_address_of_the_picture(dashboard):
     is_at(dashboard, "/", BEFORE)
     go(dashboard, -1)
     is_at(dashboard, "/", TYPED)
+
+
+def how_it_is_drawn_follows(dashboard) -> None:
+    """The switches of tables and presentation count for the picture that stays, and in its address."""
+    for key, charts in (("tables", 3), ("present", 2)):
+        dashboard.page.locator(f".st-key-{key} label").first.click()
+        dashboard.page.wait_for_function(HAS, arg=[key, "true"], timeout=WAIT)
+        expect(dashboard.page.locator(".js-plotly-plot")).to_have_count(charts, timeout=WAIT)
+    press(dashboard, "Leave the presentation (Esc)")
+    dashboard.page.wait_for_function(HAS, arg=["present", None], timeout=WAIT)
+    expect(dashboard.page.locator(".js-plotly-plot")).to_have_count(3, timeout=WAIT)
+    expect(dashboard.page.locator("table").first).to_be_attached()
 
 
 def test_a_token_that_was_chosen_has_its_name_in_the_next_sentence(dashboard):

@@ -220,9 +220,9 @@ def test_a_presentation_has_large_type_and_no_more_than_a_step():
     sound(app)
     maps, bars = (chart_cells(chart.proto)[0]["figure"] for chart in charts(app))
     assert maps["layout"]["font"]["size"] > 15 and bars["layout"]["font"]["size"] >= 15
+    app.text_input(key="text").set_value("far " * 200).run()  # is refused, and the last picture stays
     app.button(key="leave").click().run()
-    sound(app)
-    assert len(charts(app)) == 3 and not app.session_state["present"]
+    assert not app.exception and len(charts(app)) == 3 and not app.session_state["present"]
 
 
 def test_without_a_mechanism_the_page_says_that_the_last_picture_stays():
