@@ -63,8 +63,7 @@ def table(
     kind : only heads of this kind. only : only these columns, which takes less time; ValueError for an unknown one.
     scored : the patterns (see `patterns`).
 
-    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
-    >>> heads.table(trace, only=["previous"]).previous.tolist()  # head 1 looks at the token before
+    >>> heads.table(two_heads, only=["previous"]).previous.tolist()  # head 1 looks at the token before
     [0.0, 1.0]
     """
     by_name = {pattern.name: pattern for pattern in scored}
@@ -85,8 +84,7 @@ def most_like(frame: pd.DataFrame, pattern: str, count: int = 5) -> pd.DataFrame
     """The `count` rows of a `table` with the highest values in one column, a pattern's score for instance, highest
     first.
 
-    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
-    >>> heads.most_like(heads.table(trace), "previous", 1)["head"].tolist()
+    >>> heads.most_like(heads.table(two_heads), "previous", 1)["head"].tolist()
     [1]
     """
     if pattern not in frame:
@@ -116,8 +114,7 @@ def distances(trace: Trace, heads: Sequence[Head]) -> pd.DataFrame:
     A square table with the heads as labels of its rows and columns. ValueError unless the trace has all heads and they
     are of one kind, so that they share queries and keys.
 
-    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
-    >>> heads.distances(trace, [heads.Head("decoder", 0, 0), heads.Head("decoder", 0, 1)]).round(2).values.tolist()
+    >>> heads.distances(two_heads, [heads.Head("decoder", 0, 0), heads.Head("decoder", 0, 1)]).round(2).values.tolist()
     [[0.0, 0.67], [0.67, 0.0]]
     """
     if len({head.kind for head in heads}) != 1:
@@ -136,8 +133,7 @@ def nearest(trace: Trace, head: Head) -> pd.DataFrame:
 
     Columns: model, kind, layer, head, jensen_shannon. ValueError if the trace has no such head.
 
-    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
-    >>> heads.nearest(trace, heads.Head("decoder", 0, 1))[["head", "jensen_shannon"]].round(2).values.tolist()
+    >>> heads.nearest(two_heads, heads.Head("decoder", 0, 1))[["head", "jensen_shannon"]].round(2).values.tolist()
     [[0.0, 0.67]]
     """
     own = weights_of(trace, head)
@@ -281,8 +277,7 @@ class Disagreement:
 def disagreement(a: Grid, b: Grid) -> Disagreement:
     """The disagreement of two maps. ValueError unless they have the same queries and keys (see `select.difference`).
 
-    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
-    >>> heads.disagreement(select.select(trace, head=0), select.select(trace, head=1)).distances.tolist()
+    >>> heads.disagreement(select.select(two_heads, head=0), select.select(two_heads, head=1)).distances.tolist()
     [0.0, 1.0, 1.0]
     """
     select.difference(a, b)

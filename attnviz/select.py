@@ -265,8 +265,7 @@ def mean(trace: Trace, kind: str, heads: Sequence[tuple[int, int]], words: bool 
 
     A statistic of the mean is not the mean of the heads' statistics.
 
-    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
-    >>> select.mean(trace, "decoder", [(0, 0), (0, 1)]).weights.tolist()
+    >>> select.mean(two_heads, "decoder", [(0, 0), (0, 1)]).weights.tolist()
     [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
     """
     if not heads:
@@ -304,8 +303,7 @@ def _without_special(grid):
 def difference(a: Grid, b: Grid) -> np.ndarray:
     """The weights of a minus those of b, (Q, K), from -1 to 1. ValueError unless queries and keys are the same.
 
-    >>> trace = attnviz.from_arrays([np.eye(3)[[[0, 1, 2], [0, 0, 1]]]], ["a", "black", "dog"])
-    >>> select.difference(select.select(trace, head=0), select.select(trace, head=1)).tolist()
+    >>> select.difference(select.select(two_heads, head=0), select.select(two_heads, head=1)).tolist()
     [[0.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]]
     """
     for name in ("queries", "keys"):

@@ -101,9 +101,8 @@ def steps(trace: Trace, threshold: float = 0.1, sink: bool = True) -> pd.DataFra
 
 @checked
 def of_grid(grid: Grid, threshold: float = 0.1) -> pd.DataFrame:
-    """`rows` for one grid, with its tokens. special_mass : on special keys shown.
-
-    removed_mass : on special keys hidden.
+    """`rows` for one grid, with its tokens: special_mass is on special keys that are shown, removed_mass on those that
+    are hidden.
 
     >>> stats.of_grid(select.select(trace)).argmax_token.tolist()
     ['The', 'dog', 'black', 'runs', '.', '<eos>']

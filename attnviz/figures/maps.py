@@ -81,9 +81,9 @@ def difference(
     Cells below DASHED carry a dash, so that a grey print shows the same. `grid` gives the tokens (either of the two:
     they are the same). ValueError if the shapes differ.
 
-    >>> grid = select.select(trace)
-    >>> figures.difference(select.difference(grid, grid), grid).layout.meta["axes"]["colour"]
-    'attention weight of a minus that of b'
+    >>> a, b = select.select(two_heads, head=0), select.select(two_heads, head=1)
+    >>> figures.difference(select.difference(a, b), a, ("itself", "before")).layout.meta["axes"]["colour"]
+    'attention weight of itself minus that of before'
     """
     values = np.asarray(values, dtype=np.float32)
     if values.shape != grid.weights.shape:

@@ -362,8 +362,9 @@ def written_after(
     Errors as in `replaced` and `Writer.write`; ValueError if nothing was written.
 
     >>> text = writer.write("The dog", steps=3, temperature=0)
-    >>> intervene.written_after(writer, text, intervene.words(text)[1], "cat").free.text
-    'The cat'
+    >>> after = intervene.written_after(writer, text, intervene.words(text)[1], "cat")
+    >>> after.free.text, after.total_variation.shape  # the new prompt, and a number for each token that was written
+    ('The cat', (3,))
     """
     count = len(trace.target) - trace.given
     if not count:

@@ -46,6 +46,8 @@ import attnviz
 model, writer = attnviz.load("en-fr/bahdanau"), attnviz.load("hf:openai-community/gpt2")
 trace = first = model.trace("The black dog runs.")
 second = model.trace("A man reads.")
+itself, before = np.eye(3), np.eye(3)[[0, 0, 1]]  # where two heads look
+two_heads = attnviz.from_arrays([[itself, before]], ["a", "black", "dog"])
 causal, tokenizer = writer.model, writer.tokenizer
 inputs = tokenizer("The dog", return_tensors="pt")
 """
