@@ -150,10 +150,10 @@ def settle() -> None:
         added = st.session_state.get(_ALSO, {})
         left = st.session_state.get(_GONE, set()) - params._bindings_by_param.keys() | added.keys()
         held = {key: words for key, words in _held(context, params).items() if key not in left}
-        held |= {key: words for key, (written, _) in added.items() if (words := written(held))}
         held |= (staying := st.session_state.get(_STAYING, {}))
-        st.session_state[_GONE] = _untie(context, params, staying.keys() | added.keys())
         held = {key: words for key, words in held.items() if words is not None}
+        held |= {key: words for key, (write, _) in added.items() if key not in staying and (words := write(held))}
+        st.session_state[_GONE] = _untie(context, params, staying.keys() | added.keys())
         moved = st.session_state.get(_PAGE) != context.page_script_hash
         differs = held != _plain(_parse_query_string(context.query_string))
         # The browser may have gone on while the message before this one was on its way, which then overwrote it.

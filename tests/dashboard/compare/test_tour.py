@@ -112,6 +112,13 @@ def test_a_link_that_says_more_than_the_stop_is_left_as_it_is():
     assert STOPS[1].is_shown(scene(app)) and "Show the answer" in written(app)
 
 
+def test_a_link_to_a_picture_that_stays_does_not_bring_the_sentence_of_the_stop():
+    app = run(tour="1")
+    app.selectbox(key="pair").set_value("reverse").run()
+    app.text_input(key="text").set_value("").run()
+    assert "".join(app.query_params["tour"]) == "1-as-shown" and "text" not in app.query_params
+
+
 @pytest.mark.parametrize("said", ["", "0", "6", "abc", "-1", "²"])
 def test_a_stop_that_there_is_not_is_no_stop(said):
     assert tour.stop_number(said) is None
