@@ -15,7 +15,7 @@ import numpy as np
 from attnviz import arguments, storage
 from attnviz.arguments import Checked
 from attnviz.confidence import lexicon, training_words
-from attnviz.confidence.lexicon import Lexicon
+from attnviz.confidence.lexicon import Lexicon, Unsaid
 from attnviz.confidence.signs import FEATURES, SAMPLES, Signs, signs
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.models import checkpoint_files
@@ -82,7 +82,7 @@ LEVELS = {
 MANY_NEW = 1 / 3  # of the words; a text with two new words or more, and so large a share of them, is outside
 DIFFERENT = 50.0  # chrF; below this agreement the reasons name another translation
 SHOWN = 3  # words of a kind that the reasons name
-RARE = 2.0  # nats; the reasons name a word none of whose usual translations is there where that is so rare (14 %)
+RARE = 2.0  # nats; a word none of whose usual translations, or sources, is there is named where that is so rare (14 %)
 
 
 @dataclass(frozen=True)
@@ -144,10 +144,12 @@ def outside_by_rule(signs: Signs) -> bool:
 
 
 def unusual_by_rule(signs: Signs, unread: float, unsaid: float) -> bool:
-    """Is it at least unusual, at any risk? True for numbers, units or new names that differ, a lost negation, a number
-    inside a word ("trois4"), a repeated phrase, a text longer than those of training, a content word to which every row
-    of the map gives less weight than `unread`, or words left out or made up with a surprise above `unsaid`."""
-    differs = signs.changed or signs.lost_units or signs.lost_names or signs.lost_negation or signs.broken
+    """Is it at least unusual, at any risk? True for numbers, units or new names that differ, a negation on one side
+    only, a number inside a word ("trois4"), a repeated phrase, a text longer than those of training, a content word to
+    which every row of the map gives less weight than `unread`, or words left out or made up with a surprise above
+    `unsaid`."""
+    differs = signs.changed or signs.lost_units or signs.lost_names or signs.broken
+    differs = differs or signs.lost_negation or signs.added_negation
     words = signs.untranslated(unread) or (unsaid and signs.surprise > unsaid)
     return bool(differs or signs.repeated or signs.longest or words)
 
@@ -190,13 +192,23 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
 
 
 def _strange(signs: Signs) -> Iterator[str]:
-    """Words copied from the source, words of both sides that occur in no training text of their language, and words
-    that are twice in the translation."""
+    """Words copied from the source, words of both sides that occur in no training text of their language, words that
+    are twice in the translation or probably missing, and words that usually translate others than those of the
+    source."""
     copied = [word for word, _ in signs.copied]
     new = [*signs.unlearnt, *(word for word, _ in signs.invented)]
-    for listed, what in ((copied, "as in the source"), (new, "in no training text"), (signs.twice, "there twice")):
+    kinds = (copied, "as in the source"), (new, "in no training text"), (signs.twice, "there twice")
+    for listed, what in (*kinds, (signs.dropped, "probably missing or wrong")):
         if words := [f"“{word}”" for word in listed[:SHOWN]]:
             yield f"{', '.join(words)} {'is' if len(words) == 1 else 'are'} {what}"
+    for word in _unfounded(signs):
+        yield f"“{word.text}” usually translates {' or '.join(f'“{each}”' for each in word.translations[:2])}"
+
+
+def _unfounded(signs: Signs) -> list[Unsaid]:
+    """The most surprising words of `unfounded` that are in training texts."""
+    new = dict(signs.invented + signs.copied)
+    return [word for word in signs.unfounded if word.surprise >= RARE and word.text not in new][:SHOWN]
 
 
 def _differences(signs: Signs, scale: Scale) -> list[str]:
@@ -214,6 +226,8 @@ def _differences(signs: Signs, scale: Scale) -> list[str]:
     reasons += [f"The name “{name}” is not in the translation." for name in signs.lost_names[:SHOWN]]
     if signs.lost_negation:
         reasons.append(f"The source denies with “{signs.lost_negation}”, and nothing in the translation seems to.")
+    if signs.added_negation:
+        reasons.append(f"The translation denies with “{signs.added_negation}”, and nothing in the source seems to.")
     if signs.repeated:
         reasons.append(f"The translation says “{signs.repeated}” again, and the source has no such repeat.")
     elif signs.twice:
@@ -226,6 +240,9 @@ def _differences(signs: Signs, scale: Scale) -> list[str]:
     for word in rare[:SHOWN]:
         usual = ", ".join(word.translations[:SHOWN])
         reasons.append(f"None of the usual translations of “{word.text}” is in the translation: {usual}.")
+    for word in _unfounded(signs):
+        usual = ", ".join(word.translations[:SHOWN])
+        reasons.append(f"“{word.text}” usually translates other words than those of the source: {usual}.")
     return reasons
 
 

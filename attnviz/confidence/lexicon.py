@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnviz import arguments, function_words
+from attnviz.confidence.between import in_digits
 from attnviz.confidence.training_words import read_lines, write_lines
 from attnviz.data.styles import UNSPACED
 from attnviz.models.checkpoint_files import unreadable
@@ -59,7 +60,8 @@ class Unsaid(NamedTuple):
 
 @dataclass(frozen=True)
 class Lexicon:
-    """entries : the first letters of a source word -> its translations.
+    """entries : the first letters of a source word -> its translations. sources : the first letters of a word of the
+    translations -> the source words that it usually translates; empty in a language without spaces.
 
     >>> lexicon = confidence.Judge.load("en-fr/bahdanau").lexicon
     >>> lexicon.unsaid("The dog runs.", "Le chat court.", "en", "fr")[0].translations
@@ -67,48 +69,43 @@ class Lexicon:
     """
 
     entries: dict[str, Entry] = field(repr=False)
+    sources: dict[str, Entry] = field(default_factory=dict, repr=False)
 
     @classmethod
     def learn(cls, pairs: Pairs, source: str, target: str) -> "Lexicon":
         """Learn from training pairs of these languages; a repeated pair counts once."""
         pairs = list(dict.fromkeys(pairs))
-        sides = [(list(_source(text, source)), _target(translation, target)) for text, translation in pairs]
-        listed = _usual([(words, list(translations)) for words, translations in sides])
-        have, translated = Counter(), Counter()
-        forms: dict[tuple[str, str], Counter[str]] = {}
-        for words, translations in sides:
-            have.update(words)
-            for word in words:
-                stems = [stem for stem in listed.get(word, ()) if stem in translations]
-                translated[word] += bool(stems)
-                for stem in stems:
-                    forms.setdefault((word, stem), Counter())[translations[stem]] += 1
+        spaced = [(text, translation) for text, translation in pairs if not _NO_SPACES.search(translation)]
         return cls(
-            {
-                word: Entry(
-                    tuple(forms[word, stem].most_common(1)[0][0] for stem in stems), have[word], translated[word]
-                )
-                for word, stems in listed.items()
-            }
+            _entries([(_source(text, source), _target(translation, target)) for text, translation in pairs]),
+            _entries([(_produced(translation, target), _asked(text, source)) for text, translation in spaced]),
         )
 
     @classmethod
     def load(cls, path: Path) -> "Lexicon":
         """Read what `save` wrote. Raises CheckpointError."""
         path = arguments.path("path", path)
-        entries = {}
+        parts: list[dict[str, Entry]] = [{}, {}]
         try:
-            for word, sentences, translated, *translations in map(str.split, read_lines(path)):
-                entries[word] = Entry(tuple(translations), int(sentences), int(translated))
-                entries[word].surprise  # noqa: B018  a damaged count raises here
+            lines = read_lines(path)
+            end = lines.index("") if "" in lines else len(lines)
+            for number, line in enumerate(lines[:end] + lines[end + 1 :]):
+                word, sentences, translated, *translations = line.split()
+                entry = Entry(tuple(translations), int(sentences), int(translated))
+                entry.surprise  # noqa: B018  a damaged count raises here
+                parts[number >= end][word] = entry
         except (ValueError, ArithmeticError) as error:
             raise unreadable(path, error) from None
-        return cls(entries)
+        return cls(*parts)
 
     def save(self, path: Path) -> None:
-        """Write a line a word: the word, its counts, its translations."""
-        rows = sorted(self.entries.items())
-        write_lines(path, [" ".join((word, f"{e.sentences} {e.translated}", *e.translations)) for word, e in rows])
+        """Write a line a word: the word, its counts, its translations; then, after an empty line, those of
+        `sources`."""
+        parts = [
+            [" ".join((word, f"{e.sentences} {e.translated}", *e.translations)) for word, e in sorted(part.items())]
+            for part in (self.entries, self.sources)
+        ]
+        write_lines(path, [*parts[0], "", *parts[1]])
 
     def unsaid(self, text: str, translation: str, source: str, target: str) -> tuple[Unsaid, ...]:
         """The content words of a text whose usual translations are all missing, the most surprising first."""
@@ -118,22 +115,59 @@ class Lexicon:
         self, text: str, translation: str, source: str, target: str
     ) -> tuple[tuple[Unsaid, ...], tuple[str, ...]]:
         """`unsaid`, and the content words of a text that have a usual translation in the translation."""
-        looked_up = list(self._looked_up(text, translation, source, target))
-        missing = (
-            Unsaid(word, entry.translations, entry.surprise)
-            for word, entry, is_translated in looked_up
-            if not is_translated
-        )
-        translated = tuple(word for word, _, is_translated in looked_up if is_translated)
-        return tuple(sorted(missing, key=lambda word: -word.surprise)), translated
-
-    def _looked_up(self, text: str, translation: str, source: str, target: str) -> Iterator[tuple[str, Entry, bool]]:
-        """The content words of a text that have an entry, and whether the translation contains a usual translation of
-        it."""
         stems, plain = _target(translation, target), _plain(translation).replace(" ", "")
-        for stem, word in _source(text, source).items():
-            if entry := self.entries.get(stem):
-                yield word, entry, any(_is_in(_stem(form, TARGET_STEM), stems, plain) for form in entry.translations)
+        looked_up = list(_looked_up(self.entries, _source(text, source), stems, plain))
+        return _missing(looked_up), tuple(word for word, _, is_translated in looked_up if is_translated)
+
+    def unfounded(self, text: str, translation: str, source: str, target: str) -> tuple[Unsaid, ...]:
+        """The content words of a translation of which the text has none of the words that they usually translate, nor
+        another word of which they are a usual translation, nor digits for a number word; the most surprising first."""
+        words, stems = _produced(translation, target), _asked(text, source)
+        missing = _missing(_looked_up(self.sources, words, stems, _plain(text).replace(" ", "")))
+        return tuple(
+            word
+            for word in missing
+            if not (self._translates(word.text, text, source) or in_digits(word.translations, text))
+        )
+
+    def _translates(self, word: str, text: str, source: str) -> bool:
+        """Is the word a usual translation of a word of the text?"""
+        entries = (self.entries[stem] for stem in _source(text, source) if stem in self.entries)
+        forms = (form for entry in entries for form in entry.translations)
+        return any(_stem(form, TARGET_STEM) == _stem(word, TARGET_STEM) for form in forms)
+
+
+def _looked_up(
+    entries: dict[str, Entry], words: dict[str, str], stems: dict[str, str], plain: str
+) -> Iterator[tuple[str, Entry, bool]]:
+    """The words (stem -> word) that have an entry, and whether the other side has a usual translation of it. stems,
+    plain : the other side's stems, and its text without spaces."""
+    for stem, word in words.items():
+        if entry := entries.get(stem):
+            yield word, entry, any(_is_in(_stem(form, TARGET_STEM), stems, plain) for form in entry.translations)
+
+
+def _missing(looked_up: Iterable[tuple[str, Entry, bool]]) -> tuple[Unsaid, ...]:
+    words = (Unsaid(word, entry.translations, entry.surprise) for word, entry, is_there in looked_up if not is_there)
+    return tuple(sorted(words, key=lambda word: -word.surprise))
+
+
+def _entries(sides: Sequence[tuple[dict[str, str], dict[str, str]]]) -> dict[str, Entry]:
+    """The entries of the words of the first sides; both sides are stem -> word."""
+    listed = _usual([(list(words), list(translations)) for words, translations in sides])
+    have, translated = Counter[str](), Counter[str]()
+    forms: dict[tuple[str, str], Counter[str]] = {}
+    for words, translations in sides:
+        have.update(words.keys())
+        for word in words:
+            stems = [stem for stem in listed.get(word, ()) if stem in translations]
+            translated[word] += bool(stems)
+            for stem in stems:
+                forms.setdefault((word, stem), Counter())[translations[stem]] += 1
+    return {
+        word: Entry(tuple(forms[word, stem].most_common(1)[0][0] for stem in stems), have[word], translated[word])
+        for word, stems in listed.items()
+    }
 
 
 def _is_in(stem: str, stems: dict[str, str], plain: str) -> bool:
@@ -187,6 +221,7 @@ def _model_1(sides: Sequence[tuple[list[str], list[str]]]):
     return list(words), list(stems), rows, columns, probability, together
 
 
+@functools.lru_cache(256)  # several models of a page translate the same text
 def _source(text: str, language: str) -> dict[str, str]:
     """The stems of the content words of a source, and the words as typed; both without the part after an apostrophe."""
     words = (match.group() for match in WORD.finditer(plain(text)) if _is_content(match.group(), language))
@@ -195,8 +230,23 @@ def _source(text: str, language: str) -> dict[str, str]:
 
 def _target(text: str, language: str) -> dict[str, str]:
     """The stems of the content words of a translation, and their forms in lower case."""
-    words = (match.group().lower() for match in _LETTERS.finditer(plain(text)))
-    return {_stem(word, TARGET_STEM): word for word in words if _is_content(word, language)}
+    return {_stem(word, TARGET_STEM): word.lower() for word in _words(text, language)}
+
+
+def _produced(text: str, language: str) -> dict[str, str]:
+    """As `_target`, but as `_source` has them: stems of SOURCE_STEM letters, and the words as they are written."""
+    return {_stem(word, SOURCE_STEM): word for word in _words(text, language) if len(word) > 1}
+
+
+def _asked(text: str, language: str) -> dict[str, str]:
+    """As `_source`, but as `_target` has them: stems of TARGET_STEM letters, and the words in lower case."""
+    return {_stem(word, TARGET_STEM): word.lower() for word in _source(text, language).values()}
+
+
+def _words(text: str, language: str) -> Iterator[str]:
+    """The content words of a translation, without what is before an apostrophe."""
+    words = (match.group() for match in _LETTERS.finditer(plain(text)))
+    return (word for word in words if _is_content(word.lower(), language))
 
 
 @functools.lru_cache(2**17)

@@ -1,6 +1,5 @@
 """Signs that a translation may be poor, read off a trace: unlikely pieces, new or rare words of the source, words that
-no training sentence of the target language has, numbers and units that differ, repetition, omissions, length, a lost
-negation.
+no training sentence of the target language has, numbers and units that differ, repetition, omissions, length, negation.
 """
 
 import math
@@ -30,6 +29,7 @@ DOUBTFUL = -1.0  # nats; a piece below this log-probability (37 %) counts as dou
 MANY_PIECES = 3  # of a word of the translation, which then counts as made of pieces
 INVENTED = 2.5  # nats: 8 % of the reference translations of validation have a word that no training sentence has
 COPIED, FEW = 1 / 6, 2  # German texts have "Spider" too, in "Spider-Man"; "Pool" and "Show" are words of both languages
+DROPPED = 3.5  # nats; from here on such a word is named (3 % of right translations have none of its usual ones)
 MISSING = 1.0  # nats; from here on a word of which no usual translation is there is taken to be missing
 _BROKEN = re.compile(r"[^\W\d_]*[A-Za-zÀ-ÿ]{3}\d\w*")  # "trois4", but not "7h30"
 _NO_SPACES = re.compile(f"[{UNSPACED}]")
@@ -60,8 +60,10 @@ class Signs:
     content words of the source that have a usual translation in the target. copied : common words of the source that
     the target has untranslated, and what each adds to `surprise` (nats). lost_negation : a negation word of the source
     whose translation has no negation; "" if there is none. twice : content words that are twice in the target and
-    probably stand for different ones of the source (`between.twice`). unlearnt : words of `new` in lower case that the
-    target does not copy: a name is copied.
+    probably stand for different ones of the source (`between.twice`). unlearnt : words of `new` in lower case, except
+    those of the target's language that it copies. added_negation : the words with which the target alone denies.
+    unfounded : content words of the target that usually translate other words than those of the source
+    (`Lexicon.unfounded`). dropped : words of `unsaid` that are probably missing or wrong, and not copied.
 
     >>> signs = confidence.signs(trace, confidence.TrainingWords.learn(["The dog runs."]))
     >>> signs.words, signs.complete
@@ -96,6 +98,9 @@ class Signs:
     lost_negation: str = ""
     twice: tuple[str, ...] = ()
     unlearnt: tuple[str, ...] = ()
+    unfounded: tuple[Unsaid, ...] = ()
+    dropped: tuple[str, ...] = ()
+    added_negation: str = ""
 
     @property
     def surprise(self) -> float:
@@ -174,14 +179,18 @@ def _between(
     sides = trace.text, trace.translation, task.source, task.target
     content = [word for word in training_words.words(trace) if kind(word.text, "en") == CONTENT]
     unsaid, translated = lexicon.compared(*sides) if lexicon else ((), ())
+    lower = plain(trace.translation).lower()
     return dict(
         changed=between.changed(trace.text, trace.translation),
         lost_units=between.lost_units(trace.text, trace.translation),
         lost_names=_lost_names(trace, new) if task.copies_names else (),
-        lost_negation=between.lost_negation(trace.text, trace.translation, task.target) if task.source == "en" else "",
+        lost_negation=between.lost_negation(*sides[:2], task.target) if task.source == "en" else "",
+        added_negation=between.added_negation(*sides[:2], task.target) if task.source == "en" else "",
         repeated=between.repeated(trace.text, trace.translation, task.target),
         twice=between.twice(trace.text, trace.translation, task.target, _is_missing(unsaid)),
-        unlearnt=_unlearnt(trace, new),
+        unlearnt=_unlearnt(trace, new, target_words),
+        unfounded=lexicon.unfounded(*sides) if lexicon else (),
+        dropped=tuple(word.text for word in unsaid if word.surprise >= DROPPED and word.text.lower() not in lower),
         invented=_invented(trace, target_words) if target_words else (),
         copied=_copied(trace, known_words, target_words) if target_words else (),
         covered=alignment.coverage(whole) if whole and task.source in languages() else (),
@@ -197,10 +206,12 @@ def _is_missing(unsaid: Sequence[Unsaid]) -> bool:
     return any(word.surprise >= MISSING for word in unsaid)
 
 
-def _unlearnt(trace: Trace | TraceStatistics, new: Sequence[Word]) -> tuple[str, ...]:
+def _unlearnt(
+    trace: Trace | TraceStatistics, new: Sequence[Word], target_words: TrainingWords | None
+) -> tuple[str, ...]:
     lower = plain(trace.translation).lower()
-    texts = (word.text for word in new if word.text.islower() or trace.read_as)
-    return tuple(dict.fromkeys(text for text in texts if text.lower() not in lower))
+    texts = dict.fromkeys(word.text for word in new if word.text.islower() or trace.read_as)
+    return tuple(text for text in texts if text.lower() not in lower or (target_words and not target_words.has(text)))
 
 
 def _lost_names(trace: Trace | TraceStatistics, new: Sequence[Word]) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """What only one of the two sides has: numbers, powers and units that differ, phrases that only the translation says
-twice, and negations that only the source has."""
+twice, and negations that only one has."""
 
 import pytest
 
-from attnviz.confidence.between import changed, lost_negation, lost_units, repeated, twice
+from attnviz.confidence.between import added_negation, changed, lost_negation, lost_units, repeated, twice
 
 
 @pytest.mark.parametrize(
@@ -140,3 +140,20 @@ def test_one_word_that_is_there_twice_counts_where_another_is_missing():
 )
 def test_lost_negations(text, translation, language, word):
     assert lost_negation(text, translation, language) == word
+
+
+@pytest.mark.parametrize(
+    "text, translation, language, words",
+    [
+        ("Everyone wanted to leave.", "Niemand wollte gehen.", "de", "Niemand"),
+        ("I lost my notebook today.", "Ich habe heute kein Notizbuch verloren.", "de", "kein"),
+        ("She forgot nothing.", "Sie hat nichts vergessen.", "de", ""),
+        ("She failed.", "Sie hat es nicht geschafft.", "de", ""),  # other words deny too
+        ("He eats fish.", "Il ne mange pas de poisson.", "fr", "ne mange pas"),
+        ("He rarely eats fish.", "Il ne mange pas souvent de poisson.", "fr", ""),
+        ("You speak French, right?", "Vous parlez français, n'est-ce pas ?", "fr", ""),
+        ("He eats fish.", "彼は魚を食べない。", "ja", ""),  # no list
+    ],
+)
+def test_added_negations(text, translation, language, words):
+    assert added_negation(text, translation, language) == words

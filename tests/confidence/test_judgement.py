@@ -139,9 +139,33 @@ def test_a_usual_one_with_strange_words_names_them():
     assert judgement(seen, SCALE).title == f"a typical probability for this model, but {words}"
 
 
+def test_a_usual_one_names_words_that_usually_translate_others_and_words_that_are_missing():
+    wrong = Unsaid("pilote", ("pilot", "rider", "driver", "race"), 2.5), Unsaid("marché", ("walk",), 1.9)
+    seen = replace(
+        SURE, unfounded=(*wrong, Unsaid("Zog", ("pull",), 4.0)), invented=(("Zog", -0.2),), dropped=("pill",)
+    )
+    result = judgement(seen, SCALE)
+    assert result.level == "usual" and result.strange == (
+        "“Zog” is in no training text",
+        "“pill” is probably missing or wrong",
+        "“pilote” usually translates “pilot” or “rider”",
+    )
+    assert "“pilote” usually translates other words than those of the source: pilot, rider, driver." in result.reasons
+
+
+def test_a_missing_word_is_named_unless_it_is_copied():
+    lexicon = Lexicon({"seven": Entry(("sept",), 99, 99), "tom": Entry(("tom",), 99, 99)})  # 5.3 nats
+    seen = signs(trace(["Tom's", " seven"], ["Toms"], (-0.1,)), TrainingWords({"tom": 9}, 9), (), None, lexicon)
+    assert seen.dropped == ("seven",) and len(seen.unsaid) == 2
+
+
 def test_a_new_word_is_named_unless_it_is_copied_as_a_name():
     source = TrainingWords({"a": 9, "near": 3}, 9)
     seen = signs(trace(["A", " plunger", " near", " Narita", ",", " kvass"], [" kvass"], (-0.1,)), source)
+    copied = signs(
+        trace(["tumour", " kvass"], ["tumour", " kvass"], (-0.1,) * 2), source, (), TrainingWords({"kvass": 2}, 9)
+    )
+    assert copied.unlearnt == ("tumour",)  # the translation has it, but no training translation
     assert seen.unlearnt == ("plunger",) and [word.text for word in seen.new] == ["plunger", "Narita", "kvass"]
 
 
@@ -176,12 +200,14 @@ def test_a_word_that_is_said_is_not_untranslated_though_no_row_reads_it():
 def test_reasons_name_what_differs():
     seen = replace(SURE, changed=("10", "²", "102"), lost_units=("km",), lost_names=("Nkechi",), repeated="der flagge")
     seen = replace(seen, longest=4, covered=(Covered("repair", 0.01), Covered("dog", 0.9)), lost_negation="no")
-    assert judgement(seen, SCALE).reasons[:7] == (
+    seen = replace(seen, added_negation="ne … pas")
+    assert judgement(seen, SCALE).reasons[:8] == (
         "The text has 5 pieces. Nearly all training texts of this model have at most 4.",
         "The numbers differ: “10”, “²”, “102” are on one side only.",
         "The unit “km” of the source is not in the translation.",
         "The name “Nkechi” is not in the translation.",
         "The source denies with “no”, and nothing in the translation seems to.",
+        "The translation denies with “ne … pas”, and nothing in the source seems to.",
         "The translation says “der flagge” again, and the source has no such repeat.",
         "No row of the map reads “repair”: part of the source is probably untranslated.",
     )
@@ -219,6 +245,7 @@ def test_a_trace_without_log_probabilities():
         (replace(SURE, lost_names=("Narita",)), "unusual"),
         (replace(SURE, repeated="der Flagge"), "unusual"),
         (replace(SURE, lost_negation="no"), "unusual"),
+        (replace(SURE, added_negation="nicht"), "unusual"),
         (replace(SURE, longest=3), "unusual"),
         (replace(SURE, covered=(Covered("repair", 0.04),)), "unusual"),
         (replace(SURE, covered=(Covered("repair", 0.05),)), "usual"),

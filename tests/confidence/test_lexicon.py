@@ -1,11 +1,13 @@
 """The usual translations of words: learnt, kept in a file, and missed where a translation leaves them out."""
 
 import math
+from itertools import pairwise
 
 import pytest
 
 from attnviz import gold
 from attnviz.confidence import Judge, Lexicon
+from attnviz.confidence.judge import RARE
 from attnviz.confidence.lexicon import Entry
 from attnviz.models.checkpoint_files import CheckpointError
 
@@ -34,6 +36,22 @@ def test_what_a_translation_leaves_out(lexicon):
     assert not lexicon.unsaid("The dog's cat sleeps.", "Les CHIENS du chat dort.", "en", "fr")  # other forms
     assert lexicon.unsaid("The dog sleeps.", "Le cihen dort.", "en", "fr")[0].text == "dog"
     assert lexicon.unsaid("Narita", "", "en", "fr") == ()  # no training sentence has it
+
+
+def test_words_that_usually_translate_others(lexicon):
+    assert lexicon.sources["chien"] == Entry(("dog",), 5, 5)
+    wrong = lexicon.unfounded("The cat sleeps.", "Le Chien dort.", "en", "fr")
+    assert [(word.text, word.translations) for word in wrong] == [("Chien", ("dog",))]
+    assert lexicon.unfounded("The DOGS sleep.", "Les chiens dorment, Nkechi.", "en", "fr") == ()
+    irregular = Lexicon(
+        {"saw": Entry(("voyait",), 9, 9)}, {"voyait": Entry(("see",), 9, 9), "trois": Entry(("three",), 9, 9)}
+    )
+    assert irregular.unfounded("saw 3", "voyait trois", "en", "fr") == ()  # by the other direction; in digits
+    assert irregular.unfounded("4", "trois", "en", "fr")[0].text == "trois"
+
+
+def test_no_words_are_told_apart_without_spaces():
+    assert Lexicon.learn([(f"The dog of {name}", "犬") for name in "ABCDE"], "en", "ja").sources == {}
 
 
 def test_compounds_and_texts_without_spaces():
@@ -74,3 +92,21 @@ def test_translations_by_people_that_lose_a_third_are_seen_and_whole_ones_are_no
     cut = [surprises(source, words[: len(words) // 3] + words[2 * len(words) // 3 :]) for source, words in cases]
     assert len(cases) >= 20 and max(whole) <= judge.scale.unsaid
     assert sum(lost > kept + 1 for lost, kept in zip(cut, whole)) >= 0.6 * len(cases), (whole, cut)
+
+
+@pytest.mark.parametrize("pair", ["en-fr", "en-de"])
+def test_words_of_another_sentence_are_seen_in_translations_by_people_and_their_own_are_not(pair):
+    """The third of the words in the middle comes from the next linked sentence."""
+    lexicon = Judge.load(f"{pair}/transformer").lexicon
+    cases = [(sentence.source, sentence.target.split()) for sentence in gold.shipped(pair)]
+
+    def is_seen(source, words):
+        wrong = lexicon.unfounded(source, " ".join(words), "en", pair[-2:])
+        return any(word.surprise >= RARE for word in wrong)
+
+    own = [is_seen(source, words) for source, words in cases]
+    mixed = [
+        is_seen(source, words[: len(words) // 3] + others[len(others) // 3 : 2 * len(others) // 3])
+        for (source, words), (_, others) in pairwise(cases)
+    ]
+    assert len(cases) >= 40 and sum(own) <= 0.1 * len(own) and sum(mixed) >= 0.6 * len(mixed), (sum(own), sum(mixed))
