@@ -89,10 +89,8 @@ def dot_scores(query: Tensor, keys: Tensor) -> Tensor:
     tensor([[11.,  1.]])
     """
     if query.shape[-1] != keys.shape[-1]:
-        raise ValueError(
-            f"dot scores need queries and keys of the same width; got {query.shape[-1]} and {keys.shape[-1]} "
-            "(use general, concat or additive for different widths)"
-        )
+        widths = f"{query.shape[-1]} and {keys.shape[-1]} (use general, concat or additive for different widths)"
+        raise ValueError(f"dot scores need queries and keys of the same width; got {widths}")
     return query @ keys.transpose(-2, -1)
 
 
@@ -118,14 +116,15 @@ class Attention(nn.Module):
     """A score function with its parameters. Subclasses define `score` and, if needed, `prepare` and `terms`.
     `prepare` does the work that depends only on the keys, so that a decoder does it once a sentence, not once a step.
 
-    name : of the score. unit : what a term belongs to. widths : of queries and keys; None if any is valid.
+    name : of the score. unit : what a term belongs to. extra : the names of the last terms, which belong to none, such
+    as a constant. widths : of queries and keys; None if any is valid.
 
     >>> [tuple(x.shape) for x in ScaledDot()(torch.randn(1, 2, 4), torch.randn(1, 3, 4), torch.randn(1, 3, 5))]
     [(1, 2, 5), (1, 2, 3)]
     """
 
-    name = ""
-    unit = "dimension"
+    name, unit = "", "dimension"
+    extra: tuple[str, ...] = ()
     widths: tuple[int, int] | None = None
 
     def __init__(self, dropout: float = 0.0):
@@ -317,7 +316,7 @@ class MultiHead(nn.Module):
     torch.Size([1, 2, 2, 3])
     """
 
-    unit = ScaledDot.unit
+    unit, extra = ScaledDot.unit, ScaledDot.extra
     score: Callable = ScaledDot.score  # query (..., T, d), keys (..., S, d) of heads -> (..., T, S)
     terms: Callable = ScaledDot.terms
     window: Callable = ScaledDot.window

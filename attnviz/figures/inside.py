@@ -137,7 +137,7 @@ def describe_parts(opened, key: int, reference: str = "mean") -> str:
     """The score, the constant part, and the largest three differences. Plain text, not escaped."""
     compared, parts = opened.compared(key, reference), opened.parts
     listed = ", ".join(f"{parts.name(number)} {signed(value)}" for number, value in compared.largest(3))
-    differences = f"the differences from it of {parts.terms.shape[1]} {parts.unit}s; the largest: {listed}"
+    differences = f"the differences from it of {parts.words}; the largest: {listed}"
     if parts.whole:
         differences = f"a difference from it of {signed(compared.differences.terms[0, 0])}"
     return (

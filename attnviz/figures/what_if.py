@@ -55,15 +55,10 @@ def weights_by_score(opened, frame: pd.DataFrame) -> tuple[list[str], np.ndarray
     names, weights = [OWN], [opened.weights]
     learnt = frame.fillna({"trained_with": "", "mechanism": ""})
     for (score, _, mechanism), part in learnt.groupby(["score", "trained_with", "mechanism"], sort=False):
-        names.append(f"{score}, of {_family(mechanism, score)}" if mechanism else score)
+        title = mechanisms.find(mechanism).title if mechanism else score
+        names.append(title if score in title.lower() else f"{score}, of {title}")
         weights.append(part.sort_values("key")["weight"].to_numpy())
     return names, np.stack(weights)
-
-
-def _family(mechanism: str, score: str) -> str:
-    """The family of a score: `Luong`; `Luong local` if the mechanism is not named after the score."""
-    family, _, variant = mechanisms.find(mechanism).title.partition(" · ")
-    return family if variant == score else f"{family} {variant}"
 
 
 def _score_words(opened, names: list[str], weights: np.ndarray) -> str:

@@ -88,9 +88,10 @@ class AttentionInputs:
     states: tuple[Tensor, ...] = ()
     seen: Tensor | None = None
 
-    def terms(self) -> tuple[Tensor, str]:
-        """The terms of each key's score (S, N), and what one term belongs to."""
-        return self.attention.terms(self.query[None, None], self.prepared[None])[0, 0], self.attention.unit
+    def parts(self) -> Parts:
+        """The terms of each key's score."""
+        terms = self.attention.terms(self.query[None, None], self.prepared[None])[0, 0]
+        return Parts(terms.numpy(), self.attention.unit, self.attention.extra)
 
     def scores(self) -> Tensor:
         """Scores (S,) before any window or mask."""
@@ -261,7 +262,6 @@ def step(model: Opening, trace: Trace, step: int, layer: int = -1, head: int = 0
             f"trace must be one that {model.name} made as it is now: at step {step} its weights differ by up to "
             f"{difference:.2g}; trace the text again"
         )
-    terms, unit = inputs.terms()
     return Step(
         model=model.name,
         mechanism=model.mechanism,
@@ -274,7 +274,7 @@ def step(model: Opening, trace: Trace, step: int, layer: int = -1, head: int = 0
         query=inputs.query.numpy(),
         asks=inputs.asks,
         states=tuple(state.numpy() for state in inputs.states),
-        parts=Parts(terms.numpy(), unit),
+        parts=inputs.parts(),
         scaling=inputs.attention.scaling if isinstance(inputs.attention, Scaled) else None,
         alternatives=probabilities.alternatives(inputs.logits.unsqueeze(0), model.output)[0],
         **values,

@@ -53,7 +53,8 @@ class Parts:
 
     terms (S, N) : row s sums to the score of key s (of local attention: to the score before the Gaussian's logarithm
     is added). A score function without `terms` has a single term, the score itself.
-    unit : what each term belongs to, "dimension" of a dot product or "hidden unit" of v . tanh(...).
+    unit : what a term belongs to, "dimension" of a dot product or "hidden unit" of v . tanh(...). extra : the names of
+    the last terms, which belong to none, such as `u · h` of a biaffine score.
 
     >>> parts = inside.step(model, trace, step=2).parts
     >>> parts.unit, parts.terms.shape
@@ -62,6 +63,7 @@ class Parts:
 
     terms: np.ndarray
     unit: str
+    extra: tuple[str, ...] = ()
 
     __repr__ = brief
 
@@ -73,15 +75,30 @@ class Parts:
         """Is the score a single term?"""
         return self.terms.shape[1] == 1
 
+    @property
+    def units(self) -> int:
+        """The number of dimensions or hidden units."""
+        return self.terms.shape[1] - len(self.extra)
+
+    @property
+    def words(self) -> str:
+        """What the terms are: `128 dimensions, u · h and b`."""
+        counted = f"{self.units} {self.unit}{'' if self.units == 1 else 's'}"
+        *first, last = counted, *self.extra
+        return f"{', '.join(first)} and {last}" if first else last
+
     def name(self, number: int) -> str:
-        """The name of a term: `dimension 3`, counted from 1, or `the whole score`. number : from 0."""
+        """The name of a term: `dimension 3`, counted from 1, one of `extra`, or `the whole score`. number : from 0."""
+        if number >= self.units:
+            return self.extra[number - self.units]
         return "the whole score" if self.whole else f"{self.unit} {number + 1}"
 
     def largest(self, key: int, count: int = 10) -> list[tuple[int, float]]:
-        """(number of the term, its value) of one key: the `count` furthest from 0, the largest first."""
+        """(number of the term, its value) of one key: all of `extra`, then the `count` others furthest from 0, the
+        largest first."""
         row = self.terms[key]
-        order = np.argsort(-np.abs(row), kind="stable")[:count]
-        return [(int(place), float(row[place])) for place in order]
+        order = np.argsort(-np.abs(row[: self.units]), kind="stable")[:count]
+        return [(int(place), float(row[place])) for place in (*range(self.units, len(row)), *order)]
 
 
 MEAN, RUNNER_UP = "mean", "runner-up"
@@ -114,7 +131,7 @@ class Comparison:
     __repr__ = brief
 
     def largest(self, count: int = 10) -> list[tuple[int, float]]:
-        """(number of the term, its difference): the `count` furthest from 0, the largest first."""
+        """(number of the term, its difference), as of `Parts`."""
         return self.differences.largest(0, count)
 
 
@@ -192,7 +209,7 @@ class Step:
             reference,
             None if reference == MEAN else other,
             float(self.scores[places].mean(dtype=np.float64)),
-            Parts(terms[[key]] - terms[places].mean(0), self.parts.unit),
+            replace(self.parts, terms=terms[[key]] - terms[places].mean(0)),
             float(logs[key] - logs[places].mean()),
         )
 
@@ -253,13 +270,14 @@ def formula(opened: Step, key: int, reference: str = MEAN, temperature: float = 
     >>> print(inside.formula(inside.step(model, trace, step=2), key=1).split(r" = \underbrace")[0])
     e_{3,2} = \sum_i v_i \tanh(W s_{t-1} + U h_j)_i
     """
-    compared = opened.compared(key, reference)
+    compared, parts = opened.compared(key, reference), opened.parts
     place, query = f"{opened.step + 1},{key + 1}", opened.step + 1
     written = compared.largest(SHOWN)
     below = r"\text{mean of all}" if compared.other is None else f"e_{{{query},{compared.other + 1}}}"
     terms = rf"\underbrace{{{compared.constant:.3f}}}_{{{below}}}"
-    terms += "".join(f"{value:+.3f}" for _, value in written)
-    rest = opened.parts.terms.shape[1] - len(written)
+    for number, value in written:
+        terms += f"{value:+.3f}" + (rf" \text{{ ({parts.name(number)})}}" if number >= parts.units else "")
+    rest = parts.terms.shape[1] - len(written)
     terms += rf" + \cdots \text{{ ({rest} more)}}" if rest else ""
     if opened.window:
         terms += rf" {compared.gaussian:+.3f} \text{{ (Gaussian)}}"

@@ -168,7 +168,7 @@ def parts_cell(shown: Opened, dark: bool) -> Cell:
     other = escape(reference_words(step, compared))
     constant = "the mean of their scores" if compared.other is None else f"the score of {other}"
     below = (
-        f"The score is a sum over {step.parts.terms.shape[1]} {step.parts.unit}s. Bars: how far each term is from that "
+        f"The score is a sum over {step.parts.words}. Bars: how far each term is from that "
         f"of {other}."
     )
     if step.parts.whole:

@@ -9,7 +9,7 @@ from opened_steps import step
 from synthetic import tokens
 
 from attnviz import inside
-from attnviz.figures.inside import score_bars, score_parts, weighted_values
+from attnviz.figures.inside import describe_parts, score_bars, score_parts, weighted_values
 from attnviz.figures.what_if import effect_bars, product_spread, score_functions
 from attnviz.inside import Parts, Window
 
@@ -65,6 +65,17 @@ def test_a_long_constant_part_does_not_hide_the_differences():
     assert figure.data[0].x[0] > 40 > 2 > high and figure.layout.yaxis.ticktext[0].endswith(" (bar cut)")
     short = replace(step(), scores=step().scores - 5.8, parts=Parts(step().parts.terms - 1.45, "hidden unit"))
     assert score_parts(short, 0).layout.yaxis.ticktext[0] == "constant part: 0.000"
+
+
+def test_the_named_parts_of_a_score_have_a_bar_each_and_are_no_dimensions():
+    """Before the largest dimensions, however small they are."""
+    opened = step()
+    opened = replace(opened, parts=Parts(opened.parts.terms, "dimension", ("u · h", "b")))
+    names = score_parts(opened, 2, count=1).layout.yaxis.ticktext
+    assert [name.partition(":")[0] for name in names[1:]] == ["u · h", "b", "dimension 1", "1 others"]
+    assert " of 2 dimensions, u · h and b; the largest: u · h " in describe_parts(opened, 2)
+    named, constant = opened.compared(2).differences.terms[0, 2:]
+    assert rf"{named:+.3f} \text{{ (u · h)}}{constant:+.3f} \text{{ (b)}}" in inside.formula(opened, 2)
 
 
 def test_a_score_that_is_no_sum_is_one_number():
@@ -126,7 +137,7 @@ def test_weighted_values_sum_to_the_context():
 
 
 def test_the_models_own_weights_stand_above_other_scores():
-    """A learnt score is named after the family of its mechanism, whatever its model is called."""
+    """A learnt score has the title of its mechanism, whatever its model is called."""
     opened = step()
     scores = [
         ("dot", None, None),
@@ -140,7 +151,7 @@ def test_the_models_own_weights_stand_above_other_scores():
     [cells] = figure.data
     np.testing.assert_allclose(cells.z[0], opened.weights, atol=1e-4)
     np.testing.assert_allclose(cells.z[1:], 1 / len(opened.keys), atol=1e-4)
-    names = ["the model’s own", "dot", "additive, of Bahdanau", "general, of Luong", "general, of Luong local"]
+    names = ["the model’s own", "dot", "Bahdanau · additive", "Luong · general", "general, of Luong · local"]
     assert list(figure.layout.yaxis.ticktext) == names
 
 
