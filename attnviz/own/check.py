@@ -27,7 +27,7 @@ _TESTS: tuple[Callable, ...] = (
     masks.nothing_visible,
     checks.sentences,
     checks.order,
-    checks.evaluation,
+    gradients.evaluation,
     gradients.sizes,
     gradients.large,
     gradients.half,

@@ -4,6 +4,7 @@ Letters: B sentences, T queries, S keys, H heads. Inputs are random with a fixed
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 
 import torch
@@ -31,8 +32,7 @@ def count(number: int, thing: str) -> str:
 
 
 def smallest(subject: Subject, examine: Examine) -> str:
-    """The first failing example, in words; "" if none fails. Sizes that the module rejects are skipped; the test of
-    sizes covers them."""
+    """The first failing example, in words; "" if none fails. Sizes that the module rejects are for another test."""
     for inputs, words in examples(subject):
         try:
             text = examine(inputs)
@@ -72,8 +72,8 @@ def shares(subject: Subject) -> Line:
         return Line(
             test, FAULT if reason else OK, reason or f"every row is at least 0 and sums to 1{_of_scores(subject)}"
         )
-    if gaussian := _in_a_gaussian(outcome):
-        return Line(test, LIMIT, gaussian, example)
+    if limit := _in_a_gaussian(outcome) or _with_a_sink(subject, outcome):
+        return Line(test, LIMIT, limit, example)
     return Line(test, FAULT, _why_no_shares(outcome), example)
 
 
@@ -108,6 +108,16 @@ def _in_a_gaussian(outcome: Outcome) -> str:
                 words = "a softmax times a Gaussian around a position, as in Luong et al. 2015, eq. 10"
                 return f"{words}: rows sum to less than 1"
     return ""
+
+
+def _with_a_sink(subject: Subject, outcome: Outcome) -> str:
+    """The reason if rows are divided by more than their sums, which differ: then a key changes the weights of the
+    others, but not their ratios; else ""."""
+    sums = outcome.weights.sum(dim=-1)
+    below = bool((outcome.weights > 0).all()) and bool((sums < 1 - _NEAR).all()) and float(sums.std()) > _NEAR
+    if not below or torch.allclose(*_beside_another_key(subject), atol=_NEAR) or mixes(subject):
+        return ""
+    return "rows sum to less than 1: each is divided by more than its sum, so a share goes to no key (a sink)"
 
 
 def backwards(weights: Tensor) -> bool:
@@ -193,8 +203,14 @@ def context(subject: Subject) -> Line:
         )
     if residual < 1e-3:
         return Line(test, OK, "the context is weights times values in projections that the module learns")
+    if math.isinf(residual):
+        return Line(test, FAULT, "the values do not change the context: are keys in their place?", example)
     if of_weighted_sum(subject) or (subject.form.itself and (projected(subject, others=True) or 0.0) < 1e-3):
         return Line(test, OK, "what is returned is made of weights times values and of the query")
+    if (projected(subject, centred=True) or 0.0) < 1e-3:
+        return Line(
+            test, LIMIT, "a number is added to all weights after the softmax, as by the bias of a layer", example
+        )
     reason = "the context is not the weights times any projection of the values"
     if subject.run(subject.inputs(1, 1, 2)).weights.shape[1] > 1:
         reason += ": are the heads joined by view or reshape, without the transpose before it?"
@@ -206,11 +222,9 @@ def _other_context(subject: Subject) -> str:
     inputs = subject.inputs(3, 4, 5)
     outcome = subject.run(inputs)
     weights = outcome.weights.mean(dim=1)
-    others = {"weights times keys, not values": weights @ inputs.keys}
-    others["the sum of the values, without weights"] = inputs.values.sum(dim=1, keepdim=True).expand(
-        -1, weights.shape[1], -1
-    )
-    others["the mean of the values, without weights"] = others["the sum of the values, without weights"] / 5
+    total, others = inputs.values.sum(dim=1, keepdim=True).expand(-1, weights.shape[1], -1), {}
+    others["weights times keys, not values"] = weights @ inputs.keys
+    others |= {"the sum of the values, without weights": total, "the mean of the values, without weights": total / 5}
     if outcome.scores is not None:
         others["scores times values: the softmax is not used"] = outcome.scores.mean(dim=1) @ inputs.values
     if outcome.softmaxes and outcome.softmaxes[-1].weights.shape == weights.shape:
@@ -230,12 +244,14 @@ def _given(outcome: Outcome) -> Tensor:
     return outcome.context
 
 
-def projected(subject: Subject, others: bool = False) -> float | None:
+def projected(subject: Subject, others: bool = False, centred: bool = False) -> float | None:
     """The error with which the weights explain the effect of one changed value on the context: 0 for a projection of
-    values, also of normalised ones. others : not on the row of the token itself, to which x may be added.
+    values, also of normalised ones. others : not on the row of the token itself, to which x may be added. centred : up
+    to a constant that is added to all weights.
 
     All values are x at first, and the weights are fixed. Where value s becomes y, the context of query t changes by
-    sum_h a_hts (V_h y - V_h x). These differences are fitted. None if values cannot change without the weights.
+    sum_h a_hts (V_h y - V_h x). These differences are fitted. None if values cannot change without the weights;
+    infinity if they change nothing.
     """
     form = subject.form
     inputs = subject.inputs(1 if form.alone else 2, 2 if form.many else 1, 6)
@@ -260,6 +276,10 @@ def projected(subject: Subject, others: bool = False) -> float | None:
         effects.append((context_of(values) - before)[:, counted].flatten(0, 1))
         rows.append(weights.weights[..., key].permute(0, 2, 1)[:, counted].flatten(0, 1))
     shares, effect = torch.cat(rows).double(), torch.cat(effects).double()
+    if centred:
+        shares, effect = shares - shares.mean(dim=0), effect - effect.mean(dim=0)
+    if not others and float(effect.norm()) < 1e-9:
+        return math.inf
     fit = torch.linalg.lstsq(shares, effect, driver="gelsd").solution
     return float((shares @ fit - effect).norm() / effect.norm().clamp_min(1e-9))
 
@@ -363,31 +383,17 @@ def order(subject: Subject) -> Line:
     return Line(test, OK, "the weights depend on the positions of the keys, each score on its own key alone", example)
 
 
-def mixes(subject: Subject) -> bool:
-    """Does the ratio of two weights change when a third key changes? Not with scores of one query and one key each."""
+def _beside_another_key(subject: Subject) -> tuple[Tensor, Tensor]:
+    """The weights of four keys (1, H, 4) before and after a change of a fifth."""
     inputs = subject.inputs(1, 1, 5, seed=2)
     keys = inputs.keys.clone()
     keys[:, 4] += 1.0
     query = keys if subject.form.itself else inputs.query
-    before = subject.run(inputs).weights[..., 0, :4]
-    after = subject.run(Inputs(query, keys, inputs.values if subject.form.separate else keys)).weights[..., 0, :4]
-    ratio = (after / after.sum(dim=-1, keepdim=True)) - (before / before.sum(dim=-1, keepdim=True))
-    return float(ratio.abs().max()) > _NEAR
+    changed = Inputs(query, keys, inputs.values if subject.form.separate else keys)
+    return subject.run(inputs).weights[..., 0, :4], subject.run(changed).weights[..., 0, :4]
 
 
-def evaluation(subject: Subject) -> Line:
-    """In evaluation mode there is no dropout: the same call gives the same result."""
-    test = "no dropout in evaluation"
-    if reason := undefined(subject):
-        return Line(test, UNTESTED, reason)
-    inputs = subject.inputs(2, 3, 5)
-    runs = [subject.run(inputs, dropout=True) for _ in range(4)]
-    quiet = subject.run(inputs)
-    changes = max(max(difference_of(run, quiet, 0), difference_of(run, quiet, 1)) for run in runs)
-    if changes < 1e-6:
-        return Line(test, OK, "four calls give the same")
-    zero = any(bool((run.weights == 0).any()) for run in runs) and not bool((quiet.weights == 0).any())
-    reason = "dropout stays on after eval(): F.dropout needs training=self.training, or use nn.Dropout"
-    if max(difference_of(run, runs[0], 0) for run in runs[1:]) < 1e-6 and not zero:
-        reason = "dropout changes the result although it is the same every time"
-    return Line(test, FAULT, reason, f"2 sentences, the same call: a result differs by {changes:.2g}")
+def mixes(subject: Subject) -> bool:
+    """Does the ratio of two weights change when a third key changes? Not with scores of one query and one key each."""
+    before, after = (weights / weights.sum(dim=-1, keepdim=True) for weights in _beside_another_key(subject))
+    return float((after - before).abs().max()) > _NEAR

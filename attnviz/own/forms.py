@@ -17,10 +17,12 @@ from torch import Tensor, nn
 from attnviz.own.capture import Capture, Softmax
 
 QUERY, KEYS, VALUES, MASK, LENGTHS, INPUT = "query", "keys", "values", "mask", "lengths", "input"
+BEFORE = "before"  # weights of the steps before, or their sum, as coverage and location-aware attention read them
 PAIR, TRIPLE = "query and values", "query, values and keys"  # lists in one parameter, as Keras has them
 _ROLES = (  # the first pattern that fits the name of a parameter
     ("", r"past|cache|head_mask|position"),  # as models of the transformers library have them
     (LENGTHS, r"len"),
+    (BEFORE, r"coverage|cumul|(prev|last|old)\w*_?(att|align|weight|alpha)|^alignments?$"),
     (MASK, r"mask|pad|visible|hidden_keys"),
     (QUERY, r"quer|dec|^q$|^qs$|^tgt|target"),
     (VALUES, r"^v$|^vs$|value"),
@@ -151,13 +153,10 @@ class Form:
 
     def sentence(self) -> str:
         """The form in one line."""
-        axes = {
-            QUERY: self.axes_in_words(self.query),
-            KEYS: self.axes_in_words(self.keys),
-            VALUES: self.axes_in_words(self.keys),
-        }
-        axes[INPUT] = axes[KEYS]
-        axes[PAIR], axes[TRIPLE] = f"[{axes[QUERY]}, {axes[KEYS]}]", f"[{axes[QUERY]}, {axes[KEYS]}, {axes[KEYS]}]"
+        keys = self.axes_in_words(self.keys)
+        axes = {QUERY: self.axes_in_words(self.query), KEYS: keys, VALUES: keys}
+        axes |= {INPUT: keys, BEFORE: f"{'(S)' if self.alone else '(B,S)'} of zeros, as at the first step"}
+        axes[PAIR], axes[TRIPLE] = f"[{axes[QUERY]}, {keys}]", f"[{axes[QUERY]}, {keys}, {keys}]"
         given = [f"{name} {axes[role]}" for name, role in self.roles.items()]
         if self.mask is not None:
             given.append(f"{self.mask.parameter} {self.mask_in_words()}")
@@ -318,6 +317,7 @@ class Subject:
         form = self.form
         tensors = {QUERY: (inputs.query, form.query), KEYS: (inputs.keys, form.keys)}
         tensors |= {VALUES: (inputs.values, form.keys), INPUT: (inputs.keys, form.keys)}
+        tensors[BEFORE] = torch.zeros_like(inputs.keys[..., 0]), "SD" if form.alone else "BSD"
         lists = {PAIR: (QUERY, KEYS), TRIPLE: (QUERY, VALUES, KEYS)}
         arguments = {
             name: [arrange(*tensors[part]) for part in lists[role]] if role in lists else arrange(*tensors[role])

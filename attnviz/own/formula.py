@@ -74,7 +74,7 @@ def _recognised(subject: Subject) -> Formula:
         return Formula(f"none of the known ones: {reason}, so no scores can be read off")
     matrices = list(matrices_of(module, seen.weights.shape[1])) if module else []
     for variant in variants(seen, module):
-        for kind in (_dots, _projections, _hidden_layers):
+        for kind in (_dots, _projections, _hidden_layers, _biaffine):
             if (formula := kind(variant, matrices, module)) is not None:
                 return _with_more(formula, variant)
     return Formula(f"none of the known ones{_shape_of(subject)}")
@@ -103,8 +103,11 @@ def _dots(seen: Seen, matrices: list, module) -> Formula | None:
         times = _times(factor, width)
         return Formula(f"dot products {times}: near scaled dot", slip="not" in times)
     cosine = dot_scores(F.normalize(seen.query, dim=-1), F.normalize(seen.keys, dim=-1)).unsqueeze(1)
-    factor = seen.factor(cosine)
-    return None if factor is None else Formula(f"none of the known ones: the cosine of q and k, times {factor:.3g}")
+    distance = (seen.query.unsqueeze(-2) - seen.keys.unsqueeze(-3)).square().sum(-1).unsqueeze(1)
+    for words, scores in (("the cosine", cosine), ("the squared distance", distance)):
+        if (factor := seen.factor(scores)) is not None:
+            return Formula(f"none of the known ones: {words} of q and k, times {factor:.3g}".replace("-", "−"))
+    return None
 
 
 def _is(a: float, b: float) -> bool:
@@ -222,8 +225,7 @@ def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None
     """v . tanh(W q + U k) and v . tanh(W [q; k]), with biases, and with other functions than tanh."""
     if seen.weights.shape[1] != 1:
         return None
-    named = module.named_parameters() if module else ()
-    vectors = [(n, p.detach().flatten()) for n, p in named if p.ndim and p.numel() == max(p.shape)]
+    vectors = _vectors(module)
     for (names, words, query, keys, places), (label, function) in itertools.product(
         _layers(seen, matrices), _ACTIVATIONS.items()
     ):
@@ -238,6 +240,25 @@ def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None
                     more |= {"h bias": Place(extra)} if extra else {}
                     words = f"{words}, v = {f'`{name}`' if name else '1'}"
                     return _additive(seen, factor, names, words, label, places | more)
+    return None
+
+
+def _vectors(module) -> list[tuple[str, Tensor]]:
+    """The parameters with one axis that is longer than 1, by name."""
+    named = module.named_parameters() if module else ()
+    return [(n, p.detach().flatten()) for n, p in named if p.ndim and p.numel() == max(p.shape)]
+
+
+def _biaffine(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
+    """q . W k + u . k."""
+    shape = (seen.query.shape[-1], seen.keys.shape[-1])
+    fitting = [matrix for matrix in matrices if matrix.weight.shape == shape and seen.weights.shape[1] == 1]
+    for matrix, (name, vector) in itertools.product(fitting, _vectors(module)):
+        if len(vector) == shape[1]:
+            scores = dot_scores(seen.query, matrix(seen.keys)) + (seen.keys @ vector).unsqueeze(1)
+            if _is(seen.factor(scores.unsqueeze(1)) or 0.0, 1):
+                words = f"q · W k + u · k (biaffine) with W = {matrix.words}, u = `{name}`"
+                return Formula(f"near Luong general: {words}; {seen.difference()}")
     return None
 
 

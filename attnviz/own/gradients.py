@@ -1,5 +1,5 @@
-"""Tests of a module as a part of a network: every parameter learns, no input is changed, and few and many sentences and
-keys, large numbers and half precision work."""
+"""Tests of a module as a part of a network: every parameter learns, no input is changed, there is no dropout in
+evaluation, and few and many sentences and keys, large numbers and half precision work."""
 
 import copy
 import inspect
@@ -9,8 +9,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from attnviz.own.checks import count, numbers, shares, undefined
-from attnviz.own.forms import Inputs, ShapeChanged, Subject
+from attnviz.own.checks import count, difference_of, numbers, shares, undefined
+from attnviz.own.forms import BEFORE, Inputs, ShapeChanged, Subject
 from attnviz.own.matrices import unregistered
 from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.own.source import code_of, in_words
@@ -45,10 +45,24 @@ def parameters(subject: Subject) -> Line:
     if deaf:
         reason = "it is not used, or cut off by detach(), .data, no_grad() or argmax"
         return Line(test, FAULT, f"the query gets no gradient: {reason}")
+    if _ignores_the_query(subject):
+        reason = "what the query adds to the scores is the same for every key, and cancels in the softmax"
+        return Line(test, FAULT, f"the weights are the same for every query: {reason}")
     if not subject.module or not list(subject.module.parameters()):
         return Line(test, OK, "it has no parameters, and the query gets a gradient")
-    note = f"; {', '.join(constant)}: 0, since a constant added to all scores changes no weight" if constant else ""
+    reason = "a constant added to all scores changes no weight"
+    if BEFORE in subject.form.roles.values():
+        reason += ", and at the first step there are no weights before"
+    note = f"; {', '.join(constant)}: 0, since {reason}" if constant else ""
     return Line(test, OK, f"all of them{note}")
+
+
+def _ignores_the_query(subject: Subject) -> bool:
+    if subject.form.itself:
+        return False
+    inputs = subject.inputs(1 if subject.form.alone else 3, 1, 4)
+    before, after = (subject.run(replace(inputs, query=inputs.query * times)).weights for times in (1, -2))
+    return torch.allclose(before, after, atol=1e-6, equal_nan=True)
 
 
 def _gradients(subject: Subject) -> tuple[list[str], list[str], bool]:
@@ -65,7 +79,8 @@ def _gradients(subject: Subject) -> tuple[list[str], list[str], bool]:
         if not wanted:
             names = [name for name, _ in module.named_parameters()] if module else []
             return (
-                [f"{', '.join(names)}: the result has no gradient at all (detach, .data or no_grad)"] * bool(names),
+                [f"{', '.join(names)}: the result has no gradient at all (detach, .data, no_grad or argmax)"]
+                * bool(names),
                 [],
                 True,
             )
@@ -154,7 +169,9 @@ def large(subject: Subject) -> Line:
         return Line(test, FAULT, in_words(error, "it raises "))
     sums = weights.sum(dim=-1)
     if not bool(weights.isfinite().all()):
-        reason = "NaN: exp() of a large score overflows; subtract the largest score first, or use torch.softmax"
+        reason = "NaN: a row is divided by its sum, which is 0 or infinite"
+        if "exp(" in code_of(subject.target):
+            reason = "NaN: exp() of a large score overflows; subtract the largest score first, or use torch.softmax"
         return Line(test, FAULT, reason, f"inputs times {factor:.3g}: weights {numbers(weights)}")
     if bool((sums < 0.5).any()) and shares(subject).verdict == OK:
         return Line(
@@ -240,3 +257,21 @@ def _most_keys(subject: Subject, too_many: int) -> int:
     numbers |= {size for part in parts for _, tensor in part.named_parameters(recurse=False) for size in tensor.shape}
     stated = sorted(number for number in numbers if 3 < number < too_many)
     return next((number for number in stated if takes(number) and not takes(number + 1)), 0)
+
+
+def evaluation(subject: Subject) -> Line:
+    """In evaluation mode there is no dropout: the same call gives the same result."""
+    test = "no dropout in evaluation"
+    if reason := undefined(subject):
+        return Line(test, UNTESTED, reason)
+    inputs = subject.inputs(2, 3, 5)
+    runs = [subject.run(inputs, dropout=True) for _ in range(4)]
+    quiet = subject.run(inputs)
+    changes = max(max(difference_of(run, quiet, 0), difference_of(run, quiet, 1)) for run in runs)
+    if changes < 1e-6:
+        return Line(test, OK, "four calls give the same")
+    zero = any(bool((run.weights == 0).any()) for run in runs) and not bool((quiet.weights == 0).any())
+    reason = "dropout stays on after eval(): F.dropout needs training=self.training, or use nn.Dropout"
+    if max(difference_of(run, runs[0], 0) for run in runs[1:]) < 1e-6 and not zero:
+        reason = "dropout changes the result although it is the same every time"
+    return Line(test, FAULT, reason, f"2 sentences, the same call: a result differs by {changes:.2g}")

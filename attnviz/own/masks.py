@@ -67,7 +67,7 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
     test = "hidden keys get 0"
     if subject.form.mask is None:
         return Line(test, UNTESTED, "it takes no mask: in a batch, padding gets weight like any key")
-    if shares(subject).verdict == FAULT:
+    if (whole := shares(subject).verdict) == FAULT:
         return Line(test, UNTESTED, _NO_SHARES)
 
     def examine(inputs: Inputs) -> str | None:
@@ -76,7 +76,7 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
             return None
         visible = padded(len(inputs.keys), keys, same="B" not in subject.form.given_mask.axes)
         row = subject.run(replace(inputs, visible=visible)).weights[0, :, 0].mean(dim=0)
-        if bool((row[~visible[0]] != 0).any()) or abs(float(row.sum()) - 1) > 1e-4:
+        if bool((row[~visible[0]] != 0).any()) or (whole == OK and abs(float(row.sum()) - 1) > 1e-4):
             return f"key {keys} hidden: weights {numbers(row)}, their sum {float(row.sum()):.3g}"
         return None
 
@@ -90,7 +90,8 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
         advice = f"; if you mean it so, say --mask {HIDE if mask.hides else KEEP}, or write it in the docstring"
         reason = f"the mask is the other way round: here 1 {does} a key, and {source} that 1 {means} it{advice}"
         return Line(test, FAULT, reason, "2 keys, mask 1 0: " + _two(subject))
-    return Line(test, OK, f"hidden keys get exactly 0 and rows sum to 1 ({subject.form.mask_in_words()})")
+    sums = "rows sum to 1" if whole == OK else "rows sum to less than 1, as without it"
+    return Line(test, OK, f"hidden keys get exactly 0 and {sums} ({subject.form.mask_in_words()})")
 
 
 def _two(subject: Subject) -> str:
@@ -115,6 +116,9 @@ def _why(subject: Subject) -> str:
         return "the mask is the other way round: the visible keys get 0 and the padding has all the weight"
     if bool((after.weights[gone] == 0).all()) or bool((after.weights[gone] < -1).any()):
         return "the mask comes after the softmax, so rows no longer sum to 1: hide the scores before the softmax"
+    changes = (after.weights - before.weights).abs()
+    if subject.form.itself and bool((changes * visible[:, None, :, None] < 1e-6).all()):
+        return "the mask hides the rows of padding (queries), not its columns (keys): unsqueeze(1), not unsqueeze(2)"
     return _weak(subject, after, gone, visible)
 
 

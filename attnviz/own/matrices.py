@@ -104,6 +104,11 @@ def _parts(name: str, weight: Tensor, bias: Tensor | None, turned: bool, heads: 
             its_bias = None if bias is None else bias.chunk(equal)[index]
             place = None if bias is None else Place(of_bias, False, index, equal)
             yield Matrix(words, part, its_bias, Place(name, turned, index, equal), place)
+        if heads > 1 and rows % (heads * equal) == 0:  # of each head the queries, then its keys, then its values
+            for index in range(equal):
+                words = f"{('half', 'third')[equal - 2]} {index + 1} of each head in `{name}`{'ᵀ' * turned}"
+                rows_of = torch.arange(rows).view(heads, equal, -1)[:, index].flatten()
+                yield Matrix(words, weight[rows_of], None if bias is None else bias[rows_of])
     if heads > 1 and rows > width and (rows - width) % 2 == 0 and exact != [3]:
         narrow = (rows - width) // 2
         for first, last in ((0, width), (width, width + narrow), (width + narrow, rows)):

@@ -16,7 +16,20 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
 from attnviz.own import forms
-from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, VALUES, Form, MaskForm, NotRecognised, Place, Subject
+from attnviz.own.forms import (
+    BEFORE,
+    INPUT,
+    KEYS,
+    LENGTHS,
+    MASK,
+    QUERY,
+    VALUES,
+    Form,
+    MaskForm,
+    NotRecognised,
+    Place,
+    Subject,
+)
 from attnviz.own.matrices import widths
 from attnviz.own.source import in_words, looked_at
 from attnviz.python_file import ANYTHING, text_of
@@ -47,9 +60,10 @@ _MASK_AXES = ("BS", "B1S", "BTS", "B11S", "B1TS", "SB", "TS", "S")
 
 @dataclass
 class Trials:
-    """The state of the search: the best subject so far, and the results of the first trials. close : forms that only
-    lack a mask. pools : the result is weights without a query."""
+    """The state of the search: the best subject so far, and the results of the first trials. widths : that the module
+    may read. close : forms that only lack a mask. pools : the result is weights without a query."""
 
+    widths: list[int]
     best: Subject | None = None
     rank: tuple = ()
     returned: str = ""
@@ -71,7 +85,7 @@ def recognise(target: Callable, title: str = "") -> Subject:
 
 def _recognised(target: Callable, title: str) -> Subject:
     parameters = _parameters(target)
-    trials = Trials()
+    trials = Trials(widths(target))
     masks = [name for name, p in parameters.items() if forms.role_of(name) in (MASK, LENGTHS)]
     needed = [name for name in masks if parameters[name].default is inspect.Parameter.empty]
     for roles in _assignments(parameters):
@@ -150,12 +164,14 @@ def _assignments(parameters: dict) -> Iterator[dict[str, str]]:
     """Which parameter may be which tensor, the likely first."""
     roles = {name: forms.role_of(name) for name in parameters}
     needed = [name for name, p in parameters.items() if p.default is p.empty and roles[name] not in (MASK, LENGTHS)]
+    before = {name: BEFORE for name in needed if roles[name] == BEFORE}
+    needed = [name for name in needed if name not in before]
     more = [name for name in parameters if name not in needed and roles[name] in (QUERY, KEYS, VALUES)]
     for names in (needed + more, needed) if more else (needed,):
         if len(names) == 1:
-            yield from ({names[0]: role} for role in (INPUT, forms.PAIR, forms.TRIPLE))
+            yield from ({names[0]: role} | before for role in (INPUT, forms.PAIR, forms.TRIPLE))
         elif len(names) in (2, 3):
-            yield from _orders(names, roles)
+            yield from (order | before for order in _orders(names, roles))
 
 
 def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
@@ -169,9 +185,9 @@ def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
         yield from (dict(zip(names, order)) for order in permutations(wanted))  # two names say the same
 
 
-def _width_choices(target: Callable, roles: dict) -> Iterator[tuple[int, int, int]]:
-    """Widths of query, keys and values to try; different ones first if the module does not determine them."""
-    sizes = widths(target)
+def _width_choices(target: Callable, roles: dict, sizes: list[int]) -> Iterator[tuple[int, int, int]]:
+    """Widths of query, keys and values to try; different ones first if the module does not determine them. sizes :
+    those that it may read."""
     if INPUT in roles.values():
         yield from ((n, n, n) for n in sizes or [6])
         return
@@ -190,7 +206,7 @@ def _sweep(target, title, roles: dict, extras: dict, trials: Trials) -> None:
     for query, keys, many in _SELF_LAYOUTS if itself else _LAYOUTS:
         if "B" not in keys and trials.best is not None:
             return  # a module that takes a batch is used with one
-        for sizes in _width_choices(target, roles):
+        for sizes in _width_choices(target, roles, trials.widths):
             if trials.done(roles):
                 return
             _try(target, title, Form(roles, query, keys, many, sizes, extras=extras), trials)
@@ -203,7 +219,8 @@ def _lazy(target: Callable) -> bool:
 def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
     """One trial run; store the subject if it fits better than earlier ones."""
     subject = Subject(copy.deepcopy(target) if _lazy(target) else target, form, title)
-    batch, queries, keys = [n for n in _PRIMES if n not in (*form.widths, *widths(target))][:3]
+    taken = {*form.widths, *trials.widths}
+    batch, queries, keys = [n for n in _PRIMES if n not in taken][:3]
     queries = keys if form.itself else queries if form.many else 1
     batch = 1 if form.alone else batch
     inputs = subject.inputs(batch, queries, keys)
@@ -322,7 +339,8 @@ _NOTHING, _SOMETHING, _AFTER, _NEARLY, _HIDES = range(5)
 
 def _with_mask(subject: Subject, names: list[str]) -> Subject:
     """The subject with its mask format, if any, and whether it is causal."""
-    queries, keys = [n for n in _PRIMES if n not in (*subject.form.widths, *widths(subject.target))][1:3]
+    taken = {*subject.form.widths, *widths(subject.target)}
+    queries, keys = [n for n in _PRIMES if n not in taken][1:3]
     inputs = subject.inputs(1 if subject.form.alone else 3, queries if subject.form.many else 1, keys)
     base = subject.run(inputs).weights
     above = torch.ones(base.shape[-2:], dtype=torch.bool).triu(1)

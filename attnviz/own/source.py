@@ -49,7 +49,7 @@ _SIZES = (
     (r"dropout|^p$|drop_?(rate|prob)|pdrop", "dropout"),
     (r"kv.*heads?$|(key|value)_heads?$|kv_?groups?$|^(n|num)_?(query_?)?groups?$", "key_heads"),
     (r"n_?_?heads?$|^heads?$|num_?heads?|^h$|head_?(num|count)|query_heads?$", "heads"),
-    (r"^d_?k$|^d_?v$|head_?(dim|size|width)|(^d|dim|size|width)_?(per_|of_)?head$", "head"),
+    (r"^d_?k$|^d_?v$|^d_?kv$|head_?(dim|size|width)|(^d|dim|size|width)_?(per_|of_)?head$", "head"),
     (
         r"max_?(seq_?)?len|block_?size|context_?(len|size)|seq_?len|^max_?(length|positions)|num_(keys|tokens)",
         "longest",

@@ -345,7 +345,8 @@ def _fill(subject: Subject, formula: Formula, matrices: dict[str, Tensor], heads
         view.zero_()
     for letter, matrix in matrices.items():
         if letter not in views and letter != "U bias":
-            reasons = {".*.": "is divided among the modules of its heads", " rows ": "is a part of a joint matrix"}
+            joint = dict.fromkeys((" rows ", " of each head "), "is a part of a joint matrix")
+            reasons = {".*.": "is divided among the modules of its heads"} | joint
             reason = next((reasons[mark] for mark in reasons if mark in formula.words), "")
             raise Unfit(f"its {letter} {reason}" if reason else f"its formula has no {letter}, and the trained one has")
         view = views.get(letter, matrix)

@@ -167,10 +167,7 @@ def parts_cell(shown: Opened, dark: bool) -> Cell:
     compared = step.compared(shown.key, shown.reference)
     other = escape(reference_words(step, compared))
     constant = "the mean of their scores" if compared.other is None else f"the score of {other}"
-    below = (
-        f"The score is a sum over {step.parts.words}. Bars: how far each term is from that "
-        f"of {other}."
-    )
+    below = f"The score is a sum over {step.parts.words}. Bars: how far each term is from that of {other}."
     if step.parts.whole:
         start = other if compared.other is None else constant
         below = "This attention does not give its score as a sum, so it is one number. "

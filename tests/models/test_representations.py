@@ -55,7 +55,9 @@ def test_results_are_one_line_with_the_shapes_of_their_arrays(model):
     ]
     lines = [repr(value) for value in values]
     assert [line for line in lines if len(line) > 500 or "\n" in line or "array(" in line] == []
-    assert lines[0] == f"Parts(terms=ndarray {len(step.keys)} × {step.parts.terms.shape[1]}, unit='hidden unit', extra=())"
+    assert (
+        lines[0] == f"Parts(terms=ndarray {len(step.keys)} × {step.parts.terms.shape[1]}, unit='hidden unit', extra=())"
+    )
     assert lines[-1] == f"Integrated(values=ndarray 1 × {len(step.keys)}, delta=ndarray 1)"
 
 

@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attnviz import own
+from attnviz.own import recognise
 
 
 class OneHead(nn.Module):
@@ -60,6 +61,49 @@ class Twice(OneHead):
         return scores.softmax(dim=-1)
 
 
+class KeysForValues(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.query, self.key = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+
+    def forward(self, query, key, value):
+        weights = (self.query(query) @ self.key(key).mT / math.sqrt(key.shape[-1])).softmax(dim=-1)
+        return weights @ self.key(key), weights
+
+
+class WithoutTanh(nn.Module):
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.W, self.U = nn.Linear(hidden_size, hidden_size), nn.Linear(hidden_size, hidden_size)
+        self.v = nn.Linear(hidden_size, 1)
+
+    def forward(self, decoder_hidden, encoder_outputs):
+        return self.v(self.W(decoder_hidden).unsqueeze(1) + self.U(encoder_outputs)).squeeze(-1).softmax(dim=-1)
+
+
+class HidesRows(nn.Module):
+    def forward(self, x, mask=None):
+        scores = x @ x.mT / math.sqrt(x.shape[-1])
+        weights = (scores if mask is None else scores.masked_fill(mask.unsqueeze(2) == 0, -1e9)).softmax(dim=-1)
+        return weights @ x, weights
+
+
+class Sigmoids(nn.Module):
+    def forward(self, query, keys):
+        shares = (-(query @ keys.mT).square()).sigmoid()
+        return shares / shares.sum(dim=-1, keepdim=True)
+
+
+class TakesTheLargest(nn.Module):
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.project = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, decoder_hidden, encoder_outputs):
+        scores = torch.einsum("bd,bsd->bs", self.project(decoder_hidden), encoder_outputs)
+        return F.one_hot(scores.argmax(dim=-1), scores.shape[-1]).to(scores.dtype)
+
+
 class Uniform(nn.Module):
     def forward(self, query, keys, values):
         weights = torch.full((len(query), query.shape[1], keys.shape[1]), 1 / keys.shape[1], dtype=query.dtype)
@@ -75,6 +119,15 @@ class Uniform(nn.Module):
         (SqueezedFirst, "one sentence", "squeeze() without dim loses an axis of length 1: it raises RuntimeError"),
         (Twice, "weights sum to 1", "softmax is taken twice: that of weights makes all of them nearly the same"),
         (Uniform, "every parameter", "the query gets no gradient: it is not used, or cut off"),
+        (KeysForValues, "context is", "the values do not change the context: are keys in their place?"),
+        (WithoutTanh, "every parameter", "the weights are the same for every query: what the query adds to the scores"),
+        (
+            HidesRows,
+            "hidden keys",
+            "the mask hides the rows of padding (queries), not its columns (keys): unsqueeze(1)",
+        ),
+        (Sigmoids, "scores of", "NaN: a row is divided by its sum, which is 0 or infinite"),
+        (TakesTheLargest, "every parameter", "project.weight, project.bias: the result has no gradient at all (detach"),
     ],
 )
 def test_the_cause_of_a_fault(module, test, cause):
@@ -238,6 +291,51 @@ def test_a_layer_of_an_optional_argument_is_a_limit_and_an_unused_one_a_fault():
     assert (line.verdict, line.reason) == ("limit", f"before.weight gets no gradient here: {seems}")
     (fault,) = with_unused.faults
     assert "unused.weight gets no gradient: it is never used in forward()" in fault.reason
+
+
+class CoverageFirst(Coverage):
+    def forward(self, decoder_hidden, encoder_outputs, coverage):
+        return super().forward(decoder_hidden, encoder_outputs, coverage)
+
+
+def test_weights_of_the_steps_before_are_zeros_where_they_are_needed():
+    module = CoverageFirst(16)
+    del module.unused
+    report = own.check(module)
+    assert report.ok and "coverage (B,S) of zeros, as at the first step) -> context (B,D), weights (B,S)" in report.form
+    (line,) = [line for line in report.lines if line.test == "every parameter gets a gradient"]
+    assert line.reason.endswith("changes no weight, and at the first step there are no weights before")
+
+
+def test_weights_of_the_steps_before_are_tried_as_no_other_tensor(monkeypatch):
+    """With kernels and filters of other widths, ten widths of three tensors in eleven layouts took minutes."""
+
+    class LocationAware(Coverage):
+        def forward(self, query, memory, prev_attention=None):
+            return super().forward(query, memory, prev_attention)
+
+    trials = []
+    monkeypatch.setattr(recognise, "_try", lambda *arguments, own=recognise._try: trials.append(own(*arguments)))
+    module = LocationAware(16)
+    module.location = nn.Conv1d(1, 5, 7)
+    assert "prev_attention" not in recognise.recognise(module).form.roles and len(trials) < 300
+
+
+class WithASink(nn.Module):
+    """Off by one, as Miller calls it: 1 more below the line, with which all weights may be near 0."""
+
+    def forward(self, query, keys, values, mask=None):
+        scores = query @ keys.mT / math.sqrt(keys.shape[-1])
+        scores = scores if mask is None else scores.masked_fill(mask.unsqueeze(1) == 0, -math.inf)
+        weights = F.pad(scores, (1, 0)).softmax(dim=-1)[..., 1:]
+        return weights @ values, weights
+
+
+def test_a_share_that_goes_to_no_key_is_no_fault():
+    report = own.check(WithASink)
+    assert report.ok and report.formula.startswith("scaled dot: ") and report.lines[0].verdict == "limit"
+    assert report.lines[0].reason.endswith("each is divided by more than its sum, so a share goes to no key (a sink)")
+    assert "hidden keys get exactly 0 and rows sum to less than 1, as without it" in report.lines[2].reason
 
 
 class ReadsNormed(OneHead):

@@ -87,6 +87,11 @@ def dot(query, keys):
         (lambda m, q, k: dot(m.W_a(q), m.W_a(k)), "near multi-head, one head: queries by `W_a.weight`, keys by"),
         (lambda m, q, k: F.relu(m.W_a(q)[:, :, None] + m.W_a(k)[:, None]) @ m.v, "with ReLU in place of tanh"),
         (lambda m, q, k: dot(F.normalize(q, dim=-1), F.normalize(k, dim=-1)), "the cosine of q and k, times 1"),
+        (lambda m, q, k: -(torch.cdist(q, k) ** 2) / 2, "the squared distance of q and k, times −0.5"),
+        (
+            lambda m, q, k: dot(m.W_a(q), k) + (k @ m.v).unsqueeze(1),
+            "near Luong general: q · W k + u · k (biaffine) with W = `W_a.weight`ᵀ, u = `v`; largest difference",
+        ),
         (
             lambda m, q, k: dot(m.W_a(q), torch.sin(k)),
             "none of the known ones; it is linear in the query and not in the keys",
@@ -279,6 +284,47 @@ def test_shared_key_heads_and_positions_in_the_scores(module, words, more):
     assert float(difference) < 1e-6
     if more:
         assert report.trained == f"not run: no trained en-fr model has its formula: {more}"
+
+
+class JointByHeads(nn.Module):
+    """One matrix that has the query, the key and the value of the first head, then those of the second."""
+
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.heads, self.joint = num_heads, nn.Linear(embed_dim, 3 * embed_dim)
+
+    def forward(self, x):
+        q, k, v = self.joint(x).unflatten(-1, (self.heads, -1)).transpose(1, 2).chunk(3, dim=-1)
+        weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(dim=-1)
+        return (weights @ v).transpose(1, 2).flatten(2), weights
+
+
+class TalkingHeads(JointByHeads):
+    """Shazeer et al. 2020, with the bias that layers over heads have in code for images."""
+
+    def __init__(self, embed_dim, num_heads):
+        super().__init__(embed_dim, num_heads)
+        self.over_heads = nn.Linear(num_heads, num_heads)
+
+    def forward(self, x):
+        q, k, v = self.joint(x).unflatten(-1, (self.heads, -1)).transpose(1, 2).chunk(3, dim=-1)
+        weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(dim=-1)
+        return (self.over_heads(weights.movedim(1, -1)).movedim(-1, 1) @ v).transpose(1, 2).flatten(2)
+
+
+def test_a_bias_after_the_softmax_is_told():
+    report = own.check(TalkingHeads(16, 2))
+    assert report.ok and report.lines[1].verdict == "limit"
+    assert report.lines[1].reason == "a number is added to all weights after the softmax, as by the bias of a layer"
+
+
+def test_queries_keys_and_values_may_lie_head_by_head_in_one_matrix():
+    third = "of each head in `joint.weight`"
+    formula = told(JointByHeads(16, 2))
+    assert formula.names == ("multi-head",)
+    assert (
+        f"queries by third 1 {third} and its bias, keys by third 2 {third}, values by third 3 {third};" in formula.words
+    )
 
 
 def test_a_causal_mask_upside_down_is_no_window():
