@@ -31,6 +31,7 @@ _KINDS = {
     "encoder": "self-attention of the encoder",
     "decoder": "self-attention of the decoder",
 }
+STEP = "Step {step} of {count}: {query}"  # plot.js fills it in too
 MARKS = {  # what a picture marks: the sentence that explains it
     "links": "Outlined: gold links (dashed: only possible).",
     "hidden": "Hatched: cells that the query cannot see.",
@@ -203,7 +204,7 @@ def step_name(grid, step: int) -> str:
 def step_names(grid) -> list[str]:
     """`step_name` of each step."""
     names = labels.named(grid.queries)
-    return [f"Step {place} of {len(names)}: {name}" for place, name in enumerate(names, 1)]
+    return [STEP.format(step=place, count=len(names), query=name) for place, name in enumerate(names, 1)]
 
 
 def _title(mechanism: str) -> str:

@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -69,24 +69,56 @@ def row_sentence(grid, step: int) -> str:
     return row_sentences(grid, [step])[0]
 
 
-def row_sentences(grid, steps: Sequence[int], top: int = 3) -> list[str]:
-    """A sentence on where each of these queries looks, with its `top` keys in order."""
-    weights = np.nan_to_num(grid.masked[steps], nan=-1)
+# The sentence of `row_sentences`, which the browser fills in too (plot.js). hidden : at the end, or nothing.
+ROW_WORDS = {
+    "blank": f"{{row}}, {{query}}: {BLANK}.",
+    "looks": "{row}, {query}: looks at {keys}.{hidden}",
+    "key": "{key} {weight}",
+    "none": "no token with 0.005 or more",
+    "hidden": " {weight} of its weight was on special tokens, which are hidden.",
+}
+
+
+class RowLook(NamedTuple):
+    """Where a query looks, in whole hundredths. keys : those that its sentence names, each with its weight; None for a
+    row without weights. hidden : on hidden special tokens; 0 if that is below 0.005."""
+
+    keys: list[tuple[int, int]] | None
+    hidden: int
+
+
+def row_looks(grid, steps: Sequence[int], top: int = 3) -> list[RowLook]:
+    """Of each of these queries, with its `top` keys in order."""
+    weights = np.nan_to_num(grid.masked[steps], nan=-1).astype(float)
     order = np.argsort(-weights, axis=-1, kind="stable")[:, :top]
     largest = np.take_along_axis(weights, order, -1)
-    names = labels.named(grid.queries), labels.named(grid.keys)
-    rows = zip(steps, order.tolist(), largest.tolist())
-    return [_row_sentence(grid, *names, step, keys, shares) for step, keys, shares in rows]
+    hidden = grid.removed[steps].astype(float)
+    hidden = np.where(hidden >= 0.005, hidden, 0)
+    parts = (part.tolist() for part in (order, largest, _hundredths(largest), _hundredths(hidden)))
+    return [
+        RowLook([(key, near) for key, weight, near in zip(keys, exact, nears) if weight >= 0.005], removed)
+        if exact and exact[0] >= 0
+        else RowLook(None, 0)
+        for keys, exact, nears, removed in zip(*parts, strict=True)
+    ]
 
 
-def _row_sentence(grid, queries: list[str], names: list[str], step: int, keys: list[int], weights: list[float]) -> str:
-    row = f"{row_name(grid).capitalize()} {step + 1}, {queries[step]}: "
-    if not keys or weights[0] < 0:
-        return f"{row}{BLANK}."
-    seen = ", ".join(f"{names[key]} {weight:.2f}" for key, weight in zip(keys, weights) if weight >= 0.005)
-    removed = float(grid.removed[step])
-    hidden = f" {removed:.2f} of its weight was on special tokens, which are hidden."
-    return f"{row}looks at {seen or 'no token with 0.005 or more'}.{hidden if removed >= 0.005 else ''}"
+def _hundredths(weights: np.ndarray) -> np.ndarray:
+    """Whole hundredths, rounded as `.2f` rounds the weights: the product is exact, because they were float32."""
+    return np.rint(weights * 100).astype(int)
+
+
+def row_sentences(grid, steps: Sequence[int], top: int = 3) -> list[str]:
+    """A sentence on where each of these queries looks, with its `top` keys in order."""
+    queries, names, words = labels.named(grid.queries), labels.named(grid.keys), ROW_WORDS
+    sentences = []
+    for step, (keys, hidden) in zip(steps, row_looks(grid, steps, top), strict=True):
+        parts = [words["key"].format(key=names[key], weight=f"{near / 100:.2f}") for key, near in keys or ()]
+        end = words["hidden"].format(weight=f"{hidden / 100:.2f}") if hidden else ""
+        row = f"{row_name(grid).capitalize()} {step + 1}"
+        form = words["blank" if keys is None else "looks"]
+        sentences.append(form.format(row=row, query=queries[step], keys=", ".join(parts) or words["none"], hidden=end))
+    return sentences
 
 
 def links_sentence(grid, links) -> str:
@@ -229,7 +261,13 @@ def cell_texts(grid: Grid, links: Links | None = None) -> CellTexts | None:
     >>> figures.cell_texts(select.select(trace)).sentences[1][2]
     '‘chien’ (2) looks at ‘dog’ (3): 0.73'
     """
-    return of_values(grid.masked, grid, weight_words, link_words(grid, links))
+    return of_values(_as_written(grid.masked), grid, weight_words, link_words(grid, links))
+
+
+def _as_written(weights: np.ndarray) -> np.ndarray:
+    """For each weight one with the same `weight_words`, of at most a hundred: most weights of a map differ."""
+    exact = weights.astype(float)
+    return np.where((exact > 0) & (exact < 0.005), 0.001, np.rint(exact * 100) / 100)
 
 
 def of_values(
@@ -243,17 +281,14 @@ def of_values(
     if values.size > _MOST:
         return None
     phrases: dict[tuple[str, str | None], int] = {}
-    which = np.empty(values.shape, dtype=np.uint16)
-    for i, (numbers, visible) in enumerate(zip(values.tolist(), grid.visible.tolist(), strict=True)):
-        pairs = [_phrase(number, seen, words) for number, seen in zip(numbers, visible, strict=True)]
-        which[i] = [phrases.setdefault(pair, len(phrases)) for pair in pairs]
-    listed = list(phrases)
+    numbers, places = np.unique(np.where(grid.visible, values, np.inf), return_inverse=True)
+    found = [phrases.setdefault(_phrase(number, words), len(phrases)) for number in numbers.tolist()]
+    which = np.array(found, dtype=np.uint16)[places.reshape(values.shape)]
     for (query, key), text in (added or {}).items():
-        between, after = listed[which[query, key]]
+        between, after = list(phrases)[which[query, key]]
         pair = (f"{between}{text}", None) if after is None else (between, f"{after}{text}")
         which[query, key] = phrases.setdefault(pair, len(phrases))
-        listed = list(phrases)
-    return CellTexts(placed(grid.queries), placed(grid.keys), listed, which)
+    return CellTexts(placed(grid.queries), placed(grid.keys), list(phrases), which)
 
 
 def link_words(grid: Grid, links: Links | None) -> dict[tuple[int, int], str]:
@@ -269,8 +304,9 @@ def link_words(grid: Grid, links: Links | None) -> dict[tuple[int, int], str]:
     }
 
 
-def _phrase(number: float, seen: bool, words: Callable[[float], str]) -> tuple[str, str | None]:
-    if not seen:
+def _phrase(number: float, words: Callable[[float], str]) -> tuple[str, str | None]:
+    """number : infinite where the query cannot see the key."""
+    if number == math.inf:
         return _UNSEEN
     return _BLANK if math.isnan(number) else (" looks at ", f": {words(number)}")
 

@@ -15,7 +15,10 @@ import streamlit as st
 from attnviz.export import heading
 from attnviz.export.bundle import figure_name
 from attnviz.figures.chart import GAP, PER, Chart, counts, typed
+from attnviz.figures.labels import named as named_tokens
 from attnviz.figures.theme import palette
+from attnviz.figures.wording import ROW_WORDS, row_looks, row_name
+from attnviz.select import Grid
 from dashboard.browser import script
 from dashboard.choices import settings
 from dashboard.session import memory
@@ -55,11 +58,23 @@ def stepped(cells: Sequence[dict], row: int, maps: str, key: str) -> None:
     are read from the maps above them, which the browser has.
 
     A cell holds `figure` (the bars of any step; None for words alone), `ended` (words for a step that this text does
-    not have) and `steps`: for each step its `words`, and with a figure `spoken` and `name`, as in the heading of a
-    saved picture; with a figure also `name`, that of the step in `figure`. row : the step, from 0, to begin with.
-    maps : what `plots` returned for the maps, one for each cell.
+    not have) and `steps`: for each step its `words`; with a figure also `drawn`, the step in it, and `rows`, of
+    `rows_of`. row : the step, from 0, to begin with. maps : what `plots` returned for the maps, one for each cell.
     """
-    _component(key=f"chart-{key}", data=packed(cells, row=row, maps=maps))
+    _component(key=f"chart-{key}", data=packed(cells, row=row, maps=maps, forms=FORMS))
+
+
+FORMS = ROW_WORDS | {"step": heading.STEP}  # of sentences that the browser fills in
+
+
+def rows_of(grid: Grid) -> dict[str, Any]:
+    """Of which the browser makes the sentence on each row of a map (`row_sentences`), and the name of its step."""
+    return {
+        "row": row_name(grid).capitalize(),
+        "looks": row_looks(grid, range(len(grid.queries))),
+        "queries": named_tokens(grid.queries),
+        "keys": named_tokens(grid.keys),
+    }
 
 
 def packed(cells: Sequence[dict], **others) -> bytes:

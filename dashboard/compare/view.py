@@ -13,15 +13,13 @@ import streamlit as st
 
 from attnviz import figures
 from attnviz.export import heading
-from attnviz.figures import labels
 from attnviz.figures.bars import window_shapes
 from attnviz.figures.learning import over_time
 from attnviz.figures.maps import DASHED
 from attnviz.figures.theme import lines
-from attnviz.figures.wording import row_sentences
 from attnviz.models.names import is_hugging_face
 from attnviz.service import ServiceError
-from dashboard.browser.plot import Cell, bridge, named, plots, stepped
+from dashboard.browser.plot import Cell, bridge, named, plots, rows_of, stepped
 from dashboard.choices.options import LIMIT, OWN, TYPED, model, title
 from dashboard.compare import caches as confidence
 from dashboard.compare import captions, downloads, guessing, pictures, scene, sidebar, tour
@@ -249,17 +247,14 @@ def _bars(column: Column, ink: str, dark: bool, present: bool) -> dict:
     cell = {"figure": None, "ended": name + captions.ended(column), "steps": steps}
     if grid is None:
         return cell
-    spoken, named_steps = row_sentences(grid, range(len(steps))), map(labels.escape, heading.step_names(grid))
-    for step, sentence, step_name in zip(steps, spoken, named_steps, strict=True):
-        step |= {"spoken": sentence, "name": step_name}
     for step, window in zip(steps, column.windows):
         step["shapes"] = window_shapes(grid, window, dark)
-    rows = np.nan_to_num(grid.masked).round(4).any(axis=1)
-    blank = int(np.argmin(rows))  # a step without weights, if there is one; plot.js drops its note at other steps
+    drawn = np.nan_to_num(grid.masked).round(4).any(axis=1)
+    blank = int(np.argmin(drawn))  # a step without weights, if there is one; plot.js drops its note at other steps
     figure = figures.step_bars(grid, blank, dark=dark)
     figure = figures.large(figure, *PRESENTED_BARS) if present else figure
     figure = named(figure, column.title, dark, lines=heading.of_step(column.shown, grid, blank, column.windows))
-    return cell | {"figure": figure, "name": steps[blank]["name"]}
+    return cell | {"figure": figure, "rows": rows_of(grid), "drawn": blank}
 
 
 def _inks(current: CompareScene, dark: bool) -> dict[str, str]:

@@ -60,21 +60,42 @@ function write(place, html) {
 
 // The cells at one step: all steps are here, so moving among them asks nobody. A text that has ended shows words alone.
 // maps : the cells of their maps, which hold the weights of all steps and what the pointer reads there.
-function at(cells, maps, step) {
-  return cells.map(({ words, figure, ended, steps, name }, i) => {
+function at(cells, maps, step, forms) {
+  return cells.map(({ words, figure, ended, steps, drawn, rows }, i) => {
     const shown = steps[step];
     if (!shown || !figure) return { words: shown?.words ?? ended, figure: null };
     const { data, layout } = JSON.parse(figure), [bars] = data, { weights: all, pointer } = (maps[i].rows ??= rowsOf(maps[i]));
     const weights = all[step], most = Math.max(...weights.map((weight) => weight ?? -1));
     const best = most < 0 ? -1 : weights.indexOf(most);
     Object.assign(bars, { y: weights, hovertext: pointer?.[step], text: weights.map((weight, i) => (i === best ? weight.toFixed(2) : "")) });
-    Object.assign(layout.meta, { name: `step-${step + 1}-${layout.meta.name}`, description: shown.spoken });
+    Object.assign(layout.meta, { name: `step-${step + 1}-${layout.meta.name}`, description: sentenceOf(rows, step, forms) });
     layout.meta.label = `step ${step + 1} ${layout.meta.label}`;
-    layout.meta.saved.title.text = layout.meta.saved.title.text.replace(name, () => shown.name);
+    layout.meta.saved.title.text = layout.meta.saved.title.text.replace(stepName(rows, drawn, forms), () => stepName(rows, step, forms));
     if (best >= 0) layout.annotations = [];
     if (shown.shapes) layout.shapes = shown.shapes;
     return { words: shown.words, figure: JSON.stringify({ data, layout }) };
   });
+}
+
+// What a screen reader says of a row, and the name of its step in a saved picture: forms of wording.py and heading.py, filled in.
+function sentenceOf({ row, looks, queries, keys }, step, forms) {
+  const [seen, hidden] = looks[step], digits = (hundredths) => (hundredths / 100).toFixed(2);
+  const named = seen?.map(([key, weight]) => filled(forms.key, { key: keys[key], weight: digits(weight) })).join(", ");
+  const values = { row: `${row} ${step + 1}`, query: queries[step], keys: named || forms.none };
+  return filled(seen ? forms.looks : forms.blank, { ...values, hidden: hidden ? filled(forms.hidden, { weight: digits(hidden) }) : "" });
+}
+
+function stepName({ queries }, step, forms) {
+  return filled(forms.step, { step: step + 1, count: queries.length, query: escaped(queries[step]) });
+}
+
+function filled(form, values) {
+  return form.replace(/{(\w+)}/g, (_, name) => values[name]);
+}
+
+// For Plotly's pseudo-HTML, as labels.py has it.
+function escaped(text) {
+  return text.replace(/[&<>$]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", $: "&#36;" })[sign]);
 }
 
 // Of a map: the weights of each row, null where it has none, and what the pointer reads.
@@ -223,7 +244,7 @@ function forget(row) {
 
 async function show(row, packed) {
   row.packed = packed;
-  const { cells, row: step, maps } = await unpacked(packed), old = () => row.packed !== packed || !row.watched; // newer ones came, or the row has gone
+  const { cells, row: step, maps, forms } = await unpacked(packed), old = () => row.packed !== packed || !row.watched; // newer ones came, or the row has gone
   if (old()) return;
   forget(row);
   sent.set(row.named = nameOf(packed), { row, cells });
@@ -232,7 +253,7 @@ async function show(row, packed) {
     if (old()) return;
   }
   const above = sent.get(maps)?.cells;
-  row.stepTo = maps ? (next) => fill(row, at(cells, above, next)) : null;
+  row.stepTo = maps ? (next) => fill(row, at(cells, above, next, forms)) : null;
   if (row.stepTo) row.stepTo(window.__attnviz?.row ?? step);
   else fill(row, cells);
 }

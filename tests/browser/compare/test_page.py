@@ -1,10 +1,20 @@
 """The page in a real Chromium on the real server: what a person does, and what they see."""
 
+import json
 import re
 from urllib.parse import parse_qs, quote, urlparse
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
+
+import attnviz
+from attnviz import select
+from attnviz.export import heading
+from attnviz.figures.labels import escape
+from attnviz.figures.wording import row_sentences
+from dashboard.browser import script
+from dashboard.browser.plot import FORMS, rows_of
 
 pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 BLACK_DOG = "The black dog is running across the green grass."
@@ -95,6 +105,43 @@ def test_the_step_moves_the_bars_and_redraws_no_heatmap(view):
     assert chance == best > 0.5
     dashboard.slider.press("Home")  # the page of the tests that follow
     dashboard.page.wait_for_function("!location.search.includes('step=')")
+
+
+SENTENCES = """(rows) => {
+  const charts = window.__attnvizCharts;
+  SCRIPT
+  window.__attnvizCharts = charts;
+  const said = (row, i) => [sentenceOf(row, i, row.forms), stepName(row, i, row.forms)];
+  return rows.map((row) => row.looks.map((_, i) => said(row, i)));
+}"""
+
+
+def test_the_browser_says_of_each_row_what_python_says(view):
+    """Ties, rows without weights or below 0.005, halves of a hundredth, hidden cells and tokens, markup, Japanese."""
+    rng = np.random.default_rng(3)
+    causal = np.tril(rng.dirichlet(np.full(6, 0.2), (2, 6)).astype("f4") + 1e-3)
+    exact = np.array([[0.125, 0.375, 0.5, 0], [0.004, 0.996, 0, 0], [0, 0, 0, 1], [1 / 3, 1 / 3, 1 / 3, 0]], "f4")
+    tokens = ["<b>&amp;", "$x$", "\u202eab", "{query}", "犬", "<eos>"]
+    traces = [
+        attnviz.from_arrays([causal / causal.sum(-1, keepdims=True)], tokens, special=["<eos>"]),
+        attnviz.from_arrays([exact[None]], ["a", "a", "b", "<eos>"], kind="encoder", special=["<eos>"]),
+        attnviz.from_arrays([np.full((1, 4, 300), 1 / 300)], ["a"] * 300, ["走る", "犬", "が", "。"]),
+        attnviz.from_arrays([np.eye(3)[[[0, 2, 1]]] * 0.9964 + 0.0012], ["Ein", "·", "\u200d"], ["un", "⁇", "x"]),
+    ]
+    grids = [select.select(trace, special=special) for trace in traces for special in (True, False)]
+    page, rows = view().page, [json.loads(json.dumps(rows_of(grid) | {"forms": FORMS})) for grid in grids]
+    said = page.evaluate(SENTENCES.replace("SCRIPT", script("plot.js")), rows)
+    wanted = [
+        [
+            list(pair)
+            for pair in zip(row_sentences(grid, range(len(grid.queries))), map(escape, heading.step_names(grid)))
+        ]
+        for grid in grids
+    ]
+    assert said == wanted
+    assert any("all its weight is on special tokens" in sentence for sentence, _ in wanted[3])
+    assert wanted[2][0][0] == "Row 1, ‘a’: looks at ‘b’ 0.50, ‘a’ 0.38, ‘a’ 0.12."
+    assert wanted[4][0][0] == "Step 1, ‘走る’: looks at no token with 0.005 or more."
 
 
 def outlined(dashboard) -> list[int]:
