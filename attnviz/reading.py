@@ -202,16 +202,20 @@ def sentence(grid: Grid, unit: str = "word") -> str:
     return " ".join(observation.sentence for observation in first if observation)
 
 
+@functools.lru_cache(16)  # several rules ask for the same map
 def _argmax(grid: Grid) -> tuple[list[int], list[int]]:
-    """The rows of `_usable_rows`, and the most attended key of each."""
+    """The rows of `_usable_rows`, and the most attended key of each. Do not modify them."""
     rows = _usable_rows(grid)
     return rows.tolist(), np.nan_to_num(grid.masked[rows], nan=-1).argmax(1).tolist() if len(rows) else []
 
 
+@functools.lru_cache(16)
 def _of_words(grid: Grid) -> np.ndarray:
-    """The rows of `_usable_rows` that have a letter or digit, so no punctuation."""
+    """The rows of `_usable_rows` that have a letter or digit, so no punctuation. Read-only."""
     rows = _usable_rows(grid)
-    return rows[[any(map(str.isalnum, grid.queries[row].text)) for row in rows]] if len(rows) else rows
+    words = rows[[any(map(str.isalnum, grid.queries[row].text)) for row in rows]] if len(rows) else rows
+    words.setflags(write=False)
+    return words
 
 
 def _mean(grid: Grid, statistic: str, rows: np.ndarray | None = None) -> float | None:
@@ -269,7 +273,7 @@ def _usable_rows(grid: Grid) -> np.ndarray:
     return rows
 
 
-@functools.lru_cache(16)  # several rules ask for the same map
+@functools.lru_cache(16)
 def _on_words(grid: Grid) -> tuple[tuple[_Word, ...], tuple[_Word, ...], np.ndarray]:
     """The words of both sides, and the weights (T, S) between them, read-only; rows without weights are left out."""
     usable = set(_usable_rows(grid).tolist())

@@ -349,6 +349,7 @@ def coverage(trace: Trace, language: str = "en") -> tuple[Covered, ...]:
     rows = [row for row, token in enumerate(trace.target) if not token.special]
     if not maps or not rows:
         return ()
+    function_words.words(language)  # raises
     weights = max(maps, key=lambda attention: attention.layer).weights.mean(0)[rows]
     places = [(key, token.start, token.end) for key, token in enumerate(trace.source) if not token.special]
     words: list[str] = []
@@ -356,7 +357,7 @@ def coverage(trace: Trace, language: str = "en") -> tuple[Covered, ...]:
     firsts: list[int] = []  # where the pieces of each word begin
     for match in WORD.finditer(trace.text):
         word, (begin, stop) = plain(match.group()), match.span()
-        if word.lower() in _IDIOMS or function_words.kind(word, language) != function_words.CONTENT:
+        if word.lower() in _IDIOMS or not function_words.is_content(word, language):
             continue
         if keys := [key for key, start, end in places if start < stop and end > begin]:
             words.append(word)

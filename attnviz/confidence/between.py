@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from attnviz import function_words
 from attnviz.data.styles import UNSPACED
+from attnviz.function_words import is_content
 from attnviz.trace.visible import RAISED, plain
 
 # A unit as it is typed -> how its names begin in a translation, in any language of the models; a name of one or two
@@ -195,8 +195,7 @@ def _words(text: str) -> list[str]:
 
 
 def _content(words: Iterable[str], language: str) -> set[str]:
-    listed = language in function_words.languages()
-    return {word for word in words if not listed or function_words.kind(word, language) == function_words.CONTENT}
+    return {word for word in words if is_content(word, language)}
 
 
 def _side_by_side(words: Sequence[str]) -> list[Sequence[str]]:

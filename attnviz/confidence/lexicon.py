@@ -17,10 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnviz import arguments, function_words
+from attnviz import arguments
 from attnviz.confidence.between import in_digits
 from attnviz.confidence.training_words import read_lines, write_lines
 from attnviz.data.styles import UNSPACED
+from attnviz.function_words import is_content
 from attnviz.models.checkpoint_files import unreadable
 from attnviz.trace.visible import WORD, plain
 
@@ -224,7 +225,7 @@ def _model_1(sides: Sequence[tuple[list[str], list[str]]]):
 @functools.lru_cache(256)  # several models of a page translate the same text
 def _source(text: str, language: str) -> dict[str, str]:
     """The stems of the content words of a source, and the words as typed; both without the part after an apostrophe."""
-    words = (match.group() for match in WORD.finditer(plain(text)) if _is_content(match.group(), language))
+    words = (match.group() for match in WORD.finditer(plain(text)) if is_content(match.group(), language))
     return {_stem(word, SOURCE_STEM): re.split("['’]", word)[0] for word in words if len(word) > 1}
 
 
@@ -246,17 +247,7 @@ def _asked(text: str, language: str) -> dict[str, str]:
 def _words(text: str, language: str) -> Iterator[str]:
     """The content words of a translation, without what is before an apostrophe."""
     words = (match.group() for match in _LETTERS.finditer(plain(text)))
-    return (word for word in words if _is_content(word.lower(), language))
-
-
-@functools.lru_cache(2**17)
-def _is_content(word: str, language: str) -> bool:
-    return language not in _languages() or function_words.kind(word, language) == function_words.CONTENT
-
-
-@functools.cache
-def _languages() -> Iterable[str]:
-    return frozenset(function_words.languages())
+    return (word for word in words if is_content(word.lower(), language))
 
 
 @functools.lru_cache(2**17)

@@ -18,7 +18,7 @@ from attnviz.confidence.lexicon import Lexicon, Unsaid
 from attnviz.confidence.training_words import KATAKANA, TrainingWords, Word
 from attnviz.data.loops import Loop, loop_at_end
 from attnviz.data.styles import UNSPACED
-from attnviz.function_words import CONTENT, kind, languages
+from attnviz.function_words import is_content, languages
 from attnviz.models.measured import TraceStatistics
 from attnviz.models.names import ModelName
 from attnviz.trace import Trace
@@ -177,7 +177,7 @@ def _between(
     task = ModelName.parse(trace.model).task
     whole = trace.trace if isinstance(trace, TraceStatistics) else trace
     sides = trace.text, trace.translation, task.source, task.target
-    content = [word for word in training_words.words(trace) if kind(word.text, "en") == CONTENT]
+    content = [word for word in training_words.words(trace) if is_content(word.text, "en")]
     unsaid, translated = lexicon.compared(*sides) if lexicon else ((), ())
     lower = plain(trace.translation).lower()
     return dict(

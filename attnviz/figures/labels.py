@@ -24,12 +24,17 @@ _BREAK = "<br>"
 
 def named(tokens: Sequence) -> list[str]:
     """Each token for a sentence, with its marks: `‘noir’`, `‘·ning’`; specials go without quotes. Not escaped."""
-    return [name if token.special else f"‘{name}’" for token, name in zip(tokens, shown(tokens))]
+    return list(_named(tuple(tokens)))
+
+
+@functools.lru_cache(256)  # a page names the tokens of a map in many sentences
+def _named(tokens: tuple) -> tuple[str, ...]:
+    return tuple(name if token.special else f"‘{name}’" for token, name in zip(tokens, shown(tokens)))
 
 
 def quoted(tokens: Sequence, place: int) -> str:
     """One of these tokens for a sentence, with the marks that it has among the others. Not escaped."""
-    return named(tokens)[place]
+    return _named(tuple(tokens))[place]
 
 
 @functools.lru_cache(4096)  # a picture says each of its tokens many times

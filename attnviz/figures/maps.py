@@ -7,6 +7,7 @@ words. The token axes of all pictures are defined here; their labels never overl
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 
@@ -265,16 +266,7 @@ def key_axis(grid, side: str, room: int = COLUMN) -> tuple[int, int, dict]:
     narrowest column: they are slanted if that is enough, else upright, then smaller, and finally some are left out.
     """
     texts, count = labels.ticks(grid.keys), len(grid.keys)
-    widest = max(map(labels.width, labels.ticks(grid.queries)), default=0)
-    left = min(max(7 * widest + 12, 66), 104)
-    cell = (room - left - _RIGHT) / max(count, 1)
-    for angle, size in ((50, 12), (90, 11), (90, 10)):
-        lean, rise = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-        reach = [lean * 7 * labels.width(text) - (count - i - 0.5) * cell for i, text in enumerate(texts)]
-        right = min(max(int(max(reach, default=0)) + 10, 10), _RIGHT)
-        most = int((room - left - right) * rise / (_LINE * size))
-        if most >= count:
-            break
+    left, right, angle, size, most = _fitted(tuple(texts), tuple(labels.ticks(grid.queries)), room)
     shown = labels.thin(count, most)
     return (
         left,
@@ -294,6 +286,23 @@ def key_axis(grid, side: str, room: int = COLUMN) -> tuple[int, int, dict]:
             tickfont=dict(size=size),
         ),
     )
+
+
+@functools.lru_cache(64)  # a map and its bars have the same tokens
+def _fitted(keys: tuple[str, ...], queries: tuple[str, ...], room: int) -> tuple[int, int, int, int, int]:
+    """Left and right margin of a map with these labels, angle and size of those of the keys, and how many of these
+    fit."""
+    count, widths = len(keys), list(map(labels.width, keys))
+    left = min(max(7 * max(map(labels.width, queries), default=0) + 12, 66), 104)
+    cell = (room - left - _RIGHT) / max(count, 1)
+    for angle, size in ((50, 12), (90, 11), (90, 10)):
+        lean, rise = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+        reach = [lean * 7 * width - (count - i - 0.5) * cell for i, width in enumerate(widths)]
+        right = min(max(int(max(reach, default=0)) + 10, 10), _RIGHT)
+        most = int((room - left - right) * rise / (_LINE * size))
+        if most >= count:
+            break
+    return left, right, angle, size, most
 
 
 def query_axis(grid, step: int | None) -> dict:

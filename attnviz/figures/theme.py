@@ -111,6 +111,8 @@ def lines(names: Iterable[str], dark: bool = False) -> dict[str, LineStyle]:
             and (look := _own(mechanism, dark)) not in looks.values()
         ):
             looks[name] = look
+    if len(looks) == len(names):  # as on most pages: none needs a free style
+        return looks
     used = {look.color for look in looks.values()}
     palette_size, free = len(_COLORS), _slots(dark)
     free = [look for look in free[:palette_size] if look.color not in used] + [*free[palette_size:]]

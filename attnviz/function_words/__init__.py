@@ -69,6 +69,12 @@ def kind(word: str, language: str) -> str:
     )
 
 
+@lru_cache(2**17)  # the comparison of a translation with its source asks hundreds of times
+def is_content(word: str, language: str) -> bool:
+    """Is it a content word? In a language that has no list, every word is one."""
+    return language not in _listed() or kind(word, language) == CONTENT
+
+
 def _contracted(word: str) -> list[tuple[str, str]]:
     """The ways to split a word with an apostrophe into two: she's is she and 's, don't is do and n't, qu'il is qu' and
     il."""

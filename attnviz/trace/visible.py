@@ -53,10 +53,15 @@ def visible(text: str) -> str:
 
 def shown(tokens: Sequence) -> list[str]:
     """Each token with its marks, as pictures and tables show it; not escaped."""
-    return [f"{before}{visible(token.text)}{after}" for token, (before, after) in zip(tokens, marks(tuple(tokens)))]
+    return list(_shown(tuple(tokens)))
 
 
 @functools.lru_cache(256)  # a map and its bars have the same tokens
+def _shown(tokens: tuple) -> tuple[str, ...]:
+    return tuple(f"{before}{visible(token.text)}{after}" for token, (before, after) in zip(tokens, marks(tokens)))
+
+
+@functools.lru_cache(256)
 def marks(tokens: tuple) -> tuple[tuple[str, str], ...]:
     """The marks before and after the text of each token. A special token has no marks."""
     result, before = [], None
