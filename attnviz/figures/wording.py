@@ -282,8 +282,8 @@ def of_values(
         return None
     phrases: dict[tuple[str, str | None], int] = {}
     numbers, places = np.unique(np.where(grid.visible, values, np.inf), return_inverse=True)
-    found = [phrases.setdefault(_phrase(number, words), len(phrases)) for number in numbers.tolist()]
-    which = np.array(found, dtype=np.uint16)[places.reshape(values.shape)]
+    numbered = [phrases.setdefault(_phrase(number, words), len(phrases)) for number in numbers.tolist()]
+    which = np.array(numbered, dtype=np.uint16)[places.reshape(values.shape)]
     for (query, key), text in (added or {}).items():
         between, after = list(phrases)[which[query, key]]
         pair = (f"{between}{text}", None) if after is None else (between, f"{after}{text}")
