@@ -187,7 +187,9 @@ def _between(
         lost_negation=between.lost_negation(*sides[:2], task.target) if task.source == "en" else "",
         added_negation=between.added_negation(*sides[:2], task.target) if task.source == "en" else "",
         repeated=between.repeated(trace.text, trace.translation, task.target),
-        twice=between.twice(trace.text, trace.translation, task.target, _is_missing(unsaid)),
+        twice=between.twice(
+            trace.text, trace.translation, task.target, any(word.surprise >= MISSING for word in unsaid)
+        ),
         unlearnt=_unlearnt(trace, new, target_words),
         unfounded=lexicon.unfounded(*sides) if lexicon else (),
         dropped=tuple(word.text for word in unsaid if word.surprise >= DROPPED and word.text.lower() not in lower),
@@ -199,11 +201,6 @@ def _between(
         translated=translated,
         rarity=tuple(math.log1p(known_words.count(word.text)) for word in content),
     )
-
-
-def _is_missing(unsaid: Sequence[Unsaid]) -> bool:
-    """Is one of the words probably not in the translation in any form?"""
-    return any(word.surprise >= MISSING for word in unsaid)
 
 
 def _unlearnt(

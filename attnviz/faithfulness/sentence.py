@@ -105,14 +105,6 @@ def orders(subject: Subject, attributions: dict[str, np.ndarray]) -> dict[str, n
     return importance | {"random": attributions["random"]}
 
 
-def _changed_sums(subjects: Sequence[Subject]) -> Iterator[Sums]:
-    return (dict(_preserved(frame)) for frame in preserved_together(subjects))
-
-
-def _permuted_sums(subjects: Sequence[Subject]) -> Iterator[Sums]:
-    return (dict(_variation(variation(subject))) for subject in subjects)
-
-
 def _erased_sums(subjects: Sequence[Subject]) -> Iterator[Sums]:
     for subject in subjects:
         attributions = attributed(subject)
@@ -134,8 +126,8 @@ def _integrated_sums(subjects: Sequence[Subject]) -> Iterator[Sums]:
 # The parts of a study, the quickest first: subjects of one model, with sources of one length -> the sums of each. The
 # measures are those of `Results.sums`.
 PARTS: dict[str, Callable[[Sequence[Subject]], Iterator[Sums]]] = {
-    CHANGED: _changed_sums,
-    "permuted": _permuted_sums,
+    CHANGED: lambda subjects: (dict(_preserved(frame)) for frame in preserved_together(subjects)),
+    "permuted": lambda subjects: (dict(_variation(variation(subject))) for subject in subjects),
     "erased": _erased_sums,
     ONE_INTEGRATED: _integrated_sums,
 }

@@ -11,7 +11,7 @@ from attnviz.arguments import checked
 from attnviz.figures import labels, wording
 from attnviz.figures.chart import Chart
 from attnviz.figures.maps import Keys, all_labels, check_step, key_axis, value_axis
-from attnviz.figures.theme import CLEAR, CORNER, TITLE, build, layout, lines, note, palette
+from attnviz.figures.theme import CLEAR, CORNER, build, layout, lines, note, palette
 from attnviz.figures.wording import BLANK, row_sentence, strongest, weight_words
 from attnviz.select import Grid
 
@@ -83,9 +83,7 @@ def _of_step(
     weights = grid.masked[step]
     best = strongest(grid, step)
     left, right, xaxis = key_axis(grid, "bottom")
-    above = TITLE if title else 0
-    margin = (left, right, 18 + above, 72)
-    frame = layout(dark, _HEIGHT + above, margin, title and labels.escape(title), row_sentence(grid, step))
+    frame = layout(dark, _HEIGHT, (left, right, 18, 72), title, row_sentence(grid, step))
     frame |= dict(xaxis=xaxis, yaxis=_weight_axis(dark, 1 if whole or best is None else _end(weights[best])))
     frame["hovermode"] = "x"  # the pointer reads a column: bars of small weights are too small to be met
     frame["meta"] |= all_labels(grid, xaxis)
@@ -123,8 +121,7 @@ def next_tokens(
         f"{probabilities[likely]:.3f}; after temperature and cut-offs ‘{labels.escape(shown[frequent])}’ is drawn with "
         f"{drawn[frequent]:.3f}, and {int(np.sum(drawn == 0))} of these tokens cannot be drawn."
     )
-    above, colors = TITLE if title else 0, palette(dark)
-    frame = layout(dark, _HEIGHT + 24 + above, (34, 8, 42 + above, 52), title and labels.escape(title), description)
+    colors, frame = palette(dark), layout(dark, _HEIGHT + 24, (34, 8, 42, 52), title, description)
     ticks = [labels.escape(labels.cut(name)) for name in shown]
     frame["xaxis"] = dict(
         tickvals=list(range(len(names))), ticktext=ticks, fixedrange=True, showgrid=False, tickfont=dict(size=12)
@@ -177,9 +174,7 @@ def upper_and_lower(
     names : of the rows, the upper first. end : of the lower axis.
     """
     left, right, xaxis = key_axis(tokens, "bottom")
-    above = TITLE if title else 0
-    margins = left, right, 24 + above, 72
-    return layout(dark, _TWO_ROWS + above, margins, title and labels.escape(title), description) | dict(
+    return layout(dark, _TWO_ROWS, (left, right, 24, 72), title, description) | dict(
         xaxis=xaxis | dict(anchor="y"),
         yaxis=value_axis(dark, domain=_LOWER, range=[0, end], tickvals=[0, 0.5, 1]),
         yaxis2=value_axis(dark, domain=_UPPER, nticks=4),

@@ -17,7 +17,7 @@ from attnviz import lazy_pandas as pd
 from attnviz.arguments import check_columns, checked, listed
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import CLEAR, TITLE, Theme, build, colorscale, layout, note, palette, scale_bar
+from attnviz.figures.theme import CLEAR, Theme, build, colorscale, grid_axis, layout, note, palette, scale_bar
 from attnviz.figures.wording import number, statistic_title
 from attnviz.heads import Head
 
@@ -147,9 +147,9 @@ def head_frame(
     """
     down, across = len(rows), len(rows[0])
     tall = min(max(_ROOM / down, _LEAST), highest) * (1 + LABEL * ordered)
-    above, below = (8 if ordered else _TOP) + (TITLE if title else 0), _SCALE if scale else 8
+    above, below = 8 if ordered else _TOP, _SCALE if scale else 8
     margin = (8 if ordered else _LEFT, 8, above, below)
-    look = layout(dark, round(down * tall) + above + below, margin, title and labels.escape(title), description)
+    look = layout(dark, round(down * tall) + above + below, margin, title, description)
     axis = dict(fixedrange=True, showgrid=False, zeroline=False, tickcolor=CLEAR, ticklen=3, showticklabels=not ordered)
     heads, layers = range(across), [next(head.layer for head in row if head) for row in rows]
     look["xaxis"] = axis | dict(
@@ -221,10 +221,9 @@ def by_distance(
     if frame.empty:
         raise ValueError("the frame must hold at least one layer; got none")
     shown = frame if reach is None else frame[frame["distance"].abs() <= reach]
-    layers, above = list(dict.fromkeys(frame["layer"])), TITLE if title else 0
+    layers = list(dict.fromkeys(frame["layer"]))
     description = f"Share of each layer's weight by distance from the query's own place: {_peaks(frame)}."
-    margin = (44, 12, 34 + above, 44)
-    look = layout(dark, _LINES + above, margin, title and labels.escape(title), description) | _distance_axes(dark)
+    look = layout(dark, _LINES, (44, 12, 34, 44), title, description) | _distance_axes(dark)
     return build(_layer_lines(shown, layers, palette(dark)), look)
 
 
@@ -256,7 +255,7 @@ def _peaks(frame: pd.DataFrame) -> str:
 
 def _distance_axes(dark: bool) -> dict:
     colors = palette(dark)
-    axis = dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=dict(size=11, color=colors.muted))
+    axis = grid_axis(colors)
     place = dict(x=0.5, y=0, xref="paper", yref="paper", yanchor="top", yshift=-24)
     return dict(
         xaxis=axis | dict(showgrid=False, tickcolor=CLEAR),

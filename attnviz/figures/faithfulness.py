@@ -11,7 +11,7 @@ from attnviz.arguments import check_columns
 from attnviz.figures import labels, wording
 from attnviz.figures.chart import Chart
 from attnviz.figures.maps import Keys, key_axis, query_axis, rows_height, value_axis
-from attnviz.figures.theme import CORNER, TITLE, build, colorscale, layout, lines, note, palette, scale_bar
+from attnviz.figures.theme import CORNER, build, colorscale, grid_axis, layout, lines, note, palette, scale_bar
 from attnviz.figures.wording import listed
 from attnviz.trace import Token
 
@@ -32,21 +32,9 @@ def variation_by_weight(
     A point far right and low is a step with a large weight whose permutation changed little.
     """
     check_columns(frame, _COLUMNS, "frame of the variation")
-    colors, above = palette(dark), TITLE if title else 0
-    axis = dict(
-        range=[-0.03, 1.03],
-        gridcolor=colors.grid,
-        zeroline=False,
-        fixedrange=True,
-        tickfont=dict(size=11, color=colors.muted),
-    )
-    figure = layout(
-        dark,
-        _VARIATION + above,
-        (52, 12, 40 + above, 48),
-        title and labels.escape(title),
-        _variation_words(tokens, frame),
-    )
+    colors = palette(dark)
+    axis = grid_axis(colors, range=[-0.03, 1.03])
+    figure = layout(dark, _VARIATION, (52, 12, 40, 48), title, _variation_words(tokens, frame))
     figure |= dict(
         xaxis=axis | dict(title=dict(text="maximum weight")),
         yaxis=axis | dict(title=dict(text="total variation")),
@@ -101,10 +89,8 @@ def saliency(grid, values, method: str, title: str | None = None, *, dark: bool 
         raise ValueError(f"values must have the grid's shape {grid.weights.shape}; got {values.shape}")
     most = float(np.abs(values).max()) or 1.0
     left, right, xaxis = key_axis(grid, "top")
-    above, rows = TITLE if title else 0, rows_height(len(grid.queries))
-    margin = (left, right, _TOP + above, _SCALE)
-    description = _saliency_words(grid, values, method)
-    frame = layout(dark, rows + margin[2] + margin[3], margin, title and labels.escape(title), description)
+    height, description = _TOP + rows_height(len(grid.queries)) + _SCALE, _saliency_words(grid, values, method)
+    frame = layout(dark, height, (left, right, _TOP, _SCALE), title, description)
     frame |= dict(xaxis=xaxis, yaxis=query_axis(grid, None))
     frame["meta"]["axes"] = {"colour": f"attribution by {method}"}
     cells = dict(
@@ -152,11 +138,8 @@ def agreement_bars(
     if len(frame) != len(tokens):
         raise ValueError(f"frame must have one row per token, {len(tokens)}; got {len(frame)}")
     left, right, xaxis = key_axis(Keys(tokens), "bottom")
-    above = TITLE if title else 0
-    margin = (left, right, 24 + above, 72)
-    figure = layout(
-        dark, _AGREEMENT + above, margin, title and labels.escape(title), _agreement_words(tokens, frame, spread)
-    )
+    words = _agreement_words(tokens, frame, spread)
+    figure = layout(dark, _AGREEMENT, (left, right, 24, 72), title, words)
     edge, colors = min(_ERRORS * spread, 1), palette(dark)
     figure |= dict(
         xaxis=xaxis | dict(anchor="y"),
@@ -203,12 +186,10 @@ def erasure_curves(frames: Mapping[str, pd.DataFrame], title: str | None = None,
     for name, frame in frames.items():
         check_columns(frame, ("share", *(column for column, _ in _PANELS)), f"frame of {name}")
     means = {name: frame.groupby("share").mean(numeric_only=True) for name, frame in frames.items()}
-    colors, styles, above = palette(dark), lines(frames, dark), TITLE if title else 0
-    figure = layout(
-        dark, _ERASURE + above, (46, 12, 78 + above, 46), title and labels.escape(title), _erasure_words(means)
-    )
+    colors, styles = palette(dark), lines(frames, dark)
+    figure = layout(dark, _ERASURE, (46, 12, 78, 46), title, _erasure_words(means))
     figure |= dict(showlegend=True, legend=dict(orientation="h", x=0, y=1.2, yanchor="bottom", font=dict(size=12)))
-    axis = dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=dict(size=11, color=colors.muted))
+    axis = grid_axis(colors)
     data, figure["annotations"] = [], []
     for panel, (column, meaning) in enumerate(_PANELS):
         suffix = "" if panel == 0 else "2"

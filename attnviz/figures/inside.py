@@ -12,7 +12,7 @@ from attnviz.figures import labels, wording
 from attnviz.figures.bars import token_bars, upper_and_lower
 from attnviz.figures.chart import Chart
 from attnviz.figures.maps import Keys, rows_height
-from attnviz.figures.theme import CLEAR, TITLE, build, colorscale, layout, note, palette
+from attnviz.figures.theme import NAMES_AXIS, build, colorscale, grid_axis, layout, note, palette
 from attnviz.figures.wording import signed, weight_words
 
 _ROW, _NAMES = 24, 160  # px a term, of the names with their numbers
@@ -88,35 +88,19 @@ def score_parts(
     colors = palette(dark)
     names, values = [name for name, _ in rows], [value if value is None else round(value, 4) for _, value in rows]
     bar_values = [value for value in values[1:] if value is not None]
-    span, above = _span(bar_values), TITLE if title else 0
-    constant = rows[0][1]
+    span, constant = _span(bar_values), rows[0][1]
     # of the size of the score; at its scale no difference could be seen
     if constant is None or not span[0] <= constant <= span[1]:
         names[0] += " (bar cut)"
-    height = _ROW * len(rows) + 44 + above
-    frame = layout(
-        dark,
-        height,
-        (_NAMES, 12, 8 + above, 36),
-        title and labels.escape(title),
-        describe_parts(opened, key, reference),
-    )
+    words = describe_parts(opened, key, reference)
+    frame = layout(dark, _ROW * len(rows) + 44, (_NAMES, 12, 8, 36), title, words)
     frame |= _term_axes(names, span, colors)
     return build([_term_bars(values, colors)], frame)
 
 
 def _term_axes(names: list[str], span: list[float], colors) -> dict:
     return dict(
-        xaxis=dict(
-            range=span,
-            gridcolor=colors.grid,
-            zeroline=True,
-            zerolinecolor=colors.muted,
-            fixedrange=True,
-            nticks=4,
-            tickangle=0,
-            tickfont=dict(size=11, color=colors.muted),
-        ),
+        xaxis=grid_axis(colors, range=span, zeroline=True, zerolinecolor=colors.muted, nticks=4, tickangle=0),
         yaxis=dict(
             range=[len(names) - 0.5, -0.5],
             tickvals=list(range(len(names))),
@@ -203,16 +187,10 @@ def weighted_values(
     cells = np.vstack([opened.weighted[:, order], opened.context[None, order]]).astype(np.float32)
     most = float(np.abs(cells).max()) or 1.0
     names = [*labels.ticks(opened.keys), "<b>context</b>"]
-    above, rows = _TOP + (TITLE if title else 0), len(names)
+    rows = len(names)
     left = min(max(7 * max(map(labels.width, names[:-1])) + 12, 66), 104)
-    frame = layout(
-        dark,
-        above + rows_height(rows) + _BELOW,
-        (left, 12, above, _BELOW),
-        title and labels.escape(title),
-        describe_values(opened, order),
-    )
-    axis = dict(fixedrange=True, showgrid=False, zeroline=False, ticklen=3, tickcolor=CLEAR)
+    height, words = _TOP + rows_height(rows) + _BELOW, describe_values(opened, order)
+    frame, axis = layout(dark, height, (left, 12, _TOP, _BELOW), title, words), NAMES_AXIS
     shown = labels.thin(rows, int(rows_height(rows) / 15), keep=rows - 1)
     frame |= dict(
         xaxis=axis | dict(showticklabels=False, ticks="", range=[-0.5, len(order) - 0.5]),

@@ -9,7 +9,7 @@ import numpy as np
 
 from attnviz.figures import labels, wording
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import TITLE, build, colorscale, layout, lines, note, palette, scale_bar
+from attnviz.figures.theme import build, colorscale, grid_axis, layout, lines, note, palette, scale_bar
 from attnviz.figures.wording import listed
 from attnviz.select import Grid
 
@@ -45,11 +45,9 @@ def over_time(
     if not courses or not all(len(course[unit]) for course in courses.values()):
         raise ValueError("courses must hold at least one moment")
     panels = {key: name for key, name in panels.items() if any({*course[key]} - {None} for course in courses.values())}
-    colors, styles, above = palette(dark), lines(courses, dark), TITLE if title else 0
-    height = above + 34 + _ROWS * _HEIGHT + _BETWEEN + 44
-    frame = layout(
-        dark, height, (46, 12, above + 34, 44), title and labels.escape(title), _words(courses, panels, unit)
-    )
+    colors, styles = palette(dark), lines(courses, dark)
+    height = 34 + _ROWS * _HEIGHT + _BETWEEN + 44
+    frame = layout(dark, height, (46, 12, 34, 44), title, _words(courses, panels, unit))
     frame |= dict(showlegend=True, legend=dict(orientation="h", x=0, y=1.04, yanchor="bottom", font=dict(size=12)))
     frame["meta"]["axes"] = {"x": unit}
     frame["annotations"], frame["shapes"], data = [], [], []
@@ -70,7 +68,7 @@ def _panel(frame: dict, place: int, axis: str, name: str, unit: str, colors, dar
     row, column = divmod(place, 2)
     whole = _ROWS * _HEIGHT + _BETWEEN
     top = 1 - row * (_HEIGHT + _BETWEEN) / whole
-    look = dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=dict(size=11, color=colors.muted))
+    look = grid_axis(colors)
     frame[f"xaxis{axis}"] = look | dict(
         anchor=f"y{axis}", domain=[0.54 * column, 0.54 * column + 0.46], title=dict(text=unit, standoff=4)
     )
@@ -141,13 +139,13 @@ def maps_over_time(
     rows, columns = len(first.queries) + _NAMES, len(first.keys) + _GAP
     size = len(grids) * rows, len(moments) * columns - _GAP
     widest = max(map(labels.width, labels.ticks(first.keys, _TOKEN_LETTERS)))
-    above = (TITLE if title else 0) + (44 if widest == 1 else 38 + 8 * widest)
+    above = 44 if widest == 1 else 38 + 8 * widest
     text = (
         f"{len(grids)} by {len(moments)} maps of {len(first.queries)} by {len(first.keys)} tokens: models downwards, "
     )
     text += f"moments from {moments[0]} to {moments[-1]} across. Rows are {first.sides[0]} tokens, columns "
     text += f"{first.sides[1]} tokens."
-    frame = layout(dark, above + size[0] * _CELL + 40, (60, 12, above, 40), title and labels.escape(title), text)
+    frame = layout(dark, above + size[0] * _CELL + 40, (60, 12, above, 40), title, text)
     frame["meta"]["axes"] = {"colour": "attention weight"}
     _token_axes(frame, first, len(grids), len(moments), dark)
     frame["annotations"] = [

@@ -14,7 +14,7 @@ import numpy as np
 from attnviz.arguments import checked
 from attnviz.figures import labels, maps, wording
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import TITLE, build, layout, note, palette
+from attnviz.figures.theme import build, layout, note, palette
 from attnviz.figures.wording import row_sentence, row_sentences
 from attnviz.select import Grid
 
@@ -175,11 +175,11 @@ def _share_drawn(grid, least: float) -> float:
 
 def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, description: str) -> dict:
     first, several = grids[0], len(grids) > 1
-    above = _TOP + (TITLE if title else 0) + _LINE * several * -(-len(grids) // _NAMED)
+    above = _TOP + _LINE * several * -(-len(grids) // _NAMED)
     height, texts = _labelled(first)
     sides = [max(map(labels.width, side), default=0) for side in texts]
     left, right = (min(max(8 * widest + 14, 50), 120) for widest in sides)
-    frame = layout(dark, height + above + 8, (left, right, above, 8), title and labels.escape(title), description)
+    frame = layout(dark, height + above + 8, (left, right, above, 8), title, description)
     frame["meta"]["tokens"] = list(first.weights.shape)  # on either side: what the pointer finds there is for the page
     frame["xaxis"] = dict(range=[-0.02, 1.02], visible=False, fixedrange=True)
     frame["yaxis"] = _axis(texts[0], height, step)

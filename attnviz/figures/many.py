@@ -12,7 +12,7 @@ from attnviz.arguments import check_columns, checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
 from attnviz.figures.steps import REFERENCES
-from attnviz.figures.theme import TITLE, build, layout, lines, note, palette
+from attnviz.figures.theme import build, grid_axis, layout, lines, note, palette
 from attnviz.figures.wording import listed
 
 BINS = 30
@@ -141,7 +141,7 @@ def _uniform(value: float | None, dark: bool) -> dict:
 
 def _axes(x: str, y: str, dark: bool) -> dict:
     colors = palette(dark)
-    look = dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=dict(size=11, color=colors.muted))
+    look = grid_axis(colors)
     return {
         "xaxis": look | dict(title=dict(text=labels.escape(x), font=dict(size=12))),
         "yaxis": look | dict(title=dict(text=labels.escape(y), font=dict(size=12))),
@@ -162,18 +162,10 @@ def _legend() -> dict:
 def by_length(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> Chart:
     """frame : columns mechanism, words (mean length of the source), bleu; a row for each model and length."""
     check_columns(frame, ("mechanism", "words", "bleu"), "frame of quality by length")
-    colors, above = palette(dark), TITLE if title else 0
+    colors = palette(dark)
     styles = lines(frame["mechanism"], dark)
-    axis = dict(
-        gridcolor=colors.grid,
-        zeroline=False,
-        fixedrange=True,
-        rangemode="tozero",
-        tickfont=dict(size=11, color=colors.muted),
-    )
-    figure = layout(
-        dark, _PANEL + above, (48, 12, 44 + above, 48), title and labels.escape(title), _length_words(frame)
-    )
+    axis = grid_axis(colors, rangemode="tozero")
+    figure = layout(dark, _PANEL, (48, 12, 44, 48), title, _length_words(frame))
     figure |= dict(
         xaxis=axis | dict(title=dict(text="words of the source")),
         yaxis=axis | dict(title=dict(text="BLEU")),
@@ -220,16 +212,9 @@ def reliability(bins: Sequence[tuple[float, float, int]], title: str | None = No
     """
     if not bins:
         raise ValueError("there must be at least one bin; got none")
-    colors, above = palette(dark), TITLE if title else 0
-    axis = dict(
-        range=[-0.02, 1.02],
-        tickformat=".0%",
-        gridcolor=colors.grid,
-        zeroline=False,
-        fixedrange=True,
-        tickfont=dict(size=11, color=colors.muted),
-    )
-    figure = layout(dark, _PANEL + above, (56, 12, 14 + above, 48), title and labels.escape(title), _risk_words(bins))
+    colors = palette(dark)
+    axis = grid_axis(colors, range=[-0.02, 1.02], tickformat=".0%")
+    figure = layout(dark, _PANEL, (56, 12, 14, 48), title, _risk_words(bins))
     figure |= dict(
         xaxis=axis | dict(title=dict(text="risk, estimated")),
         yaxis=axis | dict(title=dict(text="actually poor")),

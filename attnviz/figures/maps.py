@@ -16,7 +16,7 @@ import numpy as np
 from attnviz.arguments import checked
 from attnviz.figures import labels, wording
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import CLEAR, TITLE, build, colorscale, layout, note, palette, scale_bar
+from attnviz.figures.theme import NAMES_AXIS, build, colorscale, grid_axis, layout, note, palette, scale_bar
 from attnviz.figures.wording import CellTexts, Links, describe, difference_words, links_sentence, windows_sentence
 from attnviz.select import Grid
 
@@ -173,13 +173,13 @@ def _hover(texts: CellTexts | None, written: bool) -> dict:
 
 def _frame(grid, step, title, dark: bool, scale: bool, description: str, room: int = COLUMN) -> dict:
     left, right, xaxis = key_axis(grid, "top", room)
-    above, below = _TOP + (TITLE if title else 0), _SCALE if scale else 8
-    height = above + rows_height(len(grid.queries)) + below
+    below = _SCALE if scale else 8
+    height = _TOP + rows_height(len(grid.queries)) + below
     if not grid.visible.all():
         description += " What a query cannot see is hatched."
     if grid.sink:
         description += " The last column, with wide stripes, is the sink: weight that goes to no key."
-    frame = layout(dark, height, (left, right, above, below), title and labels.escape(title), description)
+    frame = layout(dark, height, (left, right, _TOP, below), title, description)
     yaxis = query_axis(grid, step)
     frame |= dict(xaxis=xaxis, yaxis=yaxis, annotations=[_corner(grid, dark)])
     frame["meta"] |= all_labels(grid, xaxis, yaxis)
@@ -271,18 +271,14 @@ def key_axis(grid, side: str, room: int = COLUMN) -> tuple[int, int, dict]:
     return (
         left,
         right,
-        dict(
+        NAMES_AXIS
+        | dict(
             side=side,
             range=[-0.5, count - 0.5],
             tickvals=shown,
             ticktext=[texts[i] for i in shown],
-            fixedrange=True,
-            showgrid=False,
-            zeroline=False,
             tickangle=-angle,
             ticklabeloverflow="allow",
-            ticklen=3,
-            tickcolor=CLEAR,
             tickfont=dict(size=size),
         ),
     )
@@ -316,17 +312,12 @@ def query_axis(grid, step: int | None) -> dict:
 
 def tokens_down(texts: list[str], shown: list[int], step: int | None, size: int) -> dict:
     """An axis of tokens from top to bottom, with labels at the places `shown`; that of `step` is bold. size : px."""
-    return dict(
+    return NAMES_AXIS | dict(
         tickangle=0,
         ticklabeloverflow="allow",  # or Plotly measures each label, a third of a large map's time
         range=[len(texts) - 0.5, -0.5],
         tickvals=shown,
-        fixedrange=True,
-        showgrid=False,
-        zeroline=False,
-        ticklen=3,
         ticktext=[f"<b>{texts[i]}</b>" if i == step else texts[i] for i in shown],
-        tickcolor=CLEAR,
         tickfont=dict(size=size),
     )
 
@@ -341,17 +332,7 @@ class Keys:
 def value_axis(dark: bool, **look) -> dict:
     """The value axis of bars over tokens; `look` has additional settings."""
     colors = palette(dark)
-    return (
-        dict(
-            gridcolor=colors.grid,
-            zeroline=True,
-            zerolinecolor=colors.muted,
-            fixedrange=True,
-            ticklabelstandoff=10,
-            tickfont=dict(size=11, color=colors.muted),
-        )
-        | look
-    )
+    return grid_axis(colors, zeroline=True, zerolinecolor=colors.muted, ticklabelstandoff=10) | look
 
 
 def all_labels(grid, xaxis: dict, yaxis: dict | None = None) -> dict:

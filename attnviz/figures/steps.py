@@ -18,7 +18,7 @@ from attnviz import lazy_pandas as pd
 from attnviz.arguments import check_columns, checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import CLEAR, TITLE, LineStyle, build, layout, lines, note, palette
+from attnviz.figures.theme import CLEAR, LineStyle, build, grid_axis, layout, lines, note, palette
 from attnviz.figures.wording import TITLES, listed, statistic_title
 
 _HEIGHT = 300  # px of the panels
@@ -70,11 +70,8 @@ def by_step(
     traces = [_line(name, frame, panel, styles[name], marked) for panel, (name, frame) in places]
     traces += [*reference_marks(frames, references, styles)]
     shared = tokens and len({tuple(frame["token"]) for frame in frames.values()}) == 1
-    above = TITLE if title else 0
-    margin = (40, 12, 66 + above, 76 if shared else 40)
-    figure = layout(
-        dark, _HEIGHT + above, margin, title and labels.escape(title), _description(frames, keys, references)
-    )
+    margin = (40, 12, 66, 76 if shared else 40)
+    figure = layout(dark, _HEIGHT, margin, title, _description(frames, keys, references))
     figure.update(_panels(frames, keys, step, shared, references, dark))
     figure["meta"]["axes"] = {"x": "step"}
     return build(traces, _stacked(figure) if stacked else figure)
@@ -182,18 +179,8 @@ def _panels(
             unifiedhovertitle=dict(text=name),
             domain=[start, min(1, start + size)],
         )
-        part[f"yaxis{axis}"] = dict(
-            anchor=f"x{axis}",
-            range=[
-                0,
-                1.04 if panel == 1 else max(top(frames, statistic, level), highest_reference(references, statistic)),
-            ],
-            gridcolor=colors.grid,
-            zeroline=False,
-            fixedrange=True,
-            nticks=5,
-            tickfont=dict(size=11, color=colors.muted),
-        )
+        most = 1.04 if panel == 1 else max(top(frames, statistic, level), highest_reference(references, statistic))
+        part[f"yaxis{axis}"] = grid_axis(colors, anchor=f"x{axis}", range=[0, most], nticks=5)
         part["annotations"] += _panel_texts(name, level, axis, steps_span(frames)[1], dark)
         part["shapes"] += _panel_shapes(level, step, axis, colors)
     return part
@@ -370,6 +357,4 @@ def comparison(frame: pd.DataFrame, title: str | None = None, *, threshold: floa
         cells=dict(values=columns, fill=dict(color=CLEAR), font=dict(color=colors.text, size=13), **look),
     )
     description = f"Mean ± standard deviation over the steps of {len(statistics)} statistics for {listed(mechanisms)}."
-    above = TITLE if title else 0
-    margin, height = (1, 34, 2 + above, 2), _ROW * (len(statistics) + 1) + 24 + above
-    return build([table], layout(dark, height, margin, title and labels.escape(title), description))
+    return build([table], layout(dark, _ROW * (len(statistics) + 1) + 24, (1, 34, 2, 2), title, description))

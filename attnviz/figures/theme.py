@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
+from attnviz.figures import labels
 from attnviz.figures.chart import Chart
 from attnviz.mechanisms import ALL, Mechanism, was_added
 
@@ -160,16 +161,18 @@ def colorscale(colors: tuple[str, ...]) -> list[list]:
 
 
 def layout(dark: bool, height: int, margin: tuple[int, int, int, int], title: str | None, description: str) -> dict:
-    """The layout shared by all figures; margin (left, right, top, bottom) in px, title already escaped."""
+    """The layout shared by all figures. height, margin (left, right, top, bottom) : in px, to which the room of a title
+    is added. title : not escaped."""
     colors = palette(dark)
     left, right, top, bottom = margin
+    room = TITLE if title else 0
     common = dict(
         template={},
-        height=height,
+        height=height + room,
         autosize=True,
         dragmode=False,
         showlegend=False,
-        margin=dict(l=left, r=right, t=top, b=bottom, pad=0),
+        margin=dict(l=left, r=right, t=top + room, b=bottom, pad=0),
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
         font=dict(family=FONT, size=12, color=colors.text),
@@ -185,7 +188,7 @@ def layout(dark: bool, height: int, margin: tuple[int, int, int, int], title: st
     )
     if title is not None:
         common["title"] = dict(
-            text=title,
+            text=labels.escape(title),
             x=0,
             xref="container",
             xanchor="left",
@@ -196,6 +199,16 @@ def layout(dark: bool, height: int, margin: tuple[int, int, int, int], title: st
             font=dict(size=15),
         )
     return common
+
+
+# The axis of tokens or other names beside a map: no lines, and room for the names.
+NAMES_AXIS = dict(fixedrange=True, showgrid=False, zeroline=False, ticklen=3, tickcolor=CLEAR)
+
+
+def grid_axis(colors: Theme, **look: object) -> dict:
+    """An axis of numbers with lines across the figure; `look` has additional settings."""
+    ticks = dict(size=11, color=colors.muted)
+    return dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=ticks) | look
 
 
 def scale_bar(values: list, texts: list) -> dict:

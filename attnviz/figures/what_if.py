@@ -14,7 +14,7 @@ from attnviz.figures import labels, wording
 from attnviz.figures.bars import upper_and_lower
 from attnviz.figures.chart import Chart
 from attnviz.figures.maps import Keys, key_axis
-from attnviz.figures.theme import CLEAR, TITLE, build, colorscale, layout, note, palette
+from attnviz.figures.theme import NAMES_AXIS, build, colorscale, grid_axis, layout, note, palette
 from attnviz.trace import Token
 
 _ROW, _TOP, _LEFT = 30, 76, 150  # px of a row, the tokens above, the names of the scores
@@ -28,23 +28,16 @@ def score_functions(opened, frame: pd.DataFrame, title: str | None = None, *, da
     """opened : an `inside.Step`. frame : its `inside.other_scores`. The first row has the model's own weights."""
     check_columns(frame, ("score", "trained_with", "mechanism", "key", "weight"), "frame of other scores")
     names, weights = weights_by_score(opened, frame)
-    above = _TOP + (TITLE if title else 0)
     _, right, xaxis = key_axis(Keys(opened.keys), "top")
-    height = above + _ROW * len(names) + 12
-    figure = layout(
-        dark, height, (_LEFT, right, above, 12), title and labels.escape(title), _score_words(opened, *(names, weights))
-    )
+    height = _TOP + _ROW * len(names) + 12
+    figure = layout(dark, height, (_LEFT, right, _TOP, 12), title, _score_words(opened, *(names, weights)))
     figure |= dict(
         xaxis=xaxis,
-        yaxis=dict(
+        yaxis=NAMES_AXIS
+        | dict(
             range=[len(names) - 0.5, -0.5],
             tickvals=list(range(len(names))),
             ticktext=[labels.escape(name) for name in names],
-            fixedrange=True,
-            showgrid=False,
-            zeroline=False,
-            ticklen=3,
-            tickcolor=CLEAR,
         ),
     )
     return build([_cells(opened, names, weights, dark)], figure)
@@ -90,7 +83,7 @@ def product_spread(frame: pd.DataFrame, title: str | None = None, *, dark: bool 
     """frame : of `inside.spread`. Two panels over the width, with and without division by the root; the figure notes
     that the data are sampled."""
     check_columns(frame, ("width", "scaled", *(name for name, _ in _PANELS)), "frame of the spread")
-    colors, above = palette(dark), TITLE if title else 0
+    colors = palette(dark)
     first = frame[~frame["scaled"]].sort_values("width")
     description = (
         f"{_SAMPLED}. From width {first['width'].iloc[0]} to {first['width'].iloc[-1]} dot products spread from "
@@ -98,11 +91,11 @@ def product_spread(frame: pd.DataFrame, title: str | None = None, *, dark: bool 
         "stay "
         "near 1."
     )
-    figure = layout(dark, _HEIGHT + above, (30, 12, 66 + above, 62), title and labels.escape(title), description)
+    figure = layout(dark, _HEIGHT, (30, 12, 66, 62), title, description)
     figure |= dict(showlegend=True, legend=dict(orientation="h", x=0, y=1.14, yanchor="bottom", font=dict(size=12)))
     place = dict(xref="paper", yref="paper", xanchor="left")
     figure["annotations"] = [note(_SAMPLED, dark, x=0, y=0, yanchor="top", yshift=-44, **place)]
-    axis = dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=dict(size=11, color=colors.muted))
+    axis = grid_axis(colors)
     data = []
     for panel, (column, name) in enumerate(_PANELS):
         suffix = "" if panel == 0 else "2"

@@ -90,7 +90,7 @@ def reweigh_layers(network: Network, change: Change, scope: Scope, step: int) ->
     if isinstance(change, Identity):
         return (None,) * cross_layers(network)
     return tuple(
-        _at(change, scope.head, Place(step, layer)) if scope.layer in (None, layer) else None
+        partial(_apply, change, scope.head, Place(step, layer)) if scope.layer in (None, layer) else None
         for layer in range(cross_layers(network))
     )
 
@@ -141,10 +141,6 @@ def rows_of(change: Change, scope: Scope, steps: Sequence[int] | None) -> Rows |
         return torch.cat(changed, dim=2)
 
     return rows
-
-
-def _at(change: Change, head: int | None, place: Place) -> Reweigh:
-    return partial(_apply, change, head, place)
 
 
 def _apply(change: Change, head: int | None, place: Place, weights: Tensor, mask: Tensor | None) -> Tensor:

@@ -174,7 +174,7 @@ class Translator(Trained):
 
     def _probabilities(self, unrolled: Unrolled, steps: Sequence[int], alternatives: bool) -> list[TokenProbabilities]:
         """The probabilities in the traces of each sentence of a batch."""
-        project = self.model.logits if unrolled.logits is None else _as_it_is
+        project = self.model.logits if unrolled.logits is None else lambda logits: logits
         spell = self.tokenizer.choice if alternatives else None
         mode: AbstractContextManager = OneDNN() if unrolled.logits is None else nullcontext()
         with mode:
@@ -226,7 +226,3 @@ class Translator(Trained):
             read_as=job.source.read_as,
             longest=self.longest if len(job.source.ids) > self.longest else 0,
         )
-
-
-def _as_it_is(logits: torch.Tensor) -> torch.Tensor:
-    return logits

@@ -16,20 +16,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
 from attnviz.own import forms
-from attnviz.own.forms import (
-    BEFORE,
-    INPUT,
-    KEYS,
-    LENGTHS,
-    MASK,
-    QUERY,
-    VALUES,
-    Form,
-    MaskForm,
-    NotRecognised,
-    Place,
-    Subject,
-)
+from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, VALUES, Form, MaskForm, NotRecognised, Place, Subject
 from attnviz.own.matrices import widths
 from attnviz.own.source import in_words, looked_at
 from attnviz.python_file import ANYTHING, text_of
@@ -37,6 +24,7 @@ from attnviz.python_file import ANYTHING, text_of
 _MISSES = re.compile(r"mask|pad|len|NoneType", re.I)  # in what a call without a mask raises
 _PRIMES = (3, 4, 5, 7, 11, 13, 17, 19, 23, 29, 31)  # numbers of sentences, queries and keys; none may be a width
 _YES = ("return_attention", "return_weights", "return_attn", "output_attentions", "return_attention_weights")
+# Options that make a module return the weights of every head.
 _EXTRAS = {"need_weights": True, "average_attn_weights": False} | dict.fromkeys(_YES, True)
 # (axes of the query, axes of the keys, several queries at once), the usual first
 _LAYOUTS = (
@@ -87,11 +75,12 @@ def _recognised(target: Callable, title: str) -> Subject:
     parameters = _parameters(target)
     trials = Trials(widths(target))
     masks = [name for name, p in parameters.items() if forms.role_of(name) in (MASK, LENGTHS)]
-    needed = [name for name in masks if parameters[name].default is inspect.Parameter.empty]
+    extras: dict[str, object] = {name: value for name, value in _EXTRAS.items() if name in parameters}
+    extras |= {name: None for name in masks if parameters[name].default is inspect.Parameter.empty}
     for roles in _assignments(parameters):
         if trials.best is not None and {forms.PAIR, forms.TRIPLE} & {*roles.values()}:
             break  # it takes one tensor, so no list
-        _sweep(target, title, roles, {**_extras(parameters), **dict.fromkeys(needed)}, trials)
+        _sweep(target, title, roles, extras, trials)
     if trials.best is None and masks:  # perhaps it cannot do without a mask
         for mask, form in product(_mask_forms(masks), trials.close):
             if trials.done(form.roles):
@@ -155,16 +144,11 @@ def _parameters(target: Callable) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
 
 
-def _extras(parameters: dict) -> dict[str, object]:
-    """Options that make a module return the weights of every head."""
-    return {name: value for name, value in _EXTRAS.items() if name in parameters}
-
-
 def _assignments(parameters: dict) -> Iterator[dict[str, str]]:
     """Which parameter may be which tensor, the likely first."""
     roles = {name: forms.role_of(name) for name in parameters}
     needed = [name for name, p in parameters.items() if p.default is p.empty and roles[name] not in (MASK, LENGTHS)]
-    before = {name: BEFORE for name in needed if roles[name] == BEFORE}
+    before = {name: forms.BEFORE for name in needed if roles[name] == forms.BEFORE}
     needed = [name for name in needed if name not in before]
     more = [name for name in parameters if name not in needed and roles[name] in (QUERY, KEYS, VALUES)]
     for names in (needed + more, needed) if more else (needed,):

@@ -83,7 +83,8 @@ def text(results: dict) -> str:
             MECHANISMS[name].title,
             _shift_label(shift),
             spread(rows, "error_rate", 3),
-            _widest_interval(rows),
+            # of several seeds from the lowest to the highest end
+            f"{min(row['low'] for row in rows):.3f} to {max(row['high'] for row in rows):.3f}",
             spread(rows, "precision", 3),
             spread(rows, "recall", 3),
         )
@@ -126,11 +127,6 @@ def _method(links: dict) -> str:
 
 def _shift_label(shift: int) -> str:
     return "not shifted" if not shift else f"{shift:+d} step".replace("-", "−")
-
-
-def _widest_interval(rows: list[dict]) -> str:
-    """The interval of a model; with several seeds from the lowest to the highest end."""
-    return f"{min(row['low'] for row in rows):.3f} to {max(row['high'] for row in rows):.3f}"
 
 
 def _best_shifts(results: dict) -> str:

@@ -80,14 +80,9 @@ def _steps(output) -> dict:
         raise ValueError(
             "the output has no attention; call generate(..., output_attentions=True, return_dict_in_generate=True)"
         )
-    if any(value is not None and not any(map(_holds, value)) for value in steps.values()):
+    if any(value is not None and all(layer is None for step in value for layer in step) for value in steps.values()):
         raise ValueError(f"the output must have the attention of at least one layer; {NO_WEIGHTS}")
     return steps
-
-
-def _holds(step) -> bool:
-    """Has a step any layer's weights?"""
-    return any(layer is not None for layer in step)
 
 
 def _encoder(output, batch: int) -> dict[str, list]:

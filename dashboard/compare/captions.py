@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from attnviz import across
-from attnviz.across.reference import Reference
 from attnviz.confidence import Judge, Judgement
 from attnviz.data.sentences import notices as read_otherwise
 from attnviz.figures import labels
@@ -297,9 +296,10 @@ def percentile(trace: Trace, grid: Grid) -> str:
         return '<p class="small placed">No row of this map has a choice: it sees one token, whose weight is 1.</p>'
     if entropy < _SHARPEST:
         return '<p class="small placed">As sharp as attention can be: each row has all its weight on one token.</p>'
+    median = float(np.median(measured.quantiles["cross"]["normalised_entropy"]))
     return (
         f'<p class="small placed">Sharper than <b>{100 * share:.0f}%</b> of the {measured.sentences:,} test sentences '
-        f"of this model: normalised entropy {entropy:.2f}, in the median of the test set {_median(measured):.2f}"
+        f"of this model: normalised entropy {entropy:.2f}, in the median of the test set {median:.2f}"
         f"{_how_measured(trace, map_entropy, entropy)}.{_although(grid, share)}</p>"
     )
 
@@ -325,7 +325,3 @@ def _entropy_of_map(grid: Grid) -> float:
     """The mean normalised entropy of the rows of a map, as in the table beside it; NaN if no row has an entropy."""
     rows = measure_grid(grid)["normalised_entropy"]
     return float(np.nanmean(rows)) if np.isfinite(rows).any() else np.nan
-
-
-def _median(measured: Reference) -> float:
-    return float(np.median(measured.quantiles["cross"]["normalised_entropy"]))

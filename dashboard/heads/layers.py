@@ -110,7 +110,10 @@ def show_residual(current: HeadsScene) -> None:
     names = [f"{place + 1} {shown[place]}" for place in places]
     best = [[layer.alternatives[place][0] for place in places] for layer in layers]
     rows = [
-        ("before layer 1" if number == 0 else f"after layer {number}", [_probable(choice) for choice in row])
+        (
+            "before layer 1" if number == 0 else f"after layer {number}",
+            [f"{labels.plain(choice.text)} {choice.probability:.2f}" for choice in row],
+        )
         for number, row in enumerate(best)
     ]
     st.html(
@@ -123,10 +126,6 @@ def show_residual(current: HeadsScene) -> None:
         st.html(f'<p class="small" role="status">What each head adds is not shown. {escape(sentence(parts))}</p>')
     else:
         _parts(current, parts, logit)
-
-
-def _probable(choice) -> str:
-    return f"{labels.plain(choice.text)} {choice.probability:.2f}"
 
 
 def _change(best: list[list], names: list[str]) -> str:

@@ -154,15 +154,12 @@ def page_links(titles: Mapping[str, str], here: str) -> str:
 
     pages.js passes a click on to Streamlit's own link, which keeps the session; without it the address is loaded anew.
     """
+    current = ' aria-current="page"'
     links = "".join(
-        f'<a href="./{escape(path)}" target="_self"{_current(path == here)}>{escape(title)}</a>'
+        f'<a href="./{escape(path)}" target="_self"{current * (path == here)}>{escape(title)}</a>'
         for path, title in titles.items()
     )
     return f'<nav class="pages" aria-label="Pages">{links}</nav>'
-
-
-def _current(here: bool) -> str:
-    return ' aria-current="page"' if here else ""
 
 
 def parts_list(titles: Iterable[str]) -> str:

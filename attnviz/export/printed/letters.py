@@ -280,10 +280,6 @@ def write(
     )
 
 
-def _hard_spaces(spaces: re.Match) -> str:
-    return "\u00a0" * len(spaces[0])
-
-
 def _write_runs(
     axes: Axes,
     place: tuple[float, float],
@@ -298,7 +294,7 @@ def _write_runs(
         HPacker(
             children=[
                 TextArea(
-                    _EDGES.sub(_hard_spaces, run.text),
+                    _EDGES.sub(lambda spaces: "\u00a0" * len(spaces[0]), run.text),
                     textprops=dict(size=size, color=run.color or color, parse_math=False, **run.look),
                 )
                 for run in line
