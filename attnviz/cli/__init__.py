@@ -68,6 +68,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str):
         if refused := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
             message += guess(refused[1], re.findall(r"[\w-]+", refused[2]))
+        elif re.match("the following arguments are required|unrecognized", message):
+            options = [word.partition("=")[0] for word in self.words if word.startswith("--")]
+            unknown = [option for option in options if option not in self._option_string_actions]
+            meant = ((guess(option, self._option_string_actions.keys()), option) for option in unknown)
+            message += next((f"{words} by {option}" for words, option in meant if words), "")
         self.exit(2, f"{self.prog}: {one_line(message, self.words)}; see {self.prog} --help\n")
 
 
@@ -79,8 +84,7 @@ class _Completion(argparse.Action):
 
         from attnviz.models import checkpoint_files
 
-        commands = next(action for action in parser._actions if isinstance(action.choices, dict))
-        actions: list[Any] = [action for command in commands.choices.values() for action in command._actions]
+        actions: list[Any] = [action for command in _commands(parser).values() for action in command._actions]
         for action in actions:
             if action.dest == "model":
                 action.choices = checkpoint_files.names()
@@ -94,7 +98,15 @@ class _Completion(argparse.Action):
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """The arguments of a command line. Without a command it opens the page, with the options of `page`."""
     is_for_page = not words or (words[0].startswith("-") and words[0].partition("=")[0] not in OF_ALL)
-    return parser(words).parse_args(["page", *words] if is_for_page else words)
+    top = parser(words)
+    args, rest = top.parse_known_args(["page", *words] if is_for_page else words)
+    if rest:
+        _commands(top)[args.command].error(f"unrecognized arguments: {' '.join(rest)}")
+    return args
+
+
+def _commands(top: Parser) -> dict[str, Parser]:
+    return next(action.choices for action in top._actions if isinstance(action.choices, dict))
 
 
 def parser(words: Sequence[str] = ()) -> Parser:

@@ -79,7 +79,9 @@ def step_control(current: InsideScene) -> int:
             help="Move it with the arrow keys.",
         )
     if current.differs:
-        how = " To compare the same word, choose “One text for all” on the left."
+        option = current.columns[0].languages.output
+        label = f"{option[0].upper()}{option[1:]}"
+        how = f" To compare the same word, choose one text for all under “{label}” on the left."
         writes = any(column.writes for column in current.columns)
         st.caption(f"The models write different texts, so a step is not the same word in each.{'' if writes else how}")
     return st.session_state["step"] - 1

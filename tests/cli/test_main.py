@@ -95,7 +95,8 @@ def test_options_of_the_whole_program_open_no_page(monkeypatch, capsys, option):
         (["--host", "example.invalid"], "--host must be a name or an address of this machine; got 'example.invalid'"),
         (["--host", "a" * 70], f"--host must be a name or an address of this machine; got '{'a' * 70}'"),
         (["--host", ""], "argument --host: must be a name or an address of this machine; got ''"),
-        (["--nothing"], "unrecognized arguments: --nothing"),
+        (["--nothing"], "page: unrecognized arguments: --nothing; see"),
+        (["--prot", "80"], "did you mean --port by --prot; see python -m attnviz page --help"),
     ],
 )
 def test_options_of_the_page_that_are_wrong(monkeypatch, capsys, words, problem):
@@ -194,6 +195,7 @@ def test_errors_of_an_allocator_say_what_the_machine_has(monkeypatch, capsys):
         (("train", "--pair", "en-fr", "--mechanism", "Trasformer", "--data", "x"), "transformer"),
         (("train", "--pair", "en-fr", "--mechanism", "bahdanau", "--set", "widht=8"), "width"),
         ((*TRACE, "--model", "Bahdanua"), "en-fr/bahdanau"),
+        ((*TRACE, "--modle", "Bahdanau"), "--model by --modle; see python -m attnviz trace --help"),
     ],
 )
 def test_what_is_nearly_a_name_is_guessed(command, meant, root, capsys, monkeypatch):

@@ -47,6 +47,8 @@ def test_the_same_step_of_several_models_is_one_row_of_pictures():
     assert ["Bahdanau" in words[0], "Luong general" in words[1], "Transformer" in words[2]] == [True] * 3
     assert all("who asks" in cell for cell in words[:3]) and all("what comes next" in cell for cell in words[-3:])
     assert len(app.latex) == 3 and not any("different texts" in caption.value for caption in app.caption)
+    app.selectbox(key="target").set_value("own").run()
+    assert any("choose one text for all under “French text” on the left" in caption.value for caption in app.caption)
 
 
 def test_the_terms_of_a_step_are_explained():
