@@ -93,6 +93,10 @@ def pytest_collection_finish(session):
     gc.freeze()
     gc.set_threshold(5000, 20, 20)
     gc.enable()
+    if sys.platform == "linux" and session.items:
+        import forked
+
+        forked.begin()
     if "streamlit.testing.v1" in sys.modules:
         from streamlit.components.v2 import manifest_scanner
 

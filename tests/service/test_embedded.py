@@ -10,6 +10,7 @@ from concurrent.futures import CancelledError
 from contextlib import closing
 from dataclasses import replace
 
+import forked
 import pytest
 import serving
 import tiny
@@ -231,8 +232,9 @@ def test_a_process_that_nobody_wants_ends_and_starts_with_the_next_sentence(serv
     assert answer(service, ask(TEXTS[1])).text == TEXTS[1] and service.pid not in (None, first)
 
 
-def test_a_process_that_is_stopped_while_it_starts_is_replaced(ask):
+def test_a_process_that_is_stopped_while_it_starts_is_replaced(ask, monkeypatch):
     """Long before it may have taken too long to start; and whoever waits is told."""
+    monkeypatch.setattr(embedded.connection, "started", forked.AS_ANYWHERE)  # which takes a while
     limits = Limits(quiet=0.5, start_silence=1.0, start=WAIT)
     with closing(Embedded(limits=limits)) as service:
         until(lambda: service.pid)
