@@ -5,7 +5,7 @@ model without any such module, every module that computes a softmax is a candida
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 import torch
@@ -22,7 +22,7 @@ _ATTENTION = re.compile(r"att(entio)?n", re.I)
 
 class Watched:
     """The attention of a model. weights : name of the module -> the weights of each of its calls, in its own layout.
-    sure : are all watched modules attention?
+    sure : the names of the modules that are attention. silent : those of them that were called and have no weights.
 
     >>> attention, words = torch.nn.MultiheadAttention(4, 2), torch.randn(3, 1, 4)
     >>> with own.watch(attention) as seen:
@@ -31,8 +31,8 @@ class Watched:
     [torch.Size([1, 2, 3, 3])]
     """
 
-    def __init__(self, model: nn.Module, sure: bool = True):
-        self.sure = sure
+    def __init__(self, model: nn.Module, sure: Collection[str] = ()):
+        self.sure, self.silent = sure, set[str]()
         self.weights: dict[str, list[Tensor]] = {}
         numbers = [(name.lower(), value) for part in model.modules() for name, value in vars(part).items()]
         self._heads = {1, *(value for name, value in numbers if "head" in name and type(value) is int)}
@@ -43,6 +43,11 @@ class Watched:
 
         ValueError when a module's weights do not fit these tokens; it names the module and the shape.
         """
+        if not self.weights and self.silent:
+            words = (
+                "called, and has no weights: it takes no softmax, and returns and keeps none, as linear attention does"
+            )
+            raise ValueError(f"{', '.join(sorted(self.silent))} was {words}")
         if not self.weights:
             raise ValueError("no attention was seen: run the model within `with own.watch(model) as seen:`")
         kinds: dict[str, list] = {}
@@ -52,7 +57,7 @@ class Watched:
                 kind, weights = _fitted(module, calls, len(tokens), len(target), self._heads)
             except ValueError as error:
                 problems.append(error)
-                if self.sure and not self._holds_another(module):
+                if module in self.sure and not self._holds_another(module):
                     raise
             else:
                 kinds.setdefault(kind, []).append(weights)
@@ -62,7 +67,11 @@ class Watched:
 
     def _holds_another(self, module: str) -> bool:
         """Is there an attention within this one? Then its own softmax may be that of the output, as in AttnDecoder."""
-        return any(other != module and (module == _WHOLE or other.startswith(f"{module}.")) for other in self.weights)
+        return any(_is_within(other, module) for other in self.weights)
+
+
+def _is_within(name: str, other: str) -> bool:
+    return name != other and (other == _WHOLE or name.startswith(f"{other}."))
 
 
 @contextmanager
@@ -77,12 +86,15 @@ def watch(model: nn.Module) -> Iterator[Watched]:
     """
     if not isinstance(model, nn.Module):
         raise ValueError(f"model must be an nn.Module; got {type(model).__name__}")
-    modules = {name: part for name, part in model.named_modules() if _ATTENTION.search(type(part).__name__)}
-    seen, capture = Watched(model, bool(modules)), Capture()
-    modules = modules or dict(model.named_modules())
+    parts = {name or _WHOLE: part for name, part in model.named_modules()}
+    sure = [name for name, part in parts.items() if _ATTENTION.search(type(part).__name__)]
+    # What lies within an attention may be the one that takes the softmax: in an AttnDecoder, a class of any name.
+    inner = [name for name, part in parts.items() if not type(part).__module__.startswith("torch.nn")]
+    inner = [name for name in inner if any(_is_within(name, other) for other in sure)]
+    seen, capture = Watched(model, sure), Capture()
     with ExitStack() as hooks, capture:
-        for name, part in modules.items():
-            for handle in _hooks(name or _WHOLE, part, capture, seen):
+        for name in dict.fromkeys([*sure, *inner]) if sure else parts:
+            for handle in _hooks(name, parts[name], capture, seen):
                 hooks.callback(handle.remove)
         yield seen
 
@@ -97,11 +109,11 @@ def _hooks(name: str, part: nn.Module, capture: Capture, seen: Watched) -> tuple
     def after(module, args, result):
         made = [softmax.weights for softmax in capture.softmaxes[started.pop() :]]
         del capture.softmaxes[len(capture.softmaxes) - len(made) :]  # a module around this one has none of them
-        left = forms.left_by(result, module, [])
-        if seen.sure:
-            made = made or [tensor for tensor in left.values() if _are_shares(tensor)][:1]
-        if made or seen.sure:
-            seen.weights.setdefault(name, []).extend(tensor.detach() for tensor in made[-1:])
+        if name in seen.sure and not made and not seen._holds_another(name):
+            made = [tensor for tensor in forms.left_by(result, module, []).values() if _are_shares(tensor)][:1]
+            seen.silent |= set() if made else {name}
+        if made:
+            seen.weights.setdefault(name, []).append(made[-1].detach())
 
     return part.register_forward_pre_hook(before), part.register_forward_hook(after)
 

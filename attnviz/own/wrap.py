@@ -13,14 +13,17 @@ from torch.nn import functional as F
 from attnviz import mechanisms
 from attnviz.attention import Attention
 from attnviz.mechanisms import Mechanism
+from attnviz.own.checks import shares
 from attnviz.own.forms import Inputs, Subject
 from attnviz.own.recognise import recognise
+from attnviz.own.report import LIMIT
 from attnviz.own.source import Sizes, load
 
 NAME = "yours"
 _TRAINED = "attnviz.own.trained:network"  # imported when it is built: it needs the models, and they the mechanisms
 SCORES = "Its scores are those that go into its softmax."
 NO_SCORES = "It shows no scores of one head, so the logarithms of its weights stand in their place."
+DIVIDED = " Its rows sum to less than 1, so they are divided by their sums here."
 _ORDERS = {"previous": "before", "current": "after"}
 _FREE = 128  # width of a decoder whose attention takes any
 # Of a class that is built for a decoder: keys twice as wide as the query, or else as wide.
@@ -34,12 +37,14 @@ def widened(x: Tensor, width: int) -> Tensor:
 
 class Yours(Attention):
     """A score whose weights are those of a user's module. If the module takes no mask, the weights of visible keys are
-    divided by their sum, which equals a softmax over these keys."""
+    divided by their sum, which equals a softmax over these keys. divided : so are those of every row, as of a module
+    with a sink, whose rows sum to less than 1."""
 
     name = NAME
 
-    def __init__(self, subject: Subject, dropout: float = 0.0):
+    def __init__(self, subject: Subject, dropout: float = 0.0, divided: bool = False):
         super().__init__(dropout)
+        self.divided = divided
         self.subject = Subject(copy.deepcopy(subject.target), subject.form, subject.title)
         self.module = self.subject.module  # registered, so that its parameters train and are saved
         if self.module is not None:
@@ -66,6 +71,7 @@ class Yours(Attention):
         weights = (self.subject.weights if self.training else self._evaluated)(inputs).mean(dim=1)
         if mask is not None and inputs.visible is None:
             weights = weights * mask
+        if self.divided or (mask is not None and inputs.visible is None):
             weights = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-30)
         return weights
 
@@ -85,11 +91,10 @@ class Yours(Attention):
 def wrap(module: Callable, name: str = NAME, order: str = "current", title: str = "") -> Mechanism:
     """Add a module as the mechanism `name`, and return it. Then `training_config` and `train` take its name.
 
-    title : what the module is called, by default its class.
-
-    order : the query is the decoder's `previous` state, as Bahdanau has it, or the `current` one, as Luong has it. The
-    decoder has the width of the module's query; keys are as wide, or twice as wide. Only its weights are used: the
-    decoder weights its own values, so a projection of values or of the context does not train.
+    title : what the module is called, by default its class. order : the query is the decoder's `previous` state, as
+    Bahdanau has it, or the `current` one, as Luong has it. The decoder has the width of the module's query; keys are as
+    wide, or twice as wide. Only its weights are used: the decoder weights its own values, so a projection of values or
+    of the context does not train.
     ValueError for self-attention, other widths, and none of the forms that `check` supports.
 
     >>> own.wrap(lambda query, keys: (query @ keys.mT).softmax(-1), "mine", title="dot product").title
@@ -107,14 +112,17 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
         raise ValueError(f"{subject.title} is self-attention: it has no query for the state of a decoder")
     if keys not in (query, 2 * query):
         raise ValueError(f"keys must be as wide as the query, or twice as wide; got {keys} and {query}")
+    with torch.no_grad():
+        divided = shares(subject).verdict == LIMIT
+        scores = SCORES if _shows_scores(subject) else NO_SCORES
     learns = subject.module is not None and any(True for _ in subject.module.parameters())
     size = {"width": query if learns else _FREE, "embedding_width": 64, "dropout": 0.0}
     mechanism = Mechanism(
         name,
         f"Yours · {subject.title}",
-        words=f"An attention of your own, {subject.title}. {SCORES if _shows_scores(subject) else NO_SCORES}",
+        words=f"An attention of your own, {subject.title}. {scores}{DIVIDED * divided}",
         asks=_ORDERS[order],
-        score=partial(_score, subject),
+        score=partial(_score, subject, divided),
         summed=keys == query,
         training=mechanisms.RECURRENT | {"options": size},
         training_on={"reverse": {"epochs": 6, "learning_rate": 1e-3, "options": size}},
@@ -124,8 +132,7 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
 
 def _shows_scores(subject: Subject) -> bool:
     """Does a softmax of PyTorch show the scores of its one head?"""
-    with torch.no_grad():
-        scores = subject.run(subject.inputs(1, 1, 3)).scores
+    scores = subject.run(subject.inputs(1, 1, 3)).scores
     return scores is not None and scores.shape[1] == 1
 
 
@@ -144,8 +151,8 @@ def of_file(place: str, settings: Mapping[str, object] | None = None, order: str
     raise problems[-1]
 
 
-def _score(subject: Subject, dropout: float = 0.0) -> Attention:
-    return Yours(subject, dropout)
+def _score(subject: Subject, divided: bool, dropout: float = 0.0) -> Attention:
+    return Yours(subject, dropout, divided)
 
 
 def of_trained(place: str, settings: Mapping[str, object], like: str, notes: str) -> Mechanism:

@@ -79,6 +79,10 @@ def test_an_attention_within_a_module_of_that_name_and_one_of_another_name():
     with own.watch(model) as seen:
         model(torch.randn(1, 3, 8), 4)
     assert [m.weights.shape for m in seen.trace(TOKENS, TARGET).maps] == [(1, 4, 3)]
+    model.attention.__class__ = type("Bahdanau", (BahdanauAttention,), {})  # whose name is not that of an attention
+    with own.watch(model) as seen:
+        model(torch.randn(1, 3, 8), 4)
+    assert [m.weights.shape for m in seen.trace(TOKENS, TARGET).maps] == [(1, 4, 3)]
     model = nn.Sequential(Unnamed())
     source, query = torch.randn(1, 3, 8), torch.randn(1, 4, 8)
     with own.watch(model) as seen:
@@ -92,6 +96,13 @@ def test_what_does_not_fit_is_said():
     with own.watch(linear) as seen:
         linear(torch.randn(1, 2))
     with pytest.raises(ValueError, match="no attention was seen"):
+        seen.trace(TOKENS)
+    model = nn.Sequential(type("LinearAttention", (nn.Linear,), {})(2, 2))
+    with own.watch(model) as seen:
+        model(torch.randn(1, 2))
+    with pytest.raises(
+        ValueError, match="^0 was called, and has no weights: it takes no softmax, and returns and keeps"
+    ):
         seen.trace(TOKENS)
     model = Seq2Seq()
     with own.watch(model) as seen:

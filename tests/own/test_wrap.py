@@ -9,7 +9,7 @@ from attnviz import mechanisms, own
 from attnviz.attention import Additive, General
 from attnviz.mechanisms import Config
 from attnviz.networks.registry import build
-from attnviz.own.wrap import NO_SCORES, SCORES
+from attnviz.own.wrap import DIVIDED, NO_SCORES, SCORES
 
 
 class Fused(nn.Module):
@@ -69,19 +69,28 @@ def test_a_sequence_first_module_is_called_as_it_was_written(wrapped):
     assert weights.shape == (1, 2, 3)
 
 
-@pytest.mark.parametrize("module, words", [(BahdanauAttention(16), SCORES), (Fused(), NO_SCORES)])
+def with_a_sink(query, keys):
+    """A share of each row goes to no key."""
+    return nn.functional.pad(query @ keys.mT, (1, 0)).softmax(dim=-1)[..., 1:]
+
+
+@pytest.mark.parametrize(
+    "module, words",
+    [(BahdanauAttention(16), SCORES), (Fused(), NO_SCORES), (with_a_sink, f"{NO_SCORES}{DIVIDED}")],
+)
 def test_the_scores_of_a_step_are_those_of_its_softmax_or_it_is_said_that_they_are_not(wrapped, module, words):
     mechanism = wrapped(module)
     attention = build(Config(mechanism.name, 12, SIZES)).eval().attention
     query, keys = torch.randn(1, 1, 16), torch.randn(1, 4, 16)
     _, weights = attention.read(query, attention.prepare(keys), keys)
     scores = attention.score(query, attention.prepare(keys))
+    assert torch.allclose(weights.sum(dim=-1), torch.ones(1, 1))  # else a trace refuses them
     assert mechanism.words.endswith(words) and torch.allclose(torch.softmax(scores, dim=-1), weights, atol=1e-6)
     if words == SCORES:
         own = attention.module
         expected = own.Va(torch.tanh(own.Wa(query) + own.Ua(keys)))[..., 0]
         assert torch.allclose(scores[0], expected, atol=1e-6)
-    else:
+    elif words == NO_SCORES:
         assert torch.allclose(scores, weights.log(), atol=1e-6)
 
 
