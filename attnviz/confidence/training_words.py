@@ -4,7 +4,6 @@ language pair.
 checkpoints/<pair>/words.txt.gz, target-words.txt.gz
 """
 
-import functools
 import gzip
 import io
 import re
@@ -18,7 +17,7 @@ from attnviz import arguments, storage
 from attnviz.models.checkpoint_files import unreadable
 from attnviz.models.measured import TraceStatistics
 from attnviz.trace import Token, Trace
-from attnviz.trace.visible import WORD, plain
+from attnviz.trace.visible import WORD, of_tokens, plain
 
 FILE = "words.txt.gz"  # of the source
 TARGET_FILE = "target-words.txt.gz"  # of the translations
@@ -110,16 +109,16 @@ def write_lines(path: Path, lines: Sequence[str]) -> None:
 
 def words(trace: Trace | TraceStatistics) -> list[Word]:
     """The words of a trace's source: runs of letters, with the apostrophes within."""
-    return list(_words(trace.text, tuple(trace.source), WORD))
+    return list(_words(tuple(trace.source), trace.text, WORD))
 
 
 def target_words(trace: Trace | TraceStatistics, pattern: re.Pattern = WORD) -> list[Word]:
     """The words of a trace's target, in the same way, or those of a pattern."""
-    return list(_words(trace.translation, tuple(trace.target), pattern))
+    return list(_words(tuple(trace.target), trace.translation, pattern))
 
 
-@functools.lru_cache(64)  # several signs ask for the words of a text, and several models read it
-def _words(text: str, tokens: tuple[Token, ...], pattern: re.Pattern) -> tuple[Word, ...]:
+@of_tokens
+def _words(tokens: tuple[Token, ...], text: str, pattern: re.Pattern) -> tuple[Word, ...]:
     result = []
     for match in pattern.finditer(text):
         inside = [t for t in tokens if not t.special and t.start < match.end() and t.end > match.start()]

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate
 
-from attnviz.trace.visible import escaped, marks, shown
+from attnviz.trace.visible import escaped, marks, of_tokens, shown
 from attnviz.trace.visible import visible as plain
 
 _JOINERS = "\u200c\u200d"
@@ -27,7 +27,7 @@ def named(tokens: Sequence) -> list[str]:
     return list(_named(tuple(tokens)))
 
 
-@functools.lru_cache(256)  # a page names the tokens of a map in many sentences
+@of_tokens
 def _named(tokens: tuple) -> tuple[str, ...]:
     return tuple(name if token.special else f"‘{name}’" for token, name in zip(tokens, shown(tokens)))
 
@@ -64,7 +64,7 @@ def ticks(tokens: Sequence, limit: int = 12, lines: int = 1) -> list[str]:
     return list(_ticks(tuple(tokens), limit, lines))
 
 
-@functools.lru_cache(256)  # a map and its bars have the same tokens
+@of_tokens
 def _ticks(tokens: tuple, limit: int, lines: int) -> tuple[str, ...]:
     return tuple(_tick(token, *around, limit, lines) for token, around in zip(tokens, marks(tokens)))
 

@@ -11,8 +11,9 @@ the vocabulary · `☺₁ ☺₂` pieces that are parts of one character.
 import functools
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
+from typing import TypeVar, cast
 
 # Unicode's Default_Ignorable_Code_Point without its letters (Hangul fillers), and the marks of annotations.
 IGNORED = (
@@ -30,11 +31,30 @@ _JOINERS = "\u200c\u200d"  # emoji and several scripts need them
 _SILENT = "\u00ad\u200b\u2060\ufeff"  # print nothing between letters; other format characters could reorder a label
 _BLANK = f"{_SILENT}{_JOINERS}\u034f\u115f\u1160\u3164\uffa0\u2800"  # print nothing alone
 _SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+Function = TypeVar("Function", bound=Callable)
+_KEPT = 256  # answers of each function of tokens
 _ISOLATE, _POP = "\u2068", "\u2069"
 # What a terminal obeys, what ends a line, and what turns the text after it round; not the isolates of `visible`.
 _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066\u2067\u206a-\u206f\ud800-\udfff]"
 )
+
+
+def of_tokens(function: Function) -> Function:
+    """Cache a function of a tuple of tokens, and others, by the tuple itself: a page asks for those of a map many
+    times, and to hash and compare its tokens would take longer than most answers."""
+    values: dict[tuple, tuple] = {}
+
+    @functools.wraps(function)
+    def call(tokens: tuple, *others):
+        key = (id(tokens), *others)
+        if (value := values.get(key)) is None or value[0] is not tokens:
+            if len(values) >= _KEPT:
+                values.clear()
+            value = values[key] = tokens, function(tokens, *others)
+        return value[1]
+
+    return cast(Function, call)
 
 
 @functools.lru_cache(4096)  # a picture says each of its tokens many times
@@ -56,12 +76,12 @@ def shown(tokens: Sequence) -> list[str]:
     return list(_shown(tuple(tokens)))
 
 
-@functools.lru_cache(256)  # a map and its bars have the same tokens
+@of_tokens
 def _shown(tokens: tuple) -> tuple[str, ...]:
     return tuple(f"{before}{visible(token.text)}{after}" for token, (before, after) in zip(tokens, marks(tokens)))
 
 
-@functools.lru_cache(256)
+@of_tokens
 def marks(tokens: tuple) -> tuple[tuple[str, str], ...]:
     """The marks before and after the text of each token. A special token has no marks."""
     result, before = [], None

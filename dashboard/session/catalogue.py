@@ -116,6 +116,7 @@ def study_file(name: str) -> Path:
     return next(filter(Path.is_file, files), files[0])
 
 
+@once
 def offered() -> dict[str, list[str]]:
     """pair -> its mechanisms, in the order of `MECHANISMS`. A checkpoint may be damaged.
 
@@ -129,6 +130,7 @@ def offered() -> dict[str, list[str]]:
     return in_order or {pairs.DEFAULT: list(pairs.FIRST)}
 
 
+@once
 def attending() -> dict[str, list[str]]:
     """pair -> its mechanisms that attend, those that write last; pairs without one are left out."""
     every = {pair: [name for name in names if MECHANISMS[name].kinds] for pair, names in offered().items()}

@@ -130,9 +130,9 @@ class Traces:
     def _keep(self, key: Hashable, taken: int) -> None:
         self.bytes += taken - self._sizes.get(key, 0)
         self._sizes[key] = taken
-        for old in list(self._futures):
-            if self.bytes <= self.most and len(self._sizes) <= self.many:
+        while self.bytes > self.most or len(self._sizes) > self.many:
+            old = next((old for old in self._futures if old != key and old in self._sizes), None)
+            if old is None:
                 break
-            if old != key and old in self._sizes:
-                del self._futures[old]
-                self.bytes -= self._sizes.pop(old)
+            del self._futures[old]
+            self.bytes -= self._sizes.pop(old)
