@@ -102,20 +102,19 @@ def moved(grid: Grid, unit: str = "word") -> Observation | None:
 
 def reversed_order(grid: Grid, unit: str = "word") -> Observation | None:
     """Nearly all words look at the mirror image of their place, within one word; at least four words."""
-    share = _near(grid, mirrored=True)
-    if share is None or share < NEARLY_ALL:
-        return None
-    looks = f"{share:.0%} of the {unit}s look at the same place counted from the end, give or take one"
-    return Observation("reversed", f"The map is an anti-diagonal: {looks}.")
+    return _along(grid, True, "reversed", "an anti-diagonal", f"{unit}s look at the same place counted from the end")
 
 
 def diagonal(grid: Grid, unit: str = "word") -> Observation | None:
     """Nearly all words look at their own place, within one word (both texts scaled to one length); at least four."""
-    share = _near(grid, mirrored=False)
+    return _along(grid, False, "diagonal", "nearly a diagonal", f"{unit}s look at the same place in the source")
+
+
+def _along(grid: Grid, mirrored: bool, name: str, shape: str, looks: str) -> Observation | None:
+    share = _near(grid, mirrored)
     if share is None or share < NEARLY_ALL:
         return None
-    looks = f"{share:.0%} of the {unit}s look at the same place in the source, give or take one"
-    return Observation("diagonal", f"The map is nearly a diagonal: {looks}.")
+    return Observation(name, f"The map is {shape}: {share:.0%} of the {looks}, give or take one.")
 
 
 def neighbour(grid: Grid, unit: str = "word") -> Observation | None:

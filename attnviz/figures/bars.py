@@ -15,6 +15,7 @@ from attnviz.figures.theme import CLEAR, CORNER, build, layout, lines, note, pal
 from attnviz.figures.wording import BLANK, row_sentence, strongest, weight_words
 from attnviz.select import Grid
 
+_NUMBERED = dict(textposition="outside", textangle=0, cliponaxis=False, constraintext="none", hoverinfo="text")
 _HEIGHT = 196  # px of the bars
 _TWO_ROWS = 300  # px of two rows of bars
 _LOWER, _UPPER = [0, 0.42], [0.56, 1]  # of the height
@@ -144,12 +145,8 @@ def _next_bars(name: str, tokens: Sequence[str], values, color: str, beside: flo
         width=0.38,
         marker=dict(color=color, line=dict(width=0)),
         text=[f"{value:.2f}" for value in numbers],
-        textposition="outside",
-        textangle=0,
-        cliponaxis=False,
-        constraintext="none",
         textfont=dict(size=10),
-        hoverinfo="text",
+        **_NUMBERED,
         hovertext=[f"{labels.escape(token)}, {name}: {value:.4f}" for token, value in zip(tokens, numbers)],
     )
 
@@ -189,12 +186,8 @@ def token_bars(values: Sequence[float] | np.ndarray, best: int | None, mechanism
         width=0.82,
         marker=dict(color=lines([mechanism], dark)[mechanism].color, line=dict(width=0)),
         text=[f"{value:.2f}" if place == best else "" for place, value in enumerate(values)],
-        textposition="outside",
-        textangle=0,
-        cliponaxis=False,
-        constraintext="none",
         textfont=dict(size=12),
-        hoverinfo="text",
+        **_NUMBERED,
     )
 
 

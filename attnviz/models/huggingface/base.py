@@ -124,6 +124,10 @@ class HuggingFaceModel(batches.OneByOne, ABC):
         """Kinds of attention that have heads to show."""
         return tuple(self.fields)
 
+    def output(self, number: int) -> str:
+        """The piece of an id."""
+        return tokenization.name(self.tokenizer, number)
+
     def read(self, text: str, target: bool = False, most: int | None = None) -> Tokens:
         """The tokens of a text. most : of them; `limit` unless given. Raises TextError for an empty or too long one."""
         most = self.limit if most is None else most

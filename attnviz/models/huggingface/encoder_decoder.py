@@ -61,10 +61,6 @@ class EncoderDecoderModel(Openable[Opened], HuggingFaceModel):
         )
         return trace, output.logits[0]
 
-    def output(self, number: int) -> str:
-        """The piece of an id."""
-        return tokenization.name(self.tokenizer, number)
-
     def target_ids(self, trace: Trace) -> list[int]:
         """The piece ids of a trace's target. ValueError if the tokenizer gives other pieces for it."""
         texts = [token.text for token in trace.target]

@@ -129,9 +129,7 @@ class WritingModel(Openable[OpenedWriter], SingleStackModel):
         streams = (*output.hidden_states[:-1], inputs_of_norm[-1])
         layers = [head(norm(stream))[0].float() for stream in streams]
         if not torch.allclose(layers[-1], output.logits[0].float(), atol=_SAME):
-            raise ValueError(
-                f"{self.name} ({self.mechanism}) makes its logits in another way than by a norm and a matrix"
-            )
+            raise self._other_logits()
         return tuple(probabilities.of_sentence(logits, ids[1:], self.output) for logits in layers)
 
     @torch.inference_mode()
@@ -171,10 +169,12 @@ class WritingModel(Openable[OpenedWriter], SingleStackModel):
         )
         wanted = output.logits[0].float().gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
         if not torch.allclose(parts.total(), wanted, atol=_SAME, rtol=_SAME):
-            raise ValueError(
-                f"{self.name} ({self.mechanism}) makes its logits in another way than by a norm and a matrix"
-            )
+            raise self._other_logits()
         return parts
+
+    def _other_logits(self) -> ValueError:
+        words = "makes its logits in another way than by a norm and a matrix"
+        return ValueError(f"{self.name} ({self.mechanism}) {words}")
 
     def _directions(self, watched: Watched, produced: Tensor) -> tuple[Tensor, Tensor]:
         """(T, D) vectors whose product with the stream is the logit of each produced token, and (T,) constants to add.
@@ -345,10 +345,6 @@ class WritingModel(Openable[OpenedWriter], SingleStackModel):
             for token in tokens[len(given) :]
         ]
         return text + spelled[first:], (*given, *written)
-
-    def output(self, number: int) -> str:
-        """The piece of an id."""
-        return tokenization.name(self.tokenizer, number)
 
     def _writes(self, number: int) -> bool:
         return 0 <= number < len(self.tokenizer)
