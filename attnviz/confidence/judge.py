@@ -202,7 +202,7 @@ def _strange(signs: Signs) -> Iterator[str]:
         if words := [f"“{word}”" for word in listed[:SHOWN]]:
             yield f"{', '.join(words)} {'is' if len(words) == 1 else 'are'} {what}"
     for word in _unfounded(signs):
-        yield f"“{word.text}” usually translates {' or '.join(f'“{each}”' for each in word.translations[:2])}"
+        yield f"“{word.text}” usually translates “{word.translations[0]}”"
 
 
 def _unfounded(signs: Signs) -> list[Unsaid]:

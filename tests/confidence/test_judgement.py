@@ -148,7 +148,7 @@ def test_a_usual_one_names_words_that_usually_translate_others_and_words_that_ar
     assert result.level == "usual" and result.strange == (
         "“Zog” is in no training text",
         "“pill” is probably missing or wrong",
-        "“pilote” usually translates “pilot” or “rider”",
+        "“pilote” usually translates “pilot”",
     )
     assert "“pilote” usually translates other words than those of the source: pilot, rider, driver." in result.reasons
 
