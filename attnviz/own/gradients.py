@@ -60,7 +60,7 @@ def parameters(subject: Subject) -> Line:
 def _ignores_the_query(subject: Subject) -> bool:
     if subject.form.itself:
         return False
-    inputs = subject.inputs(1 if subject.form.alone else 3, 1, 4)
+    inputs = subject.inputs(1 if subject.form.alone else 3, 4 if subject.form.many else 1, 4)
     before, after = (subject.run(replace(inputs, query=inputs.query * times)).weights for times in (1, -2))
     return torch.allclose(before, after, atol=1e-6, equal_nan=True)
 
