@@ -20,6 +20,7 @@ from dashboard.session import caches
 
 PADS = 5  # beside a sentence
 LAYER, HEAD = 1, 2  # of the encoder, from 0: it looks at the token before
+BOTH_WAYS = 0, 1  # layer and head of the encoder that looks back and ahead
 WRITER = "en/writer"
 
 
@@ -112,7 +113,7 @@ def draw_itself(dark: bool) -> Drawn:
     """The same sentence in an encoder, which sees all of it, and in a model that writes, which sees only earlier
     tokens."""
     both = column("transformer", SENTENCE, TRANSLATION)
-    encoder = select(both.trace, "encoder", LAYER, HEAD)
+    encoder = select(both.trace, "encoder", *BOTH_WAYS)
     writer = caches.trace(WRITER, SENTENCE)
     decoder = select(writer, "decoder", 0, 0)
     cells = [
@@ -206,7 +207,7 @@ ITSELF = Chapter(
     "The source sentence is there from the beginning, so looking ahead gives nothing away. The target is what must be "
     "predicted: a decoder that sees it has nothing left to learn.",
     "heads",
-    heads_state(kind=KINDS["encoder"], layer=str(LAYER + 1), head=str(HEAD + 1)),
+    heads_state(kind=KINDS["encoder"], **{name: str(i + 1) for name, i in zip(("layer", "head"), BOTH_WAYS)}),
     "Change the kind to the decoder’s self-attention, and see half of every map hatched.",
     draw_itself,
 )

@@ -188,6 +188,12 @@ def masks() -> AppTest:
     return run(chapter=chapter_title("masks"))
 
 
+def test_the_encoder_looks_both_ways_and_a_model_that_writes_looks_back():
+    drawn = self_attention.draw_itself(False)
+    after = [float(re.findall(r"On average (\d\.\d\d)", cell.words)[0]) for cell in drawn.cells]
+    assert 0.3 < after[0] < 0.7 and after[1] == 0
+
+
 def test_each_pattern_has_a_head_that_shows_it():
     """Well above uniform attention, which is the broad pattern itself. The link opens one of these heads."""
     trace = column("transformer", SENTENCE).trace
