@@ -188,7 +188,7 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
             "Translations that models of this pair drew at random differ much from this one, for example "
             f"“{signs.other}”."
         )
-    return reasons + _probabilities(signs, scale)
+    return [*dict.fromkeys(reasons), *_probabilities(signs, scale)]  # a word that is there twice is named once
 
 
 def _strange(signs: Signs) -> Iterator[str]:

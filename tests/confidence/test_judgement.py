@@ -153,6 +153,13 @@ def test_a_usual_one_names_words_that_usually_translate_others_and_words_that_ar
     assert "“pilote” usually translates other words than those of the source: pilot, rider, driver." in result.reasons
 
 
+def test_a_word_that_is_there_twice_is_named_once():
+    seen = replace(SURE, made=(Word("biscuits", 0, 8, 3), Word("biscuits", 12, 20, 3)))
+    assert [reason for reason in judgement(seen, SCALE).reasons if "biscuits" in reason] == [
+        "“biscuits” in the translation was put together from 3 pieces."
+    ]
+
+
 def test_a_missing_word_is_named_unless_it_is_copied():
     lexicon = Lexicon({"seven": Entry(("sept",), 99, 99), "tom": Entry(("tom",), 99, 99)})  # 5.3 nats
     seen = signs(trace(["Tom's", " seven"], ["Toms"], (-0.1,)), TrainingWords({"tom": 9}, 9), (), None, lexicon)
