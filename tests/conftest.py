@@ -101,6 +101,21 @@ def pytest_collection_finish(session):
         from streamlit.components.v2 import manifest_scanner
 
         manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
+        _wait_for_the_end_of_scripts()
+
+
+def _wait_for_the_end_of_scripts():
+    """Streamlit's test driver looks a thousand times a second whether the script of a page has ended, which holds the
+    script up: it waits for its thread first."""
+    from streamlit.testing.v1 import local_script_runner
+
+    look = local_script_runner.require_widgets_deltas
+
+    def wait(runner, timeout):
+        runner._script_thread.join(timeout)
+        look(runner, timeout)
+
+    local_script_runner.require_widgets_deltas = wait
 
 
 def pytest_sessionfinish(session):
