@@ -15,7 +15,7 @@ import numpy as np
 from attnviz import arguments, storage
 from attnviz.arguments import Checked
 from attnviz.confidence import lexicon, training_words
-from attnviz.confidence.lexicon import Lexicon, Unsaid
+from attnviz.confidence.lexicon import RARE, Lexicon, Unsaid
 from attnviz.confidence.signs import FEATURES, SAMPLES, Signs, signs
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.models import checkpoint_files
@@ -82,7 +82,6 @@ LEVELS = {
 MANY_NEW = 1 / 3  # of the words; a text with two new words or more, and so large a share of them, is outside
 DIFFERENT = 50.0  # chrF; below this agreement the reasons name another translation
 SHOWN = 3  # words of a kind that the reasons name
-RARE = 2.0  # nats; a word none of whose usual translations, or sources, is there is named where that is so rare (14 %)
 
 
 @dataclass(frozen=True)
@@ -208,7 +207,7 @@ def _strange(signs: Signs) -> Iterator[str]:
 def _unfounded(signs: Signs) -> list[Unsaid]:
     """The most surprising words of `unfounded` that are in training texts."""
     new = dict(signs.invented + signs.copied)
-    return [word for word in signs.unfounded if word.surprise >= RARE and word.text not in new][:SHOWN]
+    return [word for word in signs.unfounded if word.text not in new][:SHOWN]
 
 
 def _differences(signs: Signs, scale: Scale) -> list[str]:

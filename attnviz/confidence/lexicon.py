@@ -31,6 +31,8 @@ ROUNDS = 4  # of expectation maximisation
 LEAST, MOST = 0.02, 12  # the probability of a translation, and how many of them a word has
 LIFT = 4  # a translation is this many times as frequent beside the word as elsewhere
 FEWEST = 3  # sentences that have the word
+RARE = 2.0  # nats; a word none of whose usual translations, or sources, is there is named where that is so rare (14 %)
+COMMON = 40  # sentences that have a word of the translations; rarer ones find little more in three times the room
 _LETTERS = re.compile(r"[^\W\d_]+")
 _NO_SPACES = re.compile(f"[{UNSPACED}]")
 Pairs = Sequence[tuple[str, str]]
@@ -62,7 +64,8 @@ class Unsaid(NamedTuple):
 @dataclass(frozen=True)
 class Lexicon:
     """entries : the first letters of a source word -> its translations. sources : the first letters of a word of the
-    translations -> the source words that it usually translates; empty in a language without spaces.
+    translations -> the source words that it usually translates, for common words that are RARE without one of them;
+    empty in a language without spaces.
 
     >>> lexicon = confidence.Judge.load("en-fr/bahdanau").lexicon
     >>> lexicon.unsaid("The dog runs.", "Le chat court.", "en", "fr")[0].translations
@@ -77,9 +80,10 @@ class Lexicon:
         """Learn from training pairs of these languages; a repeated pair counts once."""
         pairs = list(dict.fromkeys(pairs))
         spaced = [(text, translation) for text, translation in pairs if not _NO_SPACES.search(translation)]
+        entries = _entries([(_source(text, source), _target(translation, target)) for text, translation in pairs])
+        sources = _entries([(_produced(translation, target), _asked(text, source)) for text, translation in spaced])
         return cls(
-            _entries([(_source(text, source), _target(translation, target)) for text, translation in pairs]),
-            _entries([(_produced(translation, target), _asked(text, source)) for text, translation in spaced]),
+            entries, {word: it for word, it in sources.items() if it.sentences >= COMMON and it.surprise >= RARE}
         )
 
     @classmethod

@@ -140,10 +140,8 @@ def test_a_usual_one_with_strange_words_names_them():
 
 
 def test_a_usual_one_names_words_that_usually_translate_others_and_words_that_are_missing():
-    wrong = Unsaid("pilote", ("pilot", "rider", "driver", "race"), 2.5), Unsaid("marché", ("walk",), 1.9)
-    seen = replace(
-        SURE, unfounded=(*wrong, Unsaid("Zog", ("pull",), 4.0)), invented=(("Zog", -0.2),), dropped=("pill",)
-    )
+    wrong = Unsaid("pilote", ("pilot", "rider", "driver", "race"), 2.5), Unsaid("Zog", ("pull",), 4.0)
+    seen = replace(SURE, unfounded=wrong, invented=(("Zog", -0.2),), dropped=("pill",))
     result = judgement(seen, SCALE)
     assert result.level == "usual" and result.strange == (
         "“Zog” is in no training text",

@@ -7,7 +7,6 @@ import pytest
 
 from attnviz import gold
 from attnviz.confidence import Judge, Lexicon
-from attnviz.confidence.judge import RARE
 from attnviz.confidence.lexicon import Entry
 from attnviz.models.checkpoint_files import CheckpointError
 
@@ -24,6 +23,15 @@ def lexicon():
     return Lexicon.learn([*PAIRS, PAIRS[0]], "en", "fr")
 
 
+@pytest.fixture(scope="module")
+def both_ways():
+    """Of common words."""
+    names = [first + rest for first in "BDFGKLM" for rest in ("ab", "od", "ul", "ik", "er", "am")]
+    animals = {"dog": "chien", "cat": "chat", "cow": "vache", "horse": "cheval", "fish": "poisson"}
+    pairs = [(f"The {animal} sees {n}.", f"Le {animals[animal]} voit {n}.") for animal in animals for n in names]
+    return Lexicon.learn(pairs, "en", "fr")
+
+
 def test_words_and_their_translations(lexicon):
     assert lexicon.entries["dog"] == Entry(("chien",), 5, 5) and lexicon.entries["sleeps"].translations == ("dort",)
     assert lexicon.entries["dog"].surprise == pytest.approx(-math.log(1 - 5.5 / 6))
@@ -38,11 +46,12 @@ def test_what_a_translation_leaves_out(lexicon):
     assert lexicon.unsaid("Narita", "", "en", "fr") == ()  # no training sentence has it
 
 
-def test_words_that_usually_translate_others(lexicon):
-    assert lexicon.sources["chien"] == Entry(("dog",), 5, 5)
-    wrong = lexicon.unfounded("The cat sleeps.", "Le Chien dort.", "en", "fr")
+def test_words_that_usually_translate_others(both_ways):
+    assert both_ways.sources.keys() == {"chien", "chat", "vache", "cheval", "poisso"}  # and no name
+    assert both_ways.sources["chien"] == Entry(("dog",), 42, 42)
+    wrong = both_ways.unfounded("The cat sleeps.", "Le Chien dort.", "en", "fr")
     assert [(word.text, word.translations) for word in wrong] == [("Chien", ("dog",))]
-    assert lexicon.unfounded("The DOGS sleep.", "Les chiens dorment, Nkechi.", "en", "fr") == ()
+    assert both_ways.unfounded("The DOGS sleep.", "Les chiens dorment, Nkechi.", "en", "fr") == ()
     irregular = Lexicon(
         {"saw": Entry(("voyait",), 9, 9)}, {"voyait": Entry(("see",), 9, 9), "trois": Entry(("three",), 9, 9)}
     )
@@ -61,10 +70,10 @@ def test_compounds_and_texts_without_spaces():
     assert words.unsaid("a dog", "黒い猫が走る", "en", "ja")[0].translations == ("犬",)
 
 
-def test_saved_and_read(lexicon, tmp_path):
+def test_saved_and_read(both_ways, tmp_path):
     path = tmp_path / "lexicon.txt.gz"
-    lexicon.save(path)
-    assert Lexicon.load(path) == lexicon
+    both_ways.save(path)
+    assert Lexicon.load(path) == both_ways
     path.write_bytes(b"no")
     with pytest.raises(CheckpointError, match="lexicon.txt.gz is damaged"):
         Lexicon.load(path)
@@ -101,8 +110,7 @@ def test_words_of_another_sentence_are_seen_in_translations_by_people_and_their_
     cases = [(sentence.source, sentence.target.split()) for sentence in gold.shipped(pair)]
 
     def is_seen(source, words):
-        wrong = lexicon.unfounded(source, " ".join(words), "en", pair[-2:])
-        return any(word.surprise >= RARE for word in wrong)
+        return bool(lexicon.unfounded(source, " ".join(words), "en", pair[-2:]))
 
     own = [is_seen(source, words) for source, words in cases]
     mixed = [
