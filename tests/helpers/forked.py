@@ -5,6 +5,7 @@ anywhere, as does a test that puts back `AS_ANYWHERE`."""
 
 import contextlib
 import importlib
+import itertools
 import os
 import runpy
 import signal
@@ -129,7 +130,7 @@ class _Child:
             importlib.import_module(process.UNUSED)
         for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
             del sys.modules[name]
-        sys.path[:] = [str(ROOT), *(place for place in sys.path if not Path(place).is_relative_to(ROOT))]
+        sys.path[:] = [str(ROOT), *itertools.filterfalse(_is_ours, sys.path)]
         try:
             runpy.run_module(self.module, run_name="__main__", alter_sys=True)
             threading._shutdown()
@@ -139,3 +140,9 @@ class _Child:
             traceback.print_exc()
             return 1
         return 0
+
+
+def _is_ours(place: str) -> bool:
+    """Is it a folder of the repository? The environment with the libraries may lie there too."""
+    path = Path(place)
+    return path.is_relative_to(ROOT) and not path.is_relative_to(sys.prefix)
