@@ -46,12 +46,12 @@ def checked(function: Callable) -> Callable:
             yield from ((name, item) for item in (value if several else (value,)))
 
     @functools.cache
-    def hints() -> dict[str, tuple[Any, frozenset[type]]]:
+    def hints_and_types() -> dict[str, tuple[Any, frozenset[type]]]:
         return {name: (hint, _enough(hint)) for name, hint in typing.get_type_hints(function).items()}
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        annotated = hints()
+        annotated = hints_and_types()
         quick = plain and not kwargs and needed <= len(args) <= len(names)  # often, and ten times as fast
         for name, value in zip(names, args) if quick else bound(args, kwargs):
             hint, enough = annotated.get(name, (Any, frozenset()))

@@ -133,7 +133,7 @@ def _spelt(text: str) -> set[str]:
 
 def in_digits(words: Iterable[str], text: str) -> bool:
     """Does a text have the number of one of these English words in digits?"""
-    return not _spelt(" ".join(words)).isdisjoint(_numbers(text)) if any(map(str.isdecimal, text)) else False
+    return any(map(str.isdecimal, text)) and not _spelt(" ".join(words)).isdisjoint(_numbers(text))
 
 
 def _has(text: str, names: Iterable[str]) -> bool:
