@@ -17,7 +17,7 @@ from attnviz import lazy_pandas as pd
 from attnviz.arguments import check_columns, checked, listed
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import CLEAR, Theme, build, colorscale, grid_axis, layout, note, palette, scale_bar
+from attnviz.figures.theme import CLEAR, Theme, build, grid_axis, layout, legend, map_cells, note, palette, scale_bar
 from attnviz.figures.wording import number, statistic_title
 from attnviz.heads import Head
 
@@ -82,25 +82,15 @@ def head_cells(
     low, high = span or range_
     if np.isnan(z).all():  # clear; but in a heatmap without one number plotly lets the pointer find no cell
         z = np.array([[math.nan if head is None else 0 for head in row] for row in rows], dtype=np.float32)
-        scale, bar = (CLEAR, CLEAR), dict(showscale=False)
+        scale, bar = (CLEAR, CLEAR), None
     else:
         near, far = (low + share * (high - low) for share in (0.015, 0.985))  # so that no end is cut off
-        texts = [number(low, ".2g"), labels.escape(statistic_title(color or "")), number(high, ".2g")]
-        bar = scale_bar([near, (low + high) / 2, far], texts)
-    return dict(
-        type="heatmap",
-        z=z,
-        zmin=low,
-        zmax=high,
-        colorscale=colorscale(scale),
-        xgap=2,
-        ygap=2,
-        hoverongaps=True,
-        hoverinfo="text",
-        hovertext=[[_spoken(head, columns, head in off) for head in row] for row in rows],
-        customdata=[[head and [head.layer, head.head] for head in row] for row in rows],
-        **bar,
-    )
+        ends = [number(low, ".2g"), labels.escape(statistic_title(color or "")), number(high, ".2g")]
+        bar = scale_bar([near, (low + high) / 2, far], ends)
+    texts = [[_spoken(head, columns, head in off) for head in row] for row in rows]
+    places = [[head and [head.layer, head.head] for head in row] for row in rows]
+    look = dict(xgap=2, ygap=2, hoverongaps=True, hoverinfo="text", hovertext=texts, customdata=places)
+    return map_cells(z, (low, high), scale, bar, **look)
 
 
 def _spoken(head: Head | None, columns: dict[str, dict[Head, float]], off: bool) -> str:
@@ -260,10 +250,9 @@ def _distance_axes(dark: bool) -> dict:
     return dict(
         xaxis=axis | dict(showgrid=False, tickcolor=CLEAR),
         yaxis=axis | dict(rangemode="tozero", tickformat=".0%"),
-        showlegend=True,
         hovermode="x unified",
-        legend=dict(orientation="h", x=0, y=1, yanchor="bottom", font=dict(size=12)),
         annotations=[note("← keys before the query · 0 · after it →", dark, **place)],
+        **legend(1),
     )
 
 

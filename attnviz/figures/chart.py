@@ -47,7 +47,7 @@ class Chart(go.Figure):
     """
 
     @classmethod
-    def of_parts(cls, data: list[dict], layout: dict, description: str, dark: bool) -> Chart:
+    def of_parts(cls, data: list[dict], layout: dict, description: str, dark: bool, name: str = "") -> Chart:
         """A chart from the parts of Plotly's JSON. Plotly does not check them, and copies them only when a part is
         first read.
 
@@ -55,7 +55,7 @@ class Chart(go.Figure):
         """
         chart = cls.__new__(cls)
         parts = {"data": data, "layout": layout}
-        chart.__dict__.update(_parts=parts, _description=description, _dark=dark, _name="")
+        chart.__dict__.update(_parts=parts, _description=description, _dark=dark, _name=name)
         return chart
 
     def __getattr__(self, name: str):
@@ -104,7 +104,7 @@ class Chart(go.Figure):
     def __reduce__(self):
         """Pickle and copy with the arrays; Plotly's own method turns them into text that only a browser can read."""
         data = self._parts["data"] if "_parts" in self.__dict__ else [trace.to_plotly_json() for trace in self.data]
-        return _restored, (data, self.plain_layout, self.description, self.dark, self.name)
+        return Chart.of_parts, (data, self.plain_layout, self.description, self.dark, self.name)
 
     @property
     def description(self) -> str:
@@ -162,12 +162,6 @@ class Chart(go.Figure):
             print(repr(self))
 
 
-def _restored(data: list[dict], layout: dict, description: str, dark: bool, name: str) -> Chart:
-    chart = Chart.of_parts(data, layout, description, dark)
-    chart.name = name
-    return chart
-
-
 def _without_none(parts: dict) -> dict:
     """The value without entries that are None, as Plotly does for traces and layout."""
     traces = [{name: value for name, value in trace.items() if value is not None} for trace in parts["data"]]
@@ -215,11 +209,7 @@ def large(figure: Chart, factor: float, most: float | None = None) -> Chart:
         layout["margin"]["t"] = min(layout["margin"]["t"], _room_above(layout.get("xaxis", {})))
     layout["height"] = round(height + layout["margin"]["t"] + layout["margin"]["b"])
     _fit_names(layout.get("yaxis", {}), height, _LEAST * max(factor, 1))
-    own_values: dict[str, Any] = dict(description=figure.description, dark=figure.dark, name=figure.name)
-    large_chart = Chart(values["data"], layout, **own_values, _validate=False)
-    for part in (large_chart, large_chart.layout, *large_chart.data):
-        part._validate = True
-    return large_chart
+    return Chart.of_parts(values["data"], layout, figure.description, figure.dark, figure.name)
 
 
 def _scaled(value: Any, factor: float, font: bool = False) -> Any:

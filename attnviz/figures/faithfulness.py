@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from attnviz.arguments import check_columns
-from attnviz.figures import labels, wording
+from attnviz.figures import labels, theme, wording
 from attnviz.figures.chart import Chart
 from attnviz.figures.maps import Keys, key_axis, query_axis, rows_height, value_axis
-from attnviz.figures.theme import CORNER, build, colorscale, grid_axis, layout, lines, note, palette, scale_bar
+from attnviz.figures.theme import CORNER, build, grid_axis, layout, lines, note, palette, scale_bar
 from attnviz.figures.wording import listed
 from attnviz.trace import Token
 
@@ -34,13 +34,9 @@ def variation_by_weight(
     check_columns(frame, _COLUMNS, "frame of the variation")
     colors = palette(dark)
     axis = grid_axis(colors, range=[-0.03, 1.03])
-    figure = layout(dark, _VARIATION, (52, 12, 40, 48), title, _variation_words(tokens, frame))
-    figure |= dict(
-        xaxis=axis | dict(title=dict(text="maximum weight")),
-        yaxis=axis | dict(title=dict(text="total variation")),
-        showlegend=True,
-        legend=dict(orientation="h", x=0, y=1.02, yanchor="bottom", font=dict(size=12)),
-    )
+    figure = layout(dark, _VARIATION, (52, 12, 40, 48), title, _variation_words(tokens, frame)) | theme.legend(1.02)
+    figure["xaxis"] = axis | dict(title=dict(text="maximum weight"))
+    figure["yaxis"] = axis | dict(title=dict(text="total variation"))
     names = [wording.placed(tokens)[step] for step in frame["step"]]
     permuted = _points(frame, "median", "permuted, median", names, colors.lines[0], "circle")
     permuted["error_y"] = dict(
@@ -93,19 +89,9 @@ def saliency(grid, values, method: str, title: str | None = None, *, dark: bool 
     frame = layout(dark, height, (left, right, _TOP, _SCALE), title, description)
     frame |= dict(xaxis=xaxis, yaxis=query_axis(grid, None))
     frame["meta"]["axes"] = {"colour": f"attribution by {method}"}
-    cells = dict(
-        type="heatmap",
-        z=np.round(values, 5).astype(np.float32),
-        zmin=-most,
-        zmax=most,
-        xgap=1,
-        ygap=1,
-        colorscale=colorscale(palette(dark).diverging),
-        hoverinfo="text",
-        hovertext=_hover(grid, values),
-        **scale_bar([-most, 0, most], [f"−{most:.2g}", "0", f"{most:.2g}"]),
-    )
-    return build([cells], frame)
+    bar = scale_bar([-most, 0, most], [f"−{most:.2g}", "0", f"{most:.2g}"])
+    z, hover = np.round(values, 5).astype(np.float32), dict(hoverinfo="text", hovertext=_hover(grid, values))
+    return build([theme.map_cells(z, (-most, most), palette(dark).diverging, bar, **hover)], frame)
 
 
 def _hover(grid, values: np.ndarray) -> list[list[str]]:
@@ -141,13 +127,13 @@ def agreement_bars(
     words = _agreement_words(tokens, frame, spread)
     figure = layout(dark, _AGREEMENT, (left, right, 24, 72), title, words)
     edge, colors = min(_ERRORS * spread, 1), palette(dark)
+    band = dict(fillcolor=colors.grid, line=dict(width=0))
     figure |= dict(
         xaxis=xaxis | dict(anchor="y"),
         yaxis=value_axis(dark, range=[-1.05, 1.05], tickvals=[-1, -0.5, 0, 0.5, 1]),
-        shapes=[dict(type="rect", xref="paper", x0=0, x1=1, y0=-edge, y1=edge, layer="below", line=dict(width=0))],
+        shapes=[dict(type="rect", xref="paper", x0=0, x1=1, y0=-edge, y1=edge, layer="below") | band],
         annotations=[note("τ-b; grey: 95% of random orders", dark, x=0, y=1, **CORNER)],
     )
-    figure["shapes"][0]["fillcolor"] = colors.grid
     return build([_bars(tokens, frame, colors.diverging[-1])], figure)
 
 
@@ -187,18 +173,15 @@ def erasure_curves(frames: Mapping[str, pd.DataFrame], title: str | None = None,
         check_columns(frame, ("share", *(column for column, _ in _PANELS)), f"frame of {name}")
     means = {name: frame.groupby("share").mean(numeric_only=True) for name, frame in frames.items()}
     colors, styles = palette(dark), lines(frames, dark)
-    figure = layout(dark, _ERASURE, (46, 12, 78, 46), title, _erasure_words(means))
-    figure |= dict(showlegend=True, legend=dict(orientation="h", x=0, y=1.2, yanchor="bottom", font=dict(size=12)))
+    figure = layout(dark, _ERASURE, (46, 12, 78, 46), title, _erasure_words(means)) | theme.legend(1.2)
     axis = grid_axis(colors)
     data, figure["annotations"] = [], []
     for panel, (column, meaning) in enumerate(_PANELS):
-        suffix = "" if panel == 0 else "2"
-        start = panel * 0.54
-        shares = dict(title=dict(text="share of tokens"), tickformat=".0%", domain=[start, start + 0.46])
+        suffix, domain = theme.panel_axis(panel), theme.half(panel)
+        shares = dict(title=dict(text="share of tokens"), tickformat=".0%", domain=domain)
         figure[f"xaxis{suffix}"] = axis | shares | dict(anchor=f"y{suffix}")
         figure[f"yaxis{suffix}"] = axis | dict(anchor=f"x{suffix}")
-        place = dict(x=start, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom")
-        name = f"{column.capitalize()}:<br>{meaning}"
+        name, place = f"{column.capitalize()}:<br>{meaning}", dict(x=domain[0], y=1, **CORNER)
         figure["annotations"].append(dict(text=name, showarrow=False, align="left", font=dict(size=11), **place))
         data += [_erasure_line(name, mean[column], styles[name], suffix) for name, mean in means.items()]
     return build(data, figure)
@@ -206,16 +189,10 @@ def erasure_curves(frames: Mapping[str, pd.DataFrame], title: str | None = None,
 
 def _erasure_line(name: str, values: pd.Series, style, suffix: str) -> dict:
     shown = labels.escape(labels.plain(name))
-    return dict(
-        type="scatter",
+    return theme.in_panel(shown, suffix) | dict(
         mode="lines+markers",
-        name=shown,
-        legendgroup=shown,
-        showlegend=not suffix,
         x=values.index.tolist(),
         y=values.round(4).tolist(),
-        xaxis=f"x{suffix}",
-        yaxis=f"y{suffix}",
         line=dict(color=style.color, dash=style.dash, width=2),
         marker=dict(symbol=style.marker, size=7),
         hovertemplate=f"%{{y:.3f}} at %{{x:.0%}}<extra>{shown}</extra>",
@@ -228,4 +205,4 @@ def _erasure_words(means: Mapping[str, pd.DataFrame]) -> str:
         f"sufficiency {mean['sufficiency'].mean():.2f}"
         for name, mean in means.items()
     ]
-    return f"Source tokens erased in the order of {listed(list(means))}; means over the shares. {'; '.join(at_shares)}."
+    return f"Source tokens erased in the order of {listed(means)}; means over the shares. {'; '.join(at_shares)}."

@@ -12,7 +12,7 @@ from attnviz.figures import labels, wording
 from attnviz.figures.bars import token_bars, upper_and_lower
 from attnviz.figures.chart import Chart
 from attnviz.figures.maps import Keys, rows_height
-from attnviz.figures.theme import NAMES_AXIS, build, colorscale, grid_axis, layout, note, palette
+from attnviz.figures.theme import NAMES_AXIS, build, grid_axis, layout, map_cells, note, palette
 from attnviz.figures.wording import signed, weight_words
 
 _ROW, _NAMES = 24, 160  # px a term, of the names with their numbers
@@ -223,19 +223,9 @@ def _line_above_the_context(rows: int, dark: bool) -> dict:
 
 
 def _cells(opened, cells: np.ndarray, order: np.ndarray, most: float, dark: bool) -> dict:
-    rows = [*wording.placed(opened.keys), "context"]
-    return dict(
-        type="heatmap",
-        z=np.round(cells, 4),
-        zmin=-most,
-        zmax=most,
-        xgap=1,
-        ygap=1,
-        colorscale=colorscale(palette(dark).diverging),
-        showscale=False,
-        hoverinfo="text",
-        hovertext=[
-            [f"{row}, dimension {number + 1}: {value:+.3f}" for number, value in zip(order.tolist(), values.tolist())]
-            for row, values in zip(rows, cells)
-        ],
-    )
+    rows, colors = [*wording.placed(opened.keys), "context"], palette(dark).diverging
+    texts = [
+        [f"{row}, dimension {number + 1}: {value:+.3f}" for number, value in zip(order.tolist(), values.tolist())]
+        for row, values in zip(rows, cells)
+    ]
+    return map_cells(np.round(cells, 4), (-most, most), colors, hoverinfo="text", hovertext=texts)

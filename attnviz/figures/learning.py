@@ -7,9 +7,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from attnviz.figures import labels, wording
+from attnviz.figures import labels, theme, wording
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import build, colorscale, grid_axis, layout, lines, note, palette, scale_bar
+from attnviz.figures.theme import build, grid_axis, layout, lines, note, palette, scale_bar
 from attnviz.figures.wording import listed
 from attnviz.select import Grid
 
@@ -48,11 +48,11 @@ def over_time(
     colors, styles = palette(dark), lines(courses, dark)
     height = 34 + _ROWS * _HEIGHT + _BETWEEN + 44
     frame = layout(dark, height, (46, 12, 34, 44), title, _words(courses, panels, unit))
-    frame |= dict(showlegend=True, legend=dict(orientation="h", x=0, y=1.04, yanchor="bottom", font=dict(size=12)))
+    frame |= theme.legend(1.04)
     frame["meta"]["axes"] = {"x": unit}
     frame["annotations"], frame["shapes"], data = [], [], []
     for place, (key, name) in enumerate(panels.items()):
-        axis = "" if place == 0 else str(place + 1)
+        axis = theme.panel_axis(place)
         _panel(frame, place, axis, name, unit, colors, dark)
         if at is not None:
             frame["shapes"].append(_line_at(at, axis, colors))
@@ -69,9 +69,7 @@ def _panel(frame: dict, place: int, axis: str, name: str, unit: str, colors, dar
     whole = _ROWS * _HEIGHT + _BETWEEN
     top = 1 - row * (_HEIGHT + _BETWEEN) / whole
     look = grid_axis(colors)
-    frame[f"xaxis{axis}"] = look | dict(
-        anchor=f"y{axis}", domain=[0.54 * column, 0.54 * column + 0.46], title=dict(text=unit, standoff=4)
-    )
+    frame[f"xaxis{axis}"] = look | dict(anchor=f"y{axis}", domain=theme.half(column), title=dict(text=unit, standoff=4))
     frame[f"yaxis{axis}"] = look | dict(anchor=f"x{axis}", domain=[top - _HEIGHT / whole, top], rangemode="tozero")
     text = f"<b>{labels.escape(name)}</b>"
     spot = dict(x=0, xref=f"x{axis} domain", y=1, yref=f"y{axis} domain")
@@ -85,9 +83,8 @@ def _line_at(at: float, axis: str, colors) -> dict:
 
 def _line(model: str, course: Course, key: str, unit: str, axis: str, style) -> dict:
     name = labels.escape(model)
-    return _of_model(name, axis) | dict(
+    return theme.in_panel(name, axis) | dict(
         mode="lines",
-        showlegend=not axis,
         x=list(course[unit]),
         y=[None if value is None else round(value, 4) for value in course[key]],
         line=dict(color=style.color, dash=style.dash, width=2),
@@ -98,7 +95,7 @@ def _line(model: str, course: Course, key: str, unit: str, axis: str, style) -> 
 def _star(model: str, course: Course, key: str, unit: str, axis: str, at: float, style) -> dict:
     value = course[key][list(course[unit]).index(at)]
     name = labels.escape(model)
-    return _of_model(name, axis) | dict(
+    return theme.in_panel(name, axis) | dict(
         mode="markers",
         showlegend=False,
         x=[at],
@@ -109,17 +106,12 @@ def _star(model: str, course: Course, key: str, unit: str, axis: str, at: float,
     )
 
 
-def _of_model(name: str, axis: str) -> dict:
-    """Properties shared by all traces of a model in a panel. name : escaped."""
-    return dict(type="scatter", name=name, legendgroup=name, xaxis=f"x{axis}", yaxis=f"y{axis}")
-
-
 def _words(courses: Mapping[str, Course], panels: Mapping[str, str], unit: str) -> str:
     ends = []
     for model, course in courses.items():
         last = [f"{name} {course[key][-1]:.2f}" for key, name in panels.items() if course[key][-1] is not None]
         ends.append(f"{model} at {unit} {course[unit][-1]:g}: {', '.join(last)}")
-    return f"{listed(list(panels.values()))} over the training, a line for each model. {'. '.join(ends)}."
+    return f"{listed(panels.values())} over the training, a line for each model. {'. '.join(ends)}."
 
 
 def maps_over_time(
@@ -142,9 +134,9 @@ def maps_over_time(
     above = 44 if widest == 1 else 38 + 8 * widest
     text = (
         f"{len(grids)} by {len(moments)} maps of {len(first.queries)} by {len(first.keys)} tokens: models downwards, "
+        f"moments from {moments[0]} to {moments[-1]} across. Rows are {first.sides[0]} tokens, columns "
+        f"{first.sides[1]} tokens."
     )
-    text += f"moments from {moments[0]} to {moments[-1]} across. Rows are {first.sides[0]} tokens, columns "
-    text += f"{first.sides[1]} tokens."
     frame = layout(dark, above + size[0] * _CELL + 40, (60, 12, above, 40), title, text)
     frame["meta"]["axes"] = {"colour": "attention weight"}
     _token_axes(frame, first, len(grids), len(moments), dark)
@@ -206,16 +198,6 @@ def _cells(
             for t, s in np.ndindex(weights.shape):
                 words = f"{labels.escape(model)}, {labels.escape(moment)}<br>{queries[t]} looks at {keys[s]}"
                 texts[top + t][left + s] = f"{words}: {weights[t, s]:.2f}"
-    return dict(
-        type="heatmap",
-        z=np.round(values, 4),
-        zmin=0,
-        zmax=1,
-        xgap=0.5,
-        ygap=0.5,
-        colorscale=colorscale(palette(dark).sequential),
-        hoverinfo="text",
-        hovertext=texts,
-        hoverongaps=False,
-        **scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]),
-    )
+    look = dict(xgap=0.5, ygap=0.5, hoverinfo="text", hovertext=texts, hoverongaps=False)
+    bar = scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
+    return theme.map_cells(np.round(values, 4), (0, 1), palette(dark).sequential, bar, **look)

@@ -11,8 +11,8 @@ from attnviz import lazy_pandas as pd
 from attnviz.arguments import check_columns, checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.steps import REFERENCES
-from attnviz.figures.theme import build, grid_axis, layout, lines, note, palette
+from attnviz.figures.steps import REFERENCES, reference_mark
+from attnviz.figures.theme import build, grid_axis, layout, legend, lines, note, palette
 from attnviz.figures.wording import listed
 
 BINS = 30
@@ -58,7 +58,7 @@ def distribution(
     frame = layout(
         dark, _HEIGHT, _MARGIN, None, f"{title} of the sentences, by mechanism. Means: {means}.{reference_values}"
     )
-    frame |= _axes(title, "Share of sentences", dark) | _legend()
+    frame |= _axes(title, "Share of sentences", dark) | legend(1.02, 13)
     frame["yaxis"] |= dict(tickformat=".0%", rangemode="tozero")
     return build(traces, frame | _uniform(uniform, dark))
 
@@ -86,8 +86,8 @@ def scatter(
         for name, (x, y) in points.items()
     ]
     count = max((len(x) for x, _ in points.values()), default=0)
-    words = f"{titles[1]} against {titles[0]} of {count} sentences, for {listed(list(points))}."
-    frame = layout(dark, _HEIGHT, _MARGIN, None, words) | _axes(*titles, dark) | _legend()
+    words = f"{titles[1]} against {titles[0]} of {count} sentences, for {listed(points)}."
+    frame = layout(dark, _HEIGHT, _MARGIN, None, words) | _axes(*titles, dark) | legend(1.02, 13)
     for axis, values in zip(("xaxis", "yaxis"), zip(*points.values()), strict=False):
         frame[axis] |= _whole_ticks(np.concatenate([_numbers(numbers) for numbers in values]))
     if not count:
@@ -115,18 +115,8 @@ def _steps(name: str, numbers: np.ndarray, edges: np.ndarray, style) -> dict:
 
 def _mark(name: str, kind: str, value: float, style) -> dict:
     """A reference on the axis of a distribution."""
-    shown = labels.escape(labels.plain(name))
-    return dict(
-        type="scatter",
-        mode="markers",
-        name=f"{shown}, {kind}",
-        x=[round(value, 4)],
-        y=[0],
-        marker=dict(symbol=REFERENCES[kind], size=11, color=style.color, line=dict(color=style.color, width=2)),
-        cliponaxis=False,
-        showlegend=False,
-        hovertemplate=f"{kind}: %{{x}}<extra>{shown}</extra>",
-    )
+    words = f"{kind}: %{{x}}<extra>{labels.escape(labels.plain(name))}</extra>"
+    return reference_mark(name, kind, round(value, 4), 0, style.color, 11) | dict(hovertemplate=words)
 
 
 def _uniform(value: float | None, dark: bool) -> dict:
@@ -140,11 +130,10 @@ def _uniform(value: float | None, dark: bool) -> dict:
 
 
 def _axes(x: str, y: str, dark: bool) -> dict:
-    colors = palette(dark)
-    look = grid_axis(colors)
+    look = grid_axis(palette(dark))
     return {
-        "xaxis": look | dict(title=dict(text=labels.escape(x), font=dict(size=12))),
-        "yaxis": look | dict(title=dict(text=labels.escape(y), font=dict(size=12))),
+        axis: look | dict(title=dict(text=labels.escape(name), font=dict(size=12)))
+        for axis, name in (("xaxis", x), ("yaxis", y))
     }
 
 
@@ -154,24 +143,13 @@ def _whole_ticks(numbers: np.ndarray) -> dict:
     return dict(tick0=0, dtick=1) if counts else {}
 
 
-def _legend() -> dict:
-    place = dict(orientation="h", x=0, y=1.02, xanchor="left", yanchor="bottom", font=dict(size=13))
-    return dict(showlegend=True, legend=place)
-
-
 def by_length(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> Chart:
     """frame : columns mechanism, words (mean length of the source), bleu; a row for each model and length."""
     check_columns(frame, ("mechanism", "words", "bleu"), "frame of quality by length")
-    colors = palette(dark)
-    styles = lines(frame["mechanism"], dark)
-    axis = grid_axis(colors, rangemode="tozero")
-    figure = layout(dark, _PANEL, (48, 12, 44, 48), title, _length_words(frame))
-    figure |= dict(
-        xaxis=axis | dict(title=dict(text="words of the source")),
-        yaxis=axis | dict(title=dict(text="BLEU")),
-        showlegend=True,
-        legend=dict(orientation="h", x=0, y=1.02, yanchor="bottom", font=dict(size=12)),
-    )
+    styles, axis = lines(frame["mechanism"], dark), grid_axis(palette(dark), rangemode="tozero")
+    figure = layout(dark, _PANEL, (48, 12, 44, 48), title, _length_words(frame)) | legend(1.02)
+    figure["xaxis"] = axis | dict(title=dict(text="words of the source"))
+    figure["yaxis"] = axis | dict(title=dict(text="BLEU"))
     data = [
         _length_line(name, rows.sort_values("words"), styles[name])
         for name, rows in frame.groupby("mechanism", sort=False)
@@ -215,11 +193,8 @@ def reliability(bins: Sequence[tuple[float, float, int]], title: str | None = No
     colors = palette(dark)
     axis = grid_axis(colors, range=[-0.02, 1.02], tickformat=".0%")
     figure = layout(dark, _PANEL, (56, 12, 14, 48), title, _risk_words(bins))
-    figure |= dict(
-        xaxis=axis | dict(title=dict(text="risk, estimated")),
-        yaxis=axis | dict(title=dict(text="actually poor")),
-        showlegend=False,
-    )
+    figure["xaxis"] = axis | dict(title=dict(text="risk, estimated"))
+    figure["yaxis"] = axis | dict(title=dict(text="actually poor"))
     diagonal = dict(
         type="scatter", mode="lines", x=[0, 1], y=[0, 1], line=dict(color=colors.muted, dash="dot"), hoverinfo="skip"
     )

@@ -16,7 +16,7 @@ import numpy as np
 from attnviz.arguments import checked
 from attnviz.figures import labels, wording
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import NAMES_AXIS, build, colorscale, grid_axis, layout, note, palette, scale_bar
+from attnviz.figures.theme import NAMES_AXIS, build, grid_axis, layout, map_cells, note, palette, scale_bar
 from attnviz.figures.wording import CellTexts, Links, describe, difference_words, links_sentence, windows_sentence
 from attnviz.select import Grid
 
@@ -67,10 +67,8 @@ def heatmap(
         frame["meta"]["cells"] = texts.short()
     if scale:
         frame["meta"]["axes"] = {"colour": "attention weight"}
-    weights = grid.masked
-    cells = _cells(weights, palette(dark).sequential, (0, 1), bar)
     hover = dict(hovertext=wording.exact_texts(grid, first), hoverinfo="text") if first else _hover(texts, written)
-    return build([cells | hover], frame)
+    return build([_cells(grid.masked, (0, 1), palette(dark).sequential, bar, hover)], frame)
 
 
 @checked
@@ -92,7 +90,6 @@ def difference(
     values = np.where(grid.visible, values, np.nan)
     first, second = (labels.escape(labels.plain(name)) for name in names)
     bar = scale_bar([-1, -0.5, 0, 0.5, 1], ["−1", f"◂ {second} (–)", "0", f"{first} ▸", "1"])
-    cells = _cells(values, palette(dark).diverging, (-1, 1), bar)
     texts = wording.of_values(values, grid, lambda value: difference_words(value, first, second))
     summary = f"Weights of {names[0]} minus weights of {names[1]}, {values.shape[0]} rows by {values.shape[1]} columns."
     if np.isfinite(values).any():
@@ -106,7 +103,7 @@ def difference(
     frame["meta"]["axes"] = {"colour": f"attention weight of {names[0]} minus that of {names[1]}"}
     if dashed:
         frame["shapes"] = frame.get("shapes", []) + _outlined("more in the second", dashes(dashed), dark)
-    return build([cells | _hover(texts, True)], frame)
+    return build([_cells(values, (-1, 1), palette(dark).diverging, bar, _hover(texts, True))], frame)
 
 
 def below(values: np.ndarray) -> list[tuple[int, int]]:
@@ -149,19 +146,10 @@ def _outlined(name: str, path: str, dark: bool, dash: str = "solid") -> list[dic
     ]
 
 
-def _cells(values: np.ndarray, colors: tuple, span: tuple, bar: dict) -> dict:
+def _cells(values: np.ndarray, span: tuple, colors: tuple, bar: dict, hover: dict) -> dict:
     gap = 1 if max(values.shape) <= 64 else 0
-    return dict(
-        type="heatmap",
-        z=np.round(values, 4).astype(np.float32),
-        zmin=span[0],
-        zmax=span[1],
-        xgap=gap,
-        ygap=gap,
-        colorscale=colorscale(colors),
-        hoverongaps=True,
-        **(bar or dict(showscale=False)),
-    )
+    rounded = np.round(values, 4).astype(np.float32)
+    return map_cells(rounded, span, colors, bar, xgap=gap, ygap=gap, hoverongaps=True, **hover)
 
 
 def _hover(texts: CellTexts | None, written: bool) -> dict:

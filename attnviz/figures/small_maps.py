@@ -85,19 +85,19 @@ def overview(
     '1 cross heads, each a map of 6 target tokens by 6 source tokens; 1 layers downwards, heads across.'
     """
     kind = kind or (trace.maps or [trace.map()])[0].kind
-    rows = arranged(trace, kind, table, order)
+    rows, edges = arranged(trace, kind, table, order), margins(bool(order), bool(color))
     columns = {name: by_head.values_by_head(table, kind, name) for name in dict.fromkeys((order, color)) if name}
     cells = by_head.head_cells(rows, columns, dark, color, off=off)
     description = f"{_shown(trace, kind, rows, root)}{_arrangement(rows, order, columns)}"
     description += f"; frames: {statistic_title(color)}." if color else "."
-    averaged = all(m.averaged for m in trace.maps if m.kind == kind)
-    means = {m.layer for m in trace.maps if m.kind == kind and m.averaged}
-    frame = by_head.head_frame(rows, bool(order), bool(color), title, dark, description, averaged=averaged)
-    frame["images"] = [_picture(trace, kind, rows, margins(bool(order), bool(color)), root, dark)]
-    if places := [(y, x) for y, x, head in placed(rows) if head in off]:
-        _cross_out(places, rows, frame, dark)
+    averaged = {m.layer: m.averaged for m in trace.maps if m.kind == kind}
+    all_averaged, means = all(averaged.values()), [layer for layer, mean in averaged.items() if mean]
+    frame = by_head.head_frame(rows, bool(order), bool(color), title, dark, description, averaged=all_averaged)
+    frame["images"] = [_image(pooled_maps(trace, kind, rows), rows, edges, root, dark)]
+    if crossed := [place for place in placed(rows) if place[-1] in off]:
+        _cross_out(crossed, frame, dark)
     if row is not None:
-        _light(trace, kind, row, rows, margins(bool(order), bool(color)), frame, dark)
+        _light(trace, kind, row, rows, edges, frame, dark)
     return build([cells, *([_names(means, rows, dark)] if order else [])], frame)
 
 
@@ -126,8 +126,8 @@ def overview_of_pooled(
     every = block(tokens, tokens)[0]
     words = (
         f"{len(list(placed(rows)))} {kind} heads, each a map of {tokens} by {tokens} tokens, a cell the largest weight "
+        f"of {every} by {every} tokens{_arrangement(rows, order, columns)}."
     )
-    words += f"of {every} by {every} tokens{_arrangement(rows, order, columns)}."
     frame = by_head.head_frame(rows, bool(order), bool(color), None, dark, words)
     frame["images"] = [_image([[h and pooled[h.layer][h.head] for h in row] for row in rows], rows, edges, root, dark)]
     return build([cells, *([_names({}, rows, dark)] if order else [])], frame)
@@ -151,33 +151,21 @@ def pooled_maps(trace: Trace, kind: str, rows: Rows) -> list[list[np.ndarray | N
     return [[head and pooled[head.layer][head.head] for head in row] for row in rows]
 
 
-def _picture(trace: Trace, kind: str, rows: Rows, margins: tuple[float, float], root: bool, dark: bool) -> dict:
-    """The maps as one image over all cells."""
-    return _image(pooled_maps(trace, kind, rows), rows, margins, root, dark)
-
-
 def _image(pooled: list, rows: Rows, margins: tuple[float, float], root: bool, dark: bool) -> dict:
+    """The maps as one image over all cells."""
     picture = png(pooled, palette(dark), margins, root)
     place = dict(xref="x", yref="y", x=-0.5, y=-0.5, xanchor="left", yanchor="top", layer="above")
     size = dict(sizex=len(rows[0]), sizey=len(rows), sizing="stretch")
     return dict(source=data_url(picture)) | place | size
 
 
-def _cross_out(places: list[tuple[int, int]], rows: Rows, frame: dict, dark: bool) -> None:
-    """Mark heads (by place) as switched off, in the picture and in the description."""
+def _cross_out(off: list[tuple[int, int, Head]], frame: dict, dark: bool) -> None:
+    """Mark heads, each with its row and column, as switched off, in the picture and in the description."""
     colors = palette(dark)
-    frame["shapes"] = [
-        dict(
-            type="path",
-            name="switched off",
-            path=maps.crossed(places),
-            opacity=0.75,
-            fillcolor=colors.page,
-            line=dict(color=colors.text, width=1.5),
-        )
-    ]
-    names = "; ".join(head.title for y, x in places if (head := rows[y][x]) is not None)
-    frame["meta"]["description"] += f" Switched off, crossed out: {names}."
+    path, line = maps.crossed((y, x) for y, x, _ in off), dict(color=colors.text, width=1.5)
+    shape = dict(type="path", name="switched off", path=path, opacity=0.75, fillcolor=colors.page, line=line)
+    frame["shapes"] = [shape]
+    frame["meta"]["description"] += f" Switched off, crossed out: {'; '.join(head.title for *_, head in off)}."
 
 
 def _light(
@@ -296,7 +284,7 @@ def data_url(picture: bytes) -> str:
 
 
 def shades(weights: np.ndarray, root: bool) -> np.ndarray:
-    """The place of each weight in `colors`, uint8."""
+    """The place of each weight in `picture_colors`, uint8."""
     return (np.clip(np.sqrt(weights) if root else weights, 0, 1) * (_SHADES - 1) + 1.5).astype(np.uint8)
 
 

@@ -18,7 +18,18 @@ from attnviz import lazy_pandas as pd
 from attnviz.arguments import check_columns, checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import CLEAR, LineStyle, build, grid_axis, layout, lines, note, palette
+from attnviz.figures.theme import (
+    CLEAR,
+    LineStyle,
+    build,
+    grid_axis,
+    in_panel,
+    layout,
+    lines,
+    note,
+    palette,
+    panel_axis,
+)
 from attnviz.figures.wording import TITLES, listed, statistic_title
 
 _HEIGHT = 300  # px of the panels
@@ -85,18 +96,15 @@ def _plain(frames: Mapping[str, pd.DataFrame | Mapping], queries: Mapping[str, S
     of queries and steps differ."""
     if not frames:
         raise ValueError("frames must hold at least one mechanism; got none")
-    columns = ("step", "token", *PANEL_STATISTICS)
+    drawn: dict[str, Columns] = {}
     for name, frame in frames.items():
-        check_columns(frame, columns, f"frame of {name}")
+        check_columns(frame, ("step", "token", *PANEL_STATISTICS), f"frame of {name}")
         if name in queries and len(queries[name]) != len(frame["step"]):
             raise ValueError(f"queries of {name} must be {len(frame['step'])} tokens; got {len(queries[name])}")
-    statistics: dict[str, Any] = {
-        name: {column: np.asarray(frame[column], dtype=object).tolist() for column in columns}
-        for name, frame in frames.items()
-    }
-    for name, frame in statistics.items():
-        frame["token"] = labels.shown(queries[name]) if name in queries else list(map(labels.plain, frame["token"]))
-    return statistics
+        tokens = labels.shown(queries[name]) if name in queries else list(map(labels.plain, frame["token"]))
+        columns = {column: np.asarray(frame[column], dtype=object).tolist() for column in ("step", *PANEL_STATISTICS)}
+        drawn[name] = columns | {"token": tokens}
+    return drawn
 
 
 def _stacked(figure: dict) -> dict:
@@ -106,7 +114,7 @@ def _stacked(figure: dict) -> dict:
     figure["height"] = around + count * plot + (count - 1) * _BETWEEN
     whole = count * plot + (count - 1) * _BETWEEN
     for panel in range(count):
-        axis, top = "" if panel == 0 else str(panel + 1), panel * (plot + _BETWEEN)
+        axis, top = panel_axis(panel), panel * (plot + _BETWEEN)
         figure[f"xaxis{axis}"]["domain"] = [0, 1]
         figure[f"yaxis{axis}"]["domain"] = [1 - (top + plot) / whole, 1 - top / whole]
     return figure
@@ -138,20 +146,13 @@ def counts(keys: int | Sequence[int] | None, steps: int) -> int | list[int] | No
 
 def _line(name: str, frame: Columns, panel: int, style, marked: bool) -> dict:
     statistic, _, _, digits = PANELS[panel]
-    axis = "" if panel == 0 else str(panel + 1)
     shown = labels.escape(labels.plain(name))
     steps = frame["step"]
     spoken = [f"‘{labels.escape(token)}’" for token in frame["token"]]
-    return dict(
-        type="scatter",
+    return in_panel(shown, panel_axis(panel)) | dict(
         mode="lines+markers" if marked or len(steps) <= 2 else "lines",
-        name=shown,
-        legendgroup=shown,
-        showlegend=panel == 0,
         x=steps,
         y=np.round(np.array(frame[statistic], dtype=float), 4).tolist(),
-        xaxis=f"x{axis}",
-        yaxis=f"y{axis}",
         line=dict(color=style.color, dash=style.dash, width=2),
         marker=dict(color=style.color, symbol=style.marker, size=7),
         cliponaxis=not marked,  # a marker at 0 or 1 is drawn whole
@@ -171,8 +172,7 @@ def _panels(
     )
     part: dict[str, Any] = dict(annotations=[], shapes=[], showlegend=True, hovermode="x unified", legend=legend)
     for panel, (statistic, name, uniform, _) in enumerate(PANELS):
-        axis = "" if panel == 0 else str(panel + 1)
-        start, level = panel * (size + _GAP), levels(uniform, keys)
+        axis, start, level = panel_axis(panel), panel * (size + _GAP), levels(uniform, keys)
         part[f"xaxis{axis}"] = _step_axis(longest, shared, colors) | dict(
             anchor=f"y{axis}",
             range=steps_axis(frames, references),
@@ -204,42 +204,25 @@ def _panel_texts(name: str, level, axis: str, end: float, dark: bool) -> list[di
     texts = [title | dict(xref=f"x{axis} domain", yref=f"y{axis} domain", yanchor="bottom")]
     if level is not None:
         curve = isinstance(level, list)
-        text, y = (
-            ("uniform", [height for height in level if height is not None][-1])
-            if curve
-            else (f"uniform {level:.3g}", level)
-        )
+        text = "uniform" if curve else f"uniform {level:.3g}"
+        y = [height for height in level if height is not None][-1] if curve else level
         place = dict(xref=f"x{axis}", yref=f"y{axis}", x=end, y=y, xanchor="right", yanchor="bottom")
         texts.append(note(text, dark, **place))
     return texts
 
 
 def _panel_shapes(level, step: int | None, axis: str, colors) -> list[dict]:
-    if isinstance(level, list):
-        place = dict(type="path", xref=f"x{axis}", path=_path(level))
-    else:
+    shapes = []
+    if level is not None:
         place = dict(type="line", xref=f"x{axis} domain", x0=0, x1=1, y0=level, y1=level)
-    look = dict(yref=f"y{axis}", layer="below", line=dict(color=colors.muted, width=1.5, dash="dot"))
-    uniform = [] if level is None else [place | look]
-    chosen = (
-        []
-        if step is None
-        else [
-            dict(
-                type="rect",
-                xref=f"x{axis}",
-                yref=f"y{axis} domain",
-                x0=step - 0.4,
-                x1=step + 0.4,
-                y0=0,
-                y1=1,
-                layer="below",
-                fillcolor=colors.grid,
-                line=dict(width=0),
-            )
-        ]
-    )
-    return uniform + chosen
+        if isinstance(level, list):
+            place = dict(type="path", xref=f"x{axis}", path=_path(level))
+        line = dict(color=colors.muted, width=1.5, dash="dot")
+        shapes.append(place | dict(yref=f"y{axis}", layer="below", line=line))
+    if step is not None:
+        place = dict(xref=f"x{axis}", yref=f"y{axis} domain", x0=step - 0.4, x1=step + 0.4, y0=0, y1=1)
+        shapes.append(dict(type="rect", **place, layer="below", fillcolor=colors.grid, line=dict(width=0)))
+    return shapes
 
 
 def _path(levels: list[float | None]) -> str:
@@ -279,23 +262,25 @@ def reference_marks(
     start, end = steps_span(frames)
     places = {name: end + (place + 0.5) * _PLACE * (end - start) for place, name in enumerate(references)}
     for panel, statistic in enumerate(PANEL_STATISTICS):
-        axis = "" if panel == 0 else str(panel + 1)
+        axis = panel_axis(panel)
         for name, levels in references.items():
             for kind, numbers in levels.items():
-                color = styles[name].color
-                yield dict(
-                    type="scatter",
-                    mode="markers",
-                    name=f"{labels.escape(labels.plain(name))}, {kind}",
-                    x=[places[name]],
-                    y=[round(numbers[statistic], 4)],
-                    xaxis=f"x{axis}",
-                    yaxis=f"y{axis}",
-                    marker=dict(symbol=REFERENCES[kind], size=10, color=color, line=dict(color=color, width=2)),
-                    cliponaxis=False,
-                    showlegend=False,
-                    hoverinfo="skip",
-                )
+                mark = reference_mark(name, kind, places[name], numbers[statistic], styles[name].color, 10)
+                yield mark | dict(xaxis=f"x{axis}", yaxis=f"y{axis}", hoverinfo="skip")
+
+
+def reference_mark(name: str, kind: str, x: float, y: float, color: str, size: int) -> dict:
+    """The mark of one of REFERENCES of a model. size : px."""
+    return dict(
+        type="scatter",
+        mode="markers",
+        name=f"{labels.escape(labels.plain(name))}, {kind}",
+        x=[x],
+        y=[round(y, 4)],
+        marker=dict(symbol=REFERENCES[kind], size=size, color=color, line=dict(color=color, width=2)),
+        cliponaxis=False,
+        showlegend=False,
+    )
 
 
 def steps_span(frames: Mapping[str, Columns]) -> tuple[float, float]:

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
+import numpy as np
+
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
 from attnviz.mechanisms import ALL, Mechanism, was_added
@@ -209,6 +211,40 @@ def grid_axis(colors: Theme, **look: object) -> dict:
     """An axis of numbers with lines across the figure; `look` has additional settings."""
     ticks = dict(size=11, color=colors.muted)
     return dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=ticks) | look
+
+
+def legend(y: float, size: int = 12) -> dict:
+    """A legend in rows whose lower edge is at `y` of the plot's height. size : px of the type."""
+    return dict(showlegend=True, legend=dict(orientation="h", x=0, y=y, yanchor="bottom", font=dict(size=size)))
+
+
+def panel_axis(panel: int) -> str:
+    """What Plotly writes after the x and y of a panel's axes: nothing for the first, counted from 0, then 2, 3 …"""
+    return "" if panel == 0 else str(panel + 1)
+
+
+def in_panel(name: str, axis: str) -> dict:
+    """The properties of a trace that several panels have and the legend once. name : escaped."""
+    return dict(type="scatter", name=name, legendgroup=name, showlegend=not axis, xaxis=f"x{axis}", yaxis=f"y{axis}")
+
+
+def half(column: int) -> list[float]:
+    """The domain of the left or right of two panels, 0 or 1."""
+    return [0.54 * column, 0.54 * column + 0.46]
+
+
+def map_cells(
+    values: np.ndarray, span: tuple[float, float], colors: tuple[str, ...], bar: dict | None = None, **look: object
+) -> dict:
+    """A heatmap. span : the values at the ends of `colors`. bar : of `scale_bar`; `look` has additional settings."""
+    return dict(
+        type="heatmap",
+        z=values,
+        zmin=span[0],
+        zmax=span[1],
+        colorscale=colorscale(colors),
+        **(dict(xgap=1, ygap=1) | (bar or dict(showscale=False)) | look),
+    )
 
 
 def scale_bar(values: list, texts: list) -> dict:

@@ -10,11 +10,11 @@ import pandas as pd
 
 from attnviz import mechanisms
 from attnviz.arguments import check_columns
-from attnviz.figures import labels, wording
+from attnviz.figures import labels, theme, wording
 from attnviz.figures.bars import upper_and_lower
 from attnviz.figures.chart import Chart
 from attnviz.figures.maps import Keys, key_axis
-from attnviz.figures.theme import NAMES_AXIS, build, colorscale, grid_axis, layout, note, palette
+from attnviz.figures.theme import NAMES_AXIS, build, grid_axis, layout, note, palette
 from attnviz.trace import Token
 
 _ROW, _TOP, _LEFT = 30, 76, 150  # px of a row, the tokens above, the names of the scores
@@ -30,7 +30,7 @@ def score_functions(opened, frame: pd.DataFrame, title: str | None = None, *, da
     names, weights = weights_by_score(opened, frame)
     _, right, xaxis = key_axis(Keys(opened.keys), "top")
     height = _TOP + _ROW * len(names) + 12
-    figure = layout(dark, height, (_LEFT, right, _TOP, 12), title, _score_words(opened, *(names, weights)))
+    figure = layout(dark, height, (_LEFT, right, _TOP, 12), title, _score_words(opened, names, weights))
     figure |= dict(
         xaxis=xaxis,
         yaxis=NAMES_AXIS
@@ -61,22 +61,12 @@ def _score_words(opened, names: list[str], weights: np.ndarray) -> str:
 
 
 def _cells(opened, names: list[str], weights: np.ndarray, dark: bool) -> dict:
-    keys = wording.placed(opened.keys)
-    return dict(
-        type="heatmap",
-        z=np.round(weights, 4).astype(np.float32),
-        zmin=0,
-        zmax=1,
-        xgap=1,
-        ygap=3,
-        colorscale=colorscale(palette(dark).sequential),
-        showscale=False,
-        hoverinfo="text",
-        hovertext=[
-            [f"{labels.escape(name)}: weight of {key}: {value:.3f}" for key, value in zip(keys, row.tolist())]
-            for name, row in zip(names, weights)
-        ],
-    )
+    keys, z = wording.placed(opened.keys), np.round(weights, 4).astype(np.float32)
+    texts = [
+        [f"{labels.escape(name)}: weight of {key}: {value:.3f}" for key, value in zip(keys, row.tolist())]
+        for name, row in zip(names, weights)
+    ]
+    return theme.map_cells(z, (0, 1), palette(dark).sequential, ygap=3, hoverinfo="text", hovertext=texts)
 
 
 def product_spread(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> Chart:
@@ -88,18 +78,15 @@ def product_spread(frame: pd.DataFrame, title: str | None = None, *, dark: bool 
     description = (
         f"{_SAMPLED}. From width {first['width'].iloc[0]} to {first['width'].iloc[-1]} dot products spread from "
         f"{first['deviation'].iloc[0]:.1f} to {first['deviation'].iloc[-1]:.1f}; divided by the root of the width they "
-        "stay "
-        "near 1."
+        "stay near 1."
     )
-    figure = layout(dark, _HEIGHT, (30, 12, 66, 62), title, description)
-    figure |= dict(showlegend=True, legend=dict(orientation="h", x=0, y=1.14, yanchor="bottom", font=dict(size=12)))
+    figure = layout(dark, _HEIGHT, (30, 12, 66, 62), title, description) | theme.legend(1.14)
     place = dict(xref="paper", yref="paper", xanchor="left")
     figure["annotations"] = [note(_SAMPLED, dark, x=0, y=0, yanchor="top", yshift=-44, **place)]
     axis = grid_axis(colors)
     data = []
     for panel, (column, name) in enumerate(_PANELS):
-        suffix = "" if panel == 0 else "2"
-        domain = [panel * 0.54, panel * 0.54 + 0.46]
+        suffix, domain = theme.panel_axis(panel), theme.half(panel)
         figure["annotations"].append(note(name, dark, x=domain[0], y=1, yanchor="bottom", yshift=6, **place))
         ticks = dict(type="log", tickvals=sorted(set(frame["width"].tolist())))
         figure[f"xaxis{suffix}"] = axis | ticks | dict(anchor=f"y{suffix}", domain=domain)
@@ -111,16 +98,10 @@ def product_spread(frame: pd.DataFrame, title: str | None = None, *, dark: bool 
 
 def _spread_line(rows: pd.DataFrame, scaled: bool, column: str, suffix: str, colors) -> dict:
     name = "q · k / √d" if scaled else "q · k"
-    return dict(
-        type="scatter",
+    return theme.in_panel(name, suffix) | dict(
         mode="lines+markers",
-        name=name,
-        legendgroup=name,
-        showlegend=not suffix,
         x=rows["width"].tolist(),
         y=rows[column].round(4).tolist(),
-        xaxis=f"x{suffix}",
-        yaxis=f"y{suffix}",
         line=dict(color=colors.lines[int(scaled)], dash="dash" if scaled else "solid", width=2),
         marker=dict(symbol="diamond" if scaled else "circle", size=6),
         hovertemplate="%{y:.2f} at width %{x}<extra></extra>",

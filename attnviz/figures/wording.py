@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -51,8 +51,7 @@ def describe(grid: Grid, step: int | None = None) -> str:
         for tokens, side in zip((grid.queries, grid.keys), grid.sides, strict=True)
     )
     text = f"{rows} by {columns}"
-    best = strongest(grid)
-    if best is not None:
+    if (best := strongest(grid)) is not None:
         query, key = divmod(best, len(grid.keys))
         text += f"; strongest: {labels.quoted(grid.queries, query)} looks at {labels.quoted(grid.keys, key)}, "
         text += f"{grid.weights[query, key]:.2f}"
@@ -87,10 +86,10 @@ class RowLook(NamedTuple):
     hidden: int
 
 
-def row_looks(grid, steps: Sequence[int], top: int = 3) -> list[RowLook]:
-    """Of each of these queries, with its `top` keys in order."""
+def row_looks(grid, steps: Sequence[int]) -> list[RowLook]:
+    """Of each of these queries, with its three strongest keys in order."""
     weights = np.nan_to_num(grid.masked[steps], nan=-1).astype(float)
-    order = np.argsort(-weights, axis=-1, kind="stable")[:, :top]
+    order = np.argsort(-weights, axis=-1, kind="stable")[:, :3]
     largest = np.take_along_axis(weights, order, -1)
     hidden = grid.removed[steps].astype(float)
     hidden = np.where(hidden >= 0.005, hidden, 0)
@@ -108,11 +107,11 @@ def _hundredths(weights: np.ndarray) -> np.ndarray:
     return np.rint(weights * 100).astype(int)
 
 
-def row_sentences(grid, steps: Sequence[int], top: int = 3) -> list[str]:
-    """A sentence on where each of these queries looks, with its `top` keys in order."""
+def row_sentences(grid, steps: Sequence[int]) -> list[str]:
+    """A sentence on where each of these queries looks, with its three strongest keys in order."""
     queries, names, words = labels.named(grid.queries), labels.named(grid.keys), ROW_WORDS
     sentences = []
-    for step, (keys, hidden) in zip(steps, row_looks(grid, steps, top), strict=True):
+    for step, (keys, hidden) in zip(steps, row_looks(grid, steps), strict=True):
         parts = [words["key"].format(key=names[key], weight=f"{near / 100:.2f}") for key, near in keys or ()]
         end = words["hidden"].format(weight=f"{hidden / 100:.2f}") if hidden else ""
         row = f"{row_name(grid).capitalize()} {step + 1}"
@@ -184,9 +183,9 @@ def lines_words(grids: Sequence, least: float) -> str:
     )
 
 
-def listed(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    *first, last = names
+def listed(names: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`; "" for none."""
+    *first, last = list(names) or [""]
     return f"{', '.join(first)} and {last}" if first else last
 
 
@@ -295,13 +294,11 @@ def link_words(grid: Grid, links: Links | None) -> dict[tuple[int, int], str]:
     """(query, key) of each link -> the text added to its cell. ValueError when a link is not a cell of the map."""
     if links is None:
         return {}
-    rows, columns = grid.weights.shape
-    for query, key in sorted(links.possible | links.sure):
+    (rows, columns), cells = grid.weights.shape, sorted(links.possible | links.sure)
+    for query, key in cells:
         if not (0 <= query < rows and 0 <= key < columns):
             raise ValueError(f"links must be cells of the map, {rows} by {columns}; got ({query}, {key})")
-    return {
-        cell: f", a {'sure' if cell in links.sure else 'possible'} link" for cell in sorted(links.possible | links.sure)
-    }
+    return {cell: f", a {'sure' if cell in links.sure else 'possible'} link" for cell in cells}
 
 
 def _phrase(number: float, words: Callable[[float], str]) -> tuple[str, str | None]:

@@ -15,6 +15,7 @@ import numpy as np
 from attnviz import lazy_pandas as pd
 from attnviz import mechanisms, stats
 from attnviz.arguments import brief, checked
+from attnviz.figures.wording import listed
 from attnviz.trace import Alternative, Token
 
 SHOWN = 3  # differences written out
@@ -84,8 +85,7 @@ class Parts:
     def words(self) -> str:
         """What the terms are: `128 dimensions, u · h and b`."""
         counted = f"{self.units} {self.unit}{'' if self.units == 1 else 's'}"
-        *first, last = counted, *self.extra
-        return f"{', '.join(first)} and {last}" if first else last
+        return listed([counted, *self.extra])
 
     def name(self, number: int) -> str:
         """The name of a term: `dimension 3`, counted from 1, one of `extra`, or `the whole score`. number : from 0."""

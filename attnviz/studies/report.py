@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.figures.theme import LIGHT, LineStyle, lines
+from attnviz.figures.wording import listed
 from attnviz.mechanisms import MECHANISMS
 from attnviz.storage import replace
 
@@ -100,11 +101,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def titles(mechanisms: Iterable[str]) -> str:
     """`Bahdanau · additive, Luong · dot and Transformer · multi-head`."""
     return listed([MECHANISMS[name].title for name in mechanisms])
-
-
-def listed(words: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return " and ".join([part for part in (", ".join(words[:-1]), *words[-1:]) if part])
 
 
 def seeds(rows: Iterable[Row]) -> str:

@@ -1,4 +1,4 @@
-"""figures/mosaic.py: pictures read back by Pillow, pooling against plain blocks."""
+"""figures/small_maps.py: pictures read back by Pillow, pooling against plain blocks."""
 
 import base64
 import io

@@ -131,7 +131,7 @@ def add_images(canvas: Canvas) -> None:
 
 
 def boxes(image: dict, theme: Theme) -> dict[int, list[Box]]:
-    """The rectangles of an overview's picture by their place in `mosaic.colors`, -1 for cells that are hidden; in the
+    """The rectangles of an overview's picture by their place in `picture_colors`, -1 for cells that are hidden; in the
     units of its axes. image : of a layout."""
     left, top, width, height = image["x"], image["y"], image["sizex"], image["sizey"]
     pixels, result = _pixels(image), defaultdict(list)
@@ -149,7 +149,7 @@ def _pixels(image: dict) -> np.ndarray:
 
 
 def _shades(pixels: np.ndarray, theme: Theme) -> np.ndarray:
-    """The place of each pixel in `mosaic.colors`; -1 where a cell is hidden. pixels (rows, columns, 4), 0 to 1."""
+    """The place of each pixel in `picture_colors`; -1 where a cell is hidden. pixels (rows, columns, 4), 0 to 1."""
     whole = (pixels * 255).round().astype(int)
     colors = small_maps.picture_colors(theme).astype(int)
     weight = np.array([1 << 16, 1 << 8, 1])
@@ -177,7 +177,7 @@ def merged(cells: np.ndarray) -> Iterator[tuple[int, tuple[int, int, int, int]]]
 
 
 def add_rectangles(axes, boxes: dict[int, list[Box]], theme: Theme) -> None:
-    """One path a shade of `mosaic.colors`, and one for what is hidden (-1)."""
+    """One path a shade of `picture_colors`, and one for what is hidden (-1)."""
     shades = small_maps.picture_colors(theme) / 255
     for shade, places in boxes.items():
         if shade == -1:
