@@ -6,14 +6,17 @@ So the weights are available even if a module returns only its context, or calls
 
 import inspect
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
+
+from attnviz.own import forms
+from attnviz.own.forms import KEYS, QUERY, Form, Inputs, Place, arrange, as_weights, fits
 
 _SOFTMAX = {torch.softmax, F.softmax, Tensor.softmax, torch.special.softmax}
 _DROPOUT = {torch.dropout, F.dropout, torch.dropout_}
@@ -25,6 +28,17 @@ class Softmax:
 
     scores: Tensor | None
     weights: Tensor
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """weights (B, H, T, S); context (B, T, D), None if not returned; scores (B, H, T, S) before the softmax, None if it
+    is not a softmax of PyTorch."""
+
+    weights: Tensor
+    context: Tensor | None
+    scores: Tensor | None
+    softmaxes: list[Softmax] = field(default_factory=list)
 
 
 class Capture(TorchFunctionMode):
@@ -107,3 +121,167 @@ def _context(given: dict, weights: Tensor) -> Tensor:
     values = values.unflatten(-1, (given["num_heads"], -1)).movedim(0, -2)  # (B, H, S, d) or (H, S, d)
     context = (weights[..., : values.shape[-2]] @ values).movedim(-2, 0).flatten(-2)
     return F.linear(context, given["out_proj_weight"], given["out_proj_bias"])
+
+
+class ShapeChanged(ValueError):
+    """For other sizes the module returned a different layout than in the trial."""
+
+
+class Subject:
+    """A user's module, and how it is called. Every call is in evaluation mode and does not change the module."""
+
+    def __init__(self, target: Callable, form: Form, title: str = ""):
+        self.target, self.form = target, form
+        self.title = title or getattr(target, "__name__", "") or type(target).__name__
+
+    @property
+    def module(self) -> nn.Module | None:
+        """The module; None for a function."""
+        return self.target if isinstance(self.target, nn.Module) else None
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the parameters."""
+        floats = [p.dtype for p in self.module.parameters() if p.is_floating_point()] if self.module else []
+        return floats[0] if floats else torch.float32
+
+    def inputs(self, batch: int, queries: int, keys: int, seed: int = 0) -> Inputs:
+        """Random inputs of these sizes; in self-attention there are as many queries as keys."""
+        generator = torch.Generator().manual_seed(seed)
+        widths = self.form.widths
+        counts = (keys if self.form.itself else queries, keys, keys)
+        tensors = [torch.randn(batch, n, width, generator=generator) for n, width in zip(counts, widths)]
+        query, keyed, values = (tensor.to(self.dtype) for tensor in tensors)
+        if self.form.itself:
+            query = values = keyed
+        return Inputs(query, keyed, values if self.form.separate else keyed)
+
+    def run(self, inputs: Inputs, dropout: bool = False, frozen: tuple = (), train: bool = False) -> Outcome:
+        """Call the module. dropout : leave its dropout as it is. frozen : see Capture. Raises what the module raises,
+        and ShapeChanged."""
+        if self.form.alone:
+            parts = [self._one(_sentence(inputs, b), dropout, frozen, train) for b in range(len(inputs.query))]
+            return _joined(parts, 0)
+        if not self.form.many and inputs.query.shape[1] > 1:
+            steps = [replace(inputs, query=inputs.query[:, t : t + 1]) for t in range(inputs.query.shape[1])]
+            return _joined([self._one(step, dropout, frozen, train) for step in steps], 1)
+        return self._one(inputs, dropout, frozen, train)
+
+    def weights(self, inputs: Inputs) -> Tensor:
+        """The weights alone (B, H, T, S), in the mode that the module is in. If the module returns or stores them, the
+        call is not captured, to save time in training."""
+        place = self.form.weights
+        if place.name.startswith("softmax") or self.form.alone or (not self.form.many and inputs.query.shape[1] > 1):
+            training = self.module is not None and self.module.training
+            return self.run(inputs, dropout=training, train=training).weights
+        result = _called(self.target, self.given(inputs))
+        tensor = left_by(result, self.module if place.name.startswith("self.") else None, []).get(place.name)
+        return as_weights(self._fitting(place, tensor, inputs), place.axes, len(inputs.query))
+
+    def _one(self, inputs: Inputs, dropout: bool, frozen: tuple, train: bool) -> Outcome:
+        left, softmaxes = self.call(self.given(inputs), dropout, frozen, train)
+        place, context, batch = self.form.weights, None, len(inputs.query)
+        own = self._fitting(place, left.get(place.name), inputs)
+        if self.form.context is not None:
+            of_context = self._fitting(self.form.context, left.get(self.form.context.name), inputs)
+            context = forms.as_context(of_context, self.form.context.axes)
+        scores = _scores(softmaxes, own, place.axes, batch)
+        return Outcome(as_weights(own, place.axes, batch), context, scores, softmaxes)
+
+    def _fitting(self, place: Place, tensor: Tensor | None, inputs: Inputs) -> Tensor:
+        """The tensor that a call left at a place. ShapeChanged if its layout differs."""
+        sizes = {"B": inputs.query.shape[0], "T": inputs.query.shape[1], "S": inputs.keys.shape[1]}
+        if tensor is None or not fits(tensor.shape, place.axes, sizes):
+            shape = "nothing" if tensor is None else tuple(tensor.shape)
+            raise ShapeChanged(f"{place.name} must have the axes {self.form.axes_in_words(place.axes)}; got {shape}")
+        return tensor
+
+    def given(self, inputs: Inputs) -> dict:
+        """The arguments of a call, by the names of the parameters."""
+        form = self.form
+        tensors = {QUERY: (inputs.query, form.query), KEYS: (inputs.keys, form.keys)}
+        tensors |= {forms.VALUES: (inputs.values, form.keys), forms.INPUT: (inputs.keys, form.keys)}
+        tensors[forms.BEFORE] = torch.zeros_like(inputs.keys[..., 0]), "SD" if form.alone else "BSD"
+        tensors[forms.STATE] = inputs.query, form.state
+        lists = {forms.PAIR: (QUERY, KEYS), forms.TRIPLE: (QUERY, forms.VALUES, KEYS)}
+        arguments = {
+            name: [arrange(*tensors[part]) for part in lists[role]] if role in lists else arrange(*tensors[role])
+            for name, role in form.roles.items()
+        } | dict(form.extras)
+        for part in form.holders:
+            form.part(arguments, part).copy_(inputs.query[:, -1])
+        visible = inputs.visible
+        if visible is None and form.needs_mask and form.mask:
+            visible = torch.ones(inputs.keys.shape[:2], dtype=torch.bool)
+        if visible is not None and form.mask is not None:
+            arguments[form.mask.parameter] = form.mask.make(visible, inputs.query.shape[1], inputs.keys.dtype)
+        return arguments
+
+    def call(self, arguments: dict, dropout: bool = False, frozen: tuple = (), train: bool = False):
+        """Arguments by name -> the tensors left by the call, by name, and its softmaxes."""
+        modes = {part: part.training for part in self.module.modules()} if self.module else {}
+        if self.module:
+            self.module.train(train)
+        try:
+            with Capture(dropout, frozen) as capture:
+                result = _called(self.target, arguments)
+        finally:
+            for part, mode in modes.items():
+                part.training = mode
+        return left_by(result, self.module, capture.softmaxes), capture.softmaxes
+
+
+def _called(target: Callable, arguments: dict):
+    parameters = inspect.signature(target.forward if isinstance(target, nn.Module) else target).parameters
+    positional = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
+    first = [arguments[name] for name in positional if name in arguments]
+    return target(*first, **{name: value for name, value in arguments.items() if name not in positional})
+
+
+def left_by(result, module: nn.Module | None, softmaxes: list[Softmax]) -> dict[str, Tensor]:
+    """The tensors that a call leaves: returned, kept as attributes, made by softmax."""
+    left = {}
+    if isinstance(result, Tensor):
+        left["result"] = result
+    elif isinstance(result, Mapping):
+        left |= {f"result[{key!r}]": value for key, value in result.items()}
+    elif isinstance(result, tuple | list):
+        left |= {f"result[{index}]": value for index, value in enumerate(result)}
+    elif hasattr(result, "__dict__"):
+        left |= {f"result.{key}": value for key, value in vars(result).items()}
+    for path, part in module.named_modules() if module else ():
+        prefix = f"self.{path}." if path else "self."
+        left |= {prefix + name: value for name, value in vars(part).items() if isinstance(value, Tensor)}
+    left |= {f"softmax {index}": softmax.weights for index, softmax in enumerate(softmaxes)}
+    if len(softmaxes) > 1 and len({softmax.weights.shape for softmax in softmaxes}) == 1:  # heads one after the other
+        left[forms.HEADS] = torch.stack([softmax.weights for softmax in softmaxes], dim=-3)
+    return {name: value for name, value in left.items() if isinstance(value, Tensor) and value.is_floating_point()}
+
+
+def _scores(softmaxes: list[Softmax], weights: Tensor, axes: str, batch: int) -> Tensor | None:
+    """The scores whose softmax is these weights, which may since have been transposed or got another axis."""
+    for softmax in softmaxes:
+        if softmax.scores is None or softmax.weights.numel() != weights.numel():
+            continue
+        for turned in (False, True) if softmax.weights.ndim > 1 else (False,):
+            made, scores = (x.mT if turned else x for x in (softmax.weights, softmax.scores))
+            alike = made.squeeze().shape == weights.squeeze().shape
+            if alike and torch.allclose(made.reshape(weights.shape).to(weights.dtype), weights, atol=1e-6):
+                return as_weights(scores.reshape(weights.shape), axes, batch)
+    return None
+
+
+def _sentence(inputs: Inputs, index: int) -> Inputs:
+    rows = slice(index, index + 1)
+    visible = None if inputs.visible is None else inputs.visible[rows]
+    return Inputs(inputs.query[rows], inputs.keys[rows], inputs.values[rows], visible)
+
+
+def _joined(parts: list[Outcome], dim: int) -> Outcome:
+    """Outcomes of sentences (0) or of queries (1) as the outcome of all."""
+    along = 0 if dim == 0 else 2
+    weights = torch.cat([part.weights for part in parts], dim=along)
+    contexts = [part.context for part in parts if part.context is not None]
+    scores = [part.scores for part in parts if part.scores is not None]
+    whole = torch.cat(scores, dim=along) if len(scores) == len(parts) else None
+    return Outcome(weights, torch.cat(contexts, dim=dim) if contexts else None, whole, parts[0].softmaxes)

@@ -10,7 +10,7 @@ import torch
 
 from attnviz.own import checks, gradients, masks
 from attnviz.own import formula as formulas
-from attnviz.own.forms import Subject
+from attnviz.own.capture import Subject
 from attnviz.own.recognise import recognise
 from attnviz.own.report import FAULT, Line, Report
 from attnviz.own.source import Built, built, in_words, looked_at
@@ -32,6 +32,7 @@ _TESTS: tuple[Callable, ...] = (
     gradients.large,
     gradients.half,
     gradients.parameters,
+    gradients.top_layer,
     gradients.untouched,
 )
 
@@ -63,7 +64,7 @@ def check(
         torch.manual_seed(0)
         warnings.simplefilter("ignore")  # of the module's code, once a call; what it prints, too
         subject = recognise(made.target, name or made.title)
-        lines = tuple(_line(test, subject, mask) for test in _TESTS)
+        lines = tuple(line for test in _TESTS if (line := _line(test, subject, mask)) is not None)
         with looked_at(made.target, subject.title):
             recognised = formulas.recognised(subject)
         if in_trained:
@@ -123,8 +124,8 @@ def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted
         return f"not run: {error}" if isinstance(error, ValueError) else f"not run: {in_words(error, 'it raises ')}"
 
 
-def _line(test: Callable, subject: Subject, mask: str | None) -> Line:
-    """Run one test. An unexpected exception is a fault of the module."""
+def _line(test: Callable, subject: Subject, mask: str | None) -> Line | None:
+    """Run one test; None where it is of other modules. An unexpected exception is a fault of the module."""
     try:
         return test(subject, mask) if test is masks.hidden else test(subject)
     except ANYTHING as error:  # a person's code may raise anything

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from attnviz.own.forms import Inputs, Outcome, Subject
+from attnviz.own.capture import Outcome, Subject
+from attnviz.own.forms import Inputs
 from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.python_file import ANYTHING
 

@@ -17,7 +17,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz.attention import dot_scores
-from attnviz.own.forms import Inputs, Subject
+from attnviz.own.capture import Subject
+from attnviz.own.forms import Inputs
 from attnviz.own.matrices import Groups, Matrix, Place, Seen, groups_of, look, matrices_of, rotary, variants
 from attnviz.own.report import FAULT, OK, UNTESTED, Line
 from attnviz.own.source import in_words

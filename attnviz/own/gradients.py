@@ -9,8 +9,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from attnviz.own.capture import ShapeChanged, Subject
 from attnviz.own.checks import count, difference_of, numbers, shares, undefined
-from attnviz.own.forms import BEFORE, Inputs, ShapeChanged, Subject
+from attnviz.own.forms import BEFORE, TOP, Inputs
 from attnviz.own.matrices import unregistered
 from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.own.source import code_of, in_words
@@ -128,6 +129,23 @@ def _changes(subject: Subject, parameter: torch.nn.Parameter) -> bool:
         after = subject.run(inputs)
     pairs = [(before.weights, after.weights), (before.context, after.context)]
     return any(not torch.allclose(a, b, atol=1e-6) for a, b in pairs if a is not None and b is not None)
+
+
+def top_layer(subject: Subject) -> Line | None:
+    """The query is the state of the top layer. None where no states of layers come, or none is read."""
+    form = subject.form
+    if not form.reads:
+        return None
+    test, read = "the query is the top layer's state", " and ".join(map(form.name_of, form.reads))
+    unread = "" if len(form.parts) == len(form.reads) or not form.state else ", and nothing else of the decoder"
+    if not {*TOP} & {*form.reads}:
+        top = form.name_of(next(part for part in form.parts if part in TOP[1:]))
+        if "h[0]" in form.reads:
+            reason = f"the first layer's state: right for a decoder of one layer. The top layer's is {top}"
+        else:
+            reason = f"the cell of an LSTM. Papers and textbooks ask with its state, {top}"
+        return Line(test, LIMIT, f"it reads {read}, {reason}")
+    return Line(test, OK, f"it reads {read}{unread}")
 
 
 def untouched(subject: Subject) -> Line:

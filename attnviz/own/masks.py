@@ -1,29 +1,33 @@
 """Tests of a mask: hidden keys get exactly 0, the rest sums to 1, and nothing comes from what is hidden."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import torch
 from torch import Tensor
 
+from attnviz.own import forms
+from attnviz.own.capture import Outcome, Subject
 from attnviz.own.checks import difference_of, numbers, shares, smallest
-from attnviz.own.forms import Inputs, Outcome, Subject
-from attnviz.own.recognise import padded
+from attnviz.own.forms import Inputs
 from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING
 
-_KEEPS = re.compile(
+_KEEPS_WORDS = re.compile(
     r"\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
     r"\b(keep|keeps|kept|visible|valid|real|attend|attended|allowed?|unmasked)\b",
     re.I,
 )
-_HIDES = re.compile(
+_HIDES_WORDS = re.compile(
     r"\b(indices|positions|elements|entries|tokens|keys) (that are |which are )?to be (masked|hidden|ignored)"
     r"|\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
     r"\b(hide|hides|hidden|pad|pads|padding|padded|ignored?|masked|excluded?|blocked|forbidden|not allowed)\b",
     re.I,
 )
+_MASK_AXES = ("BS", "B1S", "BTS", "B11S", "B1TS", "SB", "TS", "S")
 KEEP, HIDE = "keep", "hide"
 _PYTORCH = re.compile(r"^(src_|tgt_|memory_)?key_padding_mask$|^attn_mask$|^encoder_padding_mask$")
 _TIMES = re.compile(
@@ -38,9 +42,9 @@ def meant(subject: Subject, stated: str | None = None) -> tuple[str, str]:
         return stated, "you say"
     lines = [line for line in _source(subject).splitlines() if "#" in line or '"' in line or ":" in line]
     text = "\n".join(line for line in lines if "mask" in line.lower())
-    if _HIDES.search(text) and not _KEEPS.search(text):
+    if _HIDES_WORDS.search(text) and not _KEEPS_WORDS.search(text):
         return HIDE, "its docstring or comment says"
-    if _KEEPS.search(text) and not _HIDES.search(text):
+    if _KEEPS_WORDS.search(text) and not _HIDES_WORDS.search(text):
         return KEEP, "its docstring or comment says"
     name = subject.form.given_mask.parameter.lower()
     if name == "attn_mask" and "scaled_dot_product_attention(" in code_of(subject.target):
@@ -60,6 +64,51 @@ def _source(subject: Subject) -> str:
     commented = [f"{'mask ' * ('mask' in line)}{line[line.index('#') :]}" for line in text.splitlines() if "#" in line]
     documented = re.findall(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'', text, re.S)
     return "\n".join([*commented, *(f'"{line}' for pair in documented for part in pair for line in part.splitlines())])
+
+
+def mask_forms(names: list[str]) -> Iterator[forms.MaskForm]:
+    """The formats of a mask, the usual ones first."""
+    for name in names:
+        if forms.role_of(name) == forms.LENGTHS:
+            yield forms.MaskForm(name, "lengths", "B")
+    for name, kind, axes in product(names, ("bool", "int", "additive"), _MASK_AXES):
+        yield forms.MaskForm(name, kind, axes)
+    for name in names:
+        if forms.role_of(name) == forms.MASK:
+            yield forms.MaskForm(name, "lengths", "B")
+
+
+# What a mask does, the better understood the larger.
+_NOTHING, _SOMETHING, _AFTER, _NEARLY, HIDES = range(5)
+
+
+def padded(batch: int, keys: int, same: bool) -> Tensor:
+    """Visible keys (batch, keys): the first ones of every sentence, at least one and never all. same : the same for all
+    sentences."""
+    lengths = [keys - 2] * batch if same else [max(1, keys - 1 - b % (keys - 1)) for b in range(batch)]
+    return torch.arange(keys) < torch.tensor(lengths).unsqueeze(1)
+
+
+def effect_of(subject: Subject, inputs: Inputs, base: Tensor) -> tuple[int, bool]:
+    """The effect on the weights of a mask with 1 for visible keys, and whether it is inverted."""
+    mask, keys = subject.form.given_mask, inputs.keys.shape[1]
+    visible = padded(len(inputs.keys), keys, same="B" not in mask.axes)
+    weights = subject.run(replace(inputs, visible=visible)).weights
+    if torch.allclose(weights, base, atol=1e-6):
+        return _NOTHING, False
+    ways = (False, True) if mask.kind != "additive" else (False,)
+    effects = []
+    for hides in ways:
+        gone = weights[(visible if hides else ~visible)[:, None, None].expand_as(weights)]
+        left = weights[(~visible if hides else visible)[:, None, None].expand_as(weights)]
+        sums = torch.allclose(weights.sum(dim=-1), torch.ones(()).to(weights), atol=1e-4)
+        if bool((gone == 0).all()) and bool((left != 0).any()):
+            effects.append((HIDES if sums else _AFTER, hides))
+        elif bool((gone.abs() < 1e-4).all()) and sums:
+            effects.append((_NEARLY, hides))
+        elif bool((gone < -1).all()):  # a large negative number in place of a weight
+            effects.append((_AFTER, hides))
+    return max(effects, default=(_SOMETHING, False))
 
 
 def hidden(subject: Subject, stated: str | None = None) -> Line:

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from torch.nn.parameter import UninitializedParameter
 
 from attnviz.attention import rotated
-from attnviz.own.forms import Subject
+from attnviz.own.capture import Subject
 
 _EQUAL = 1e-5  # relative, in double precision
 _MOST = 10  # widths that are tried

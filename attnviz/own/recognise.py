@@ -16,7 +16,9 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
 from attnviz.own import forms
-from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, VALUES, Form, MaskForm, NotRecognised, Place, Subject
+from attnviz.own.capture import Subject
+from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, STATE, VALUES, Form, NotRecognised, Place
+from attnviz.own.masks import HIDES, effect_of, mask_forms
 from attnviz.own.matrices import widths
 from attnviz.own.source import in_words, looked_at
 from attnviz.python_file import ANYTHING, text_of
@@ -37,13 +39,14 @@ _LAYOUTS = (
     ("TBD", "BSD", False),
     ("LBD", "BSD", False),
     ("LBD", "SBD", False),
-    (forms.STATES, "BSD", False),
-    (forms.STATES, "SBD", False),
+    *product((forms.STATES, "(1BD)", "(BD)"), ("BSD", "SBD"), (False,)),
     ("TD", "SD", True),
     ("D", "SD", False),
 )
 _SELF_LAYOUTS = (("BTD", "BSD", True), ("TBD", "SBD", True), ("TD", "SD", True))
-_MASK_AXES = ("BS", "B1S", "BTS", "B11S", "B1TS", "SB", "TS", "S")
+# Of the parameters of a decoder's step: its output, beside its states.
+_OUTPUTS = re.compile(r"^((rnn|lstm|gru|dec(oder)?|cell)_?)?out(put)?s?(_?t)?$")
+_STATES = re.compile(r"hid|state|^h$|^h[_xnct]|^hs?$")
 
 
 @dataclass
@@ -61,7 +64,7 @@ class Trials:
 
     def done(self, roles: Mapping[str, str]) -> bool:
         """Is the best fit good enough to stop? A module may project its context."""
-        certain = INPUT in roles.values() or all(forms.role_of(name) == role for name, role in roles.items())
+        certain = {INPUT, STATE} & {*roles.values()} or all(forms.role_of(name) == role for name, role in roles.items())
         return self.rank[:2] == (True, True) and self.rank[2] >= (1 if certain else 2)
 
 
@@ -78,18 +81,46 @@ def _recognised(target: Callable, title: str) -> Subject:
     extras: dict[str, object] = {name: value for name, value in _EXTRAS.items() if name in parameters}
     extras |= {name: None for name in masks if parameters[name].default is inspect.Parameter.empty}
     for roles in _assignments(parameters):
-        if trials.best is not None and {forms.PAIR, forms.TRIPLE} & {*roles.values()}:
-            break  # it takes one tensor, so no list
+        if trials.best is not None and ({forms.PAIR, forms.TRIPLE} & {*roles.values()} or trials.best.form.state):
+            break  # it takes one tensor, so no list; or the output of a decoder with its states
         _sweep(target, title, roles, extras, trials)
     if trials.best is None and masks:  # perhaps it cannot do without a mask
-        for mask, form in product(_mask_forms(masks), trials.close):
+        for mask, form in product(mask_forms(masks), trials.close):
             if trials.done(form.roles):
                 break
             _try(target, title, replace(form, mask=mask, needs_mask=True), trials)
     if trials.best is None:
         reason = f"{_reason(trials).rstrip('.')}.{_within(target)}"
         raise NotRecognised(f"{title} is not recognised as attention: {reason}\n{forms.FORMS}")
-    return _per_head(_with_mask(trials.best, masks))
+    return _per_head(_with_mask(_with_parts(trials.best), masks))
+
+
+def _with_parts(subject: Subject) -> Subject:
+    """The subject with the parts of a decoder's states that it reads. A query (1, B, D) may be the states of several
+    layers: then it is read from one of them."""
+    form = subject.form
+    if form.query == "TBD" and not form.many:
+        layers = _with(subject, query="LBD")
+        try:
+            reads = _reads(layers)
+        except ANYTHING:  # a person's code may raise anything
+            return subject
+        return _with(layers, reads=reads) if len(reads) == 1 else subject
+    return _with(subject, reads=_reads(subject)) if form.parts else subject
+
+
+def _reads(subject: Subject) -> tuple[str, ...]:
+    """The parts that change the weights of the last query."""
+    inputs, form = subject.inputs(3, 4 if subject.form.many else 1, 5), subject.form
+    before = subject.run(inputs).weights[:, :, -1]
+
+    def after(part: str) -> Tensor:
+        arguments = subject.given(inputs)
+        form.part(arguments, part).mul_(-2).add_(1)
+        left, _ = subject.call(arguments)
+        return forms.as_weights(left[form.weights.name], form.weights.axes, 3)[:, :, -1]
+
+    return tuple(part for part in form.parts if not torch.allclose(before, after(part), atol=1e-6, equal_nan=True))
 
 
 def _per_head(subject: Subject) -> Subject:
@@ -155,7 +186,16 @@ def _assignments(parameters: dict) -> Iterator[dict[str, str]]:
         if len(names) == 1:
             yield from ({names[0]: role} | before for role in (INPUT, forms.PAIR, forms.TRIPLE))
         elif len(names) in (2, 3):
-            yield from (order | before for order in _orders(names, roles))
+            yield from (order | before for order in (*_with_states(names, roles), *_orders(names, roles)))
+
+
+def _with_states(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
+    """Roles of the output of a decoder, its states, and keys, where the names say so."""
+    outputs = [name for name in names if _OUTPUTS.search(name.lower())]
+    states = [name for name in names if roles[name] == QUERY and name not in outputs and _STATES.search(name.lower())]
+    if len(names) == 3 and len(outputs) == len(states) == 1:
+        own = {outputs[0]: QUERY, states[0]: STATE}
+        yield {name: own.get(name, KEYS) for name in names}
 
 
 def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
@@ -187,13 +227,16 @@ def _width_choices(target: Callable, roles: dict, sizes: list[int]) -> Iterator[
 def _sweep(target, title, roles: dict, extras: dict, trials: Trials) -> None:
     """Try every layout and width with these roles, until one fits in all respects."""
     itself = INPUT in roles.values()
-    for query, keys, many in _SELF_LAYOUTS if itself else _LAYOUTS:
+    layouts = product(_SELF_LAYOUTS if itself else _LAYOUTS, ("",))
+    if STATE in roles.values():
+        layouts = product([layout for layout in _LAYOUTS if layout[0] in ("BTD", "TBD", "BD")], forms.PARTS)
+    for (query, keys, many), state in layouts:
         if "B" not in keys and trials.best is not None:
             return  # a module that takes a batch is used with one
         for sizes in _width_choices(target, roles, trials.widths):
             if trials.done(roles):
                 return
-            _try(target, title, Form(roles, query, keys, many, sizes, extras=extras), trials)
+            _try(target, title, Form(roles, query, keys, many, sizes, extras=extras, state=state), trials)
 
 
 def _lazy(target: Callable) -> bool:
@@ -279,12 +322,13 @@ def _rank(subject: Subject, inputs, results: int) -> tuple:
     shares = bool((weights >= -1e-6).all()) and torch.allclose(
         weights.sum(dim=-1), torch.ones_like(weights[..., 0]), atol=1e-4
     )
-    query, keys, values = (tensor.clone() for tensor in (inputs.query, inputs.keys, inputs.values))
-    for tensor in (query, keys, values):
-        tensor[1:] = tensor[1:].flip(-1) + 1.0
-    changed = forms.Inputs(keys if subject.form.itself else query, keys, values if subject.form.separate else keys)
-    again = subject.run(changed).weights
-    independent = torch.allclose(again[0], weights[0], atol=1e-5)
+    independent = True
+    for same, others in ((0, slice(1, None)), (-1, slice(0, -1))):
+        query, keys, values = (tensor.clone() for tensor in (inputs.query, inputs.keys, inputs.values))
+        for tensor in (query, keys, values):
+            tensor[others] = tensor[others].flip(-1) + 1.0
+        changed = forms.Inputs(keys if subject.form.itself else query, keys, values if subject.form.separate else keys)
+        independent &= torch.allclose(subject.run(changed).weights[same], weights[same], atol=1e-5)
     return shares, independent, _context(outcome, inputs, results), _returned(subject.form.weights.name)
 
 
@@ -305,22 +349,6 @@ def _context(outcome, inputs, results: int) -> int:
     return 2 if mean.shape == outcome.context.shape and torch.allclose(mean, outcome.context, atol=1e-4) else 1
 
 
-def _mask_forms(names: list[str]) -> Iterator[MaskForm]:
-    """The formats of a mask, the usual ones first."""
-    for name in names:
-        if forms.role_of(name) == LENGTHS:
-            yield MaskForm(name, "lengths", "B")
-    for name, kind, axes in product(names, ("bool", "int", "additive"), _MASK_AXES):
-        yield MaskForm(name, kind, axes)
-    for name in names:
-        if forms.role_of(name) == MASK:
-            yield MaskForm(name, "lengths", "B")
-
-
-# What a mask does, the better understood the larger.
-_NOTHING, _SOMETHING, _AFTER, _NEARLY, _HIDES = range(5)
-
-
 def _with_mask(subject: Subject, names: list[str]) -> Subject:
     """The subject with its mask format, if any, and whether it is causal."""
     taken = {*subject.form.widths, *widths(subject.target)}
@@ -331,46 +359,17 @@ def _with_mask(subject: Subject, names: list[str]) -> Subject:
     causal = subject.form.itself and bool((base[..., above] == 0).all())
     subject = _with(subject, causal=causal)
     best, rank = None, -1
-    for form in _mask_forms(sorted(names, key=lambda name: "pad" not in name)):
+    for form in mask_forms(sorted(names, key=lambda name: "pad" not in name)):
         try:
-            effect, hides = _effect(_with(subject, mask=form), inputs, base)
+            effect, hides = effect_of(_with(subject, mask=form), inputs, base)
         except ANYTHING:  # not the form that it takes, so it may raise anything
             continue
         if effect > rank:
             best, rank = replace(form, hides=hides and form.kind in ("bool", "int")), effect
-        if rank == _HIDES:
+        if rank == HIDES:
             break
     return subject if best is None else _with(subject, mask=best)
 
 
 def _with(subject: Subject, **changes) -> Subject:
     return Subject(subject.target, replace(subject.form, **changes), subject.title)
-
-
-def padded(batch: int, keys: int, same: bool) -> Tensor:
-    """Visible keys (batch, keys): the first ones of every sentence, at least one and never all. same : the same for all
-    sentences."""
-    lengths = [keys - 2] * batch if same else [max(1, keys - 1 - b % (keys - 1)) for b in range(batch)]
-    return torch.arange(keys) < torch.tensor(lengths).unsqueeze(1)
-
-
-def _effect(subject: Subject, inputs: forms.Inputs, base: Tensor) -> tuple[int, bool]:
-    """The effect on the weights of a mask with 1 for visible keys, and whether it is inverted."""
-    mask, keys = subject.form.given_mask, inputs.keys.shape[1]
-    visible = padded(len(inputs.keys), keys, same="B" not in mask.axes)
-    weights = subject.run(replace(inputs, visible=visible)).weights
-    if torch.allclose(weights, base, atol=1e-6):
-        return _NOTHING, False
-    ways = (False, True) if mask.kind != "additive" else (False,)
-    effects = []
-    for hides in ways:
-        gone = weights[(visible if hides else ~visible)[:, None, None].expand_as(weights)]
-        left = weights[(~visible if hides else visible)[:, None, None].expand_as(weights)]
-        sums = torch.allclose(weights.sum(dim=-1), torch.ones(()).to(weights), atol=1e-4)
-        if bool((gone == 0).all()) and bool((left != 0).any()):
-            effects.append((_HIDES if sums else _AFTER, hides))
-        elif bool((gone.abs() < 1e-4).all()) and sums:
-            effects.append((_NEARLY, hides))
-        elif bool((gone < -1).all()):  # a large negative number in place of a weight
-            effects.append((_AFTER, hides))
-    return max(effects, default=(_SOMETHING, False))

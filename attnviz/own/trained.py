@@ -29,7 +29,8 @@ from attnviz.models.names import TOKENIZER
 from attnviz.models.translator import Translator
 from attnviz.networks.registry import named
 from attnviz.own import forms
-from attnviz.own.forms import Form, Inputs, Subject
+from attnviz.own.capture import Subject
+from attnviz.own.forms import Form, Inputs
 from attnviz.own.formula import Formula, recognised
 from attnviz.own.matrices import Place
 from attnviz.own.matrices import widths as widths_of

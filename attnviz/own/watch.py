@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attnviz.own import forms
-from attnviz.own.capture import Capture
+from attnviz.own.capture import Capture, left_by
 from attnviz.trace import Trace
 from attnviz.trace.arrays import from_arrays
 
@@ -110,7 +110,7 @@ def _hooks(name: str, part: nn.Module, capture: Capture, seen: Watched) -> tuple
         made = [softmax.weights for softmax in capture.softmaxes[started.pop() :]]
         del capture.softmaxes[len(capture.softmaxes) - len(made) :]  # a module around this one has none of them
         if name in seen.sure and not made and not seen._holds_another(name):
-            made = [tensor for tensor in forms.left_by(result, module, []).values() if _are_shares(tensor)][:1]
+            made = [tensor for tensor in left_by(result, module, []).values() if _are_shares(tensor)][:1]
             seen.silent |= set() if made else {name}
         if made:
             seen.weights.setdefault(name, []).append(made[-1].detach())

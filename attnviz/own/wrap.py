@@ -13,8 +13,9 @@ from torch.nn import functional as F
 from attnviz import mechanisms
 from attnviz.attention import Attention
 from attnviz.mechanisms import Mechanism
+from attnviz.own.capture import Subject
 from attnviz.own.checks import shares
-from attnviz.own.forms import Inputs, Subject
+from attnviz.own.forms import Inputs
 from attnviz.own.recognise import recognise
 from attnviz.own.report import LIMIT
 from attnviz.own.source import Sizes, load

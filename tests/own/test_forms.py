@@ -97,7 +97,7 @@ def layers(decoder_hidden, encoder_outputs):
     [
         (additive_mask, "mask (B,1,S) added to the scores, -inf hides) -> context (B,T,D), weights (B,T,S)"),
         (keys_first, "(encoder_outputs (B,S,D), decoder_hidden (B,D)) -> weights (B,S,1)"),
-        (layers, "(decoder_hidden (1,B,D), encoder_outputs (B,S,D)) -> weights (B,S)"),
+        (layers, "(decoder_hidden (L,B,D), encoder_outputs (B,S,D)) -> weights (B,S)"),
     ],
 )
 def test_functions_of_other_forms(function, words):

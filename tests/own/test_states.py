@@ -1,0 +1,134 @@
+"""The query among the output and the states of a decoder: it is found, and asked with, wherever a module reads it."""
+
+import pytest
+import torch
+from torch import nn
+
+from attnviz import own
+
+
+class Step(nn.Module):
+    """Luong's general score of a decoder's output and states. `query` is for subclasses."""
+
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.W = nn.Linear(hidden_size, hidden_size, bias=False)
+
+    def query(self, output, hidden):
+        return output
+
+    def forward(self, rnn_output, hidden, encoder_outputs):
+        scores = self.query(rnn_output, hidden) @ self.W(encoder_outputs).mT
+        weights = scores.softmax(dim=-1)
+        return weights @ encoder_outputs, weights
+
+
+class Unpacked(Step):
+    def query(self, output, hidden):
+        state, cell = hidden
+        return output
+
+
+class OfState(Step):
+    def query(self, output, hidden):
+        state, cell = hidden
+        return state[-1].unsqueeze(1)
+
+
+class OfCell(Step):
+    def query(self, output, hidden):
+        state, cell = hidden
+        return cell[-1].unsqueeze(1)
+
+
+class OfLSTMCell(Step):
+    def query(self, output, hidden):
+        state, cell = hidden
+        return state.unsqueeze(1)
+
+
+class OfGRU(Step):
+    def query(self, output, hidden):
+        return hidden[-1].unsqueeze(1)
+
+
+class OfOneLayer(Step):
+    def query(self, output, hidden):
+        return hidden.permute(1, 0, 2)
+
+
+class OfFirst(Step):
+    def query(self, output, hidden):
+        return hidden[0].unsqueeze(1)
+
+
+TOP, LIMIT = "the query is the top layer's state", "the first layer's state: right for a decoder of one layer. The top "
+CELL = "it reads c[-1] of hidden, the cell of an LSTM. Papers and textbooks ask with its state, h[-1] of hidden"
+
+
+@pytest.mark.parametrize(
+    "module, states, asks, verdict",
+    [
+        (Step, "(L,B,D)", "rnn_output", "ok: it reads rnn_output, and nothing else of the decoder"),
+        (Unpacked, "((L,B,D), (L,B,D))", "rnn_output", "ok: it reads rnn_output, and nothing else of the decoder"),
+        (OfState, "((L,B,D), (L,B,D))", "h[-1] of hidden", "ok: it reads h[-1] of hidden, and nothing else of"),
+        (OfLSTMCell, "((B,D), (B,D))", "h of hidden", "ok: it reads h of hidden, and nothing else of the decoder"),
+        (OfGRU, "(L,B,D)", "hidden[-1]", "ok: it reads hidden[-1], and nothing else of the decoder"),
+        (OfOneLayer, "(1,B,D)", "hidden", "ok: it reads hidden, and nothing else of the decoder"),
+        (OfFirst, "(L,B,D)", "hidden[0]", f"limit: it reads hidden[0], {LIMIT}layer's is hidden[-1]"),
+        (OfCell, "((L,B,D), (L,B,D))", "c[-1] of hidden", f"limit: {CELL}"),
+    ],
+)
+def test_the_output_of_a_decoder_comes_with_its_states(module, states, asks, verdict):
+    report = own.check(module)
+    assert f"hidden {states}, encoder_outputs (B,S,D)) -> context" in report.form
+    assert report.form.endswith(f"; it asks with {asks}") and report.formula.startswith("Luong general: q · W k")
+    assert report.ok, report.faults
+    (line,) = [line for line in report.lines if line.test == TOP]
+    assert f"{line.verdict}: {line.reason}".startswith(verdict)
+
+
+class Both(Step):
+    def __init__(self, hidden_size):
+        super().__init__(hidden_size)
+        self.join = nn.Linear(2 * hidden_size, hidden_size)
+
+    def query(self, output, hidden):
+        return self.join(torch.cat([output, hidden[-1].unsqueeze(1)], dim=-1))
+
+
+def test_output_and_state_may_both_be_read():
+    report = own.check(Both)
+    assert report.ok and report.form.endswith("; it asks with rnn_output and hidden[-1]")
+
+
+class OverSentences(Step):
+    def forward(self, rnn_output, hidden, encoder_outputs):
+        weights = (rnn_output @ self.W(encoder_outputs).mT).softmax(dim=0)
+        return weights @ encoder_outputs, weights
+
+
+def test_a_fault_is_told_beside_states_as_elsewhere():
+    report = own.check(OverSentences)
+    assert "sum to 1 over the sentences of the batch" in report.faults[0].reason
+    assert report.form.endswith("; it asks with rnn_output")
+
+
+def first(hidden, encoder_outputs):
+    return torch.einsum("bd,bsd->bs", hidden[0], encoder_outputs).softmax(dim=-1)
+
+
+def last(hidden, encoder_outputs):
+    return torch.einsum("bd,bsd->bs", hidden[-1], encoder_outputs).softmax(dim=-1)
+
+
+def only(hidden, encoder_outputs):
+    return torch.einsum("bd,bsd->bs", hidden.squeeze(0), encoder_outputs).softmax(dim=-1)
+
+
+def test_the_first_layer_in_place_of_the_last_is_a_limit():
+    """With one layer they are the same."""
+    lines = {line.test: (line.verdict, line.reason) for line in own.check(first).lines}
+    assert lines[TOP] == ("limit", f"it reads hidden[0], {LIMIT}layer's is hidden[-1]")
+    assert TOP in [line.test for line in own.check(last).lines if line.verdict == "ok"]
+    assert TOP not in [line.test for line in own.check(only).lines]  # one layer is all it takes
