@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Protocol
 
 import plotly.graph_objects as go
-import plotly.io as pio
 
 from attnviz import lazy_pandas as pd
 from attnviz import plotlyjs
@@ -37,11 +36,11 @@ _DOCUMENT = """<!doctype html>
 <title>{title}</title>
 <style>
 body {{ margin: 24px auto; padding: 0 16px; max-width: {width}px;
-  background: {page}; color: {text}; font: 15px/1.5 {font}; }}
+  background: {colors.page}; color: {colors.text}; font: 15px/1.5 {font}; }}
 main {{ overflow-wrap: anywhere; }}
 h1 {{ font-size: 18px; }}
 figure {{ margin: 0; }}
-figcaption {{ margin-top: 12px; font-size: 14px; color: {muted}; }}
+figcaption {{ margin-top: 12px; font-size: 14px; color: {colors.muted}; }}
 {style}</style>
 </head>
 <body>
@@ -110,14 +109,7 @@ def figure_html(figure: go.Figure, name: str = "figure") -> bytes:
 def document(title: str, body: str, colors: Theme, width: int, style: str = "") -> bytes:
     """An HTML file around `body`, which is markup, as `style` is CSS; `title` is text. Column of `width` px; UTF-8."""
     page = _DOCUMENT.format(
-        title=html.escape(escaped(title)),
-        body=body,
-        width=width,
-        style=style,
-        font=FONT,
-        page=colors.page,
-        text=colors.text,
-        muted=colors.muted,
+        title=html.escape(escaped(title)), body=body, width=width, style=style, font=FONT, colors=colors
     )
     return page.encode("utf-8", "xmlcharrefreplace")
 
@@ -203,13 +195,12 @@ def _index(names: Sequence[str], lines: Sequence[str]) -> tuple[str, str]:
 
 
 def _index_figures(names: Sequence[str]) -> str:
-    stems = dict.fromkeys(
-        name.rpartition(".")[0] for name in names if name.startswith("figures/") and ".min." not in name
-    )
-    stems = sorted(stems, key=lambda stem: f"{stem}.png" not in names)  # those without a picture last
-    figures = "\n".join(
-        _index_figure(stem, [name for name in names if name.rpartition(".")[0] == stem]) for stem in stems
-    )
+    files: dict[str, list[str]] = {}
+    for name in names:
+        if name.startswith("figures/") and ".min." not in name:
+            files.setdefault(name.rpartition(".")[0], []).append(name)
+    stems = sorted(files, key=lambda stem: f"{stem}.png" not in files[stem])  # those without a picture last
+    figures = "\n".join(_index_figure(stem, files[stem]) for stem in stems)
     return f'<h2>Figures</h2>\n<div class="figures">\n{figures}\n</div>' if stems else ""
 
 
@@ -224,12 +215,9 @@ def _index_figure(stem: str, files: Sequence[str]) -> str:
 def _index_list(title: str, files: Sequence[str]) -> str:
     if not files:
         return ""
-    lines = "\n".join(f'<li><a href="{file}">{file}</a>{_about(file)}</li>' for file in files)
+    about = {file: f": {_ABOUT_FILES[file]}" if file in _ABOUT_FILES else "" for file in files}
+    lines = "\n".join(f'<li><a href="{file}">{file}</a>{words}</li>' for file, words in about.items())
     return f"<h2>{title}</h2>\n<ul>\n{lines}\n</ul>"
-
-
-def _about(file: str) -> str:
-    return f": {_ABOUT_FILES[file]}" if file in _ABOUT_FILES else ""
 
 
 def _json(values: dict) -> bytes:
@@ -243,17 +231,18 @@ def _types(figure: go.Figure) -> set[str]:
 def _html(figure: go.Figure, name: str, script: str) -> bytes:
     """script : the element that brings plotly.js."""
     description, dark = (figure.description, figure.dark) if isinstance(figure, Chart) else ("", False)
+    content = figure.to_json(validate=False)
     drawn = _DRAWN % {
         "name": figure_name(name),
         "height": figure.layout.height or _HEIGHT,
         "saving": f"{plotlyjs.SAVING}\n{SAVE_BUTTONS}",
-        "figure": pio.to_json(figure, validate=False).replace("<", r"\u003c"),
+        "figure": content.replace("<", r"\u003c"),
         "changes": json.dumps(_heading(figure, name, description)).replace("<", r"\u003c"),
     }
     caption = f"<figcaption>{html.escape(escaped(description))}</figcaption>"
     body = f"<h1>{html.escape(escaped(name))}</h1>\n<figure>\n{script}\n{drawn}\n{caption}\n</figure>"
     width = 1200 if "xaxis3" in figure.layout.to_plotly_json() else 720
-    texts = json.dumps(json.loads(figure.to_json(validate=False)), ensure_ascii=False)
+    texts = json.dumps(json.loads(content), ensure_ascii=False)
     return document(name, body, palette(dark), width, fonts.face(name + description + texts))
 
 

@@ -80,7 +80,7 @@ def of_step(trace, grid, step: int, window=None) -> list[str]:
     >>> heading.of_step(trace, select.select(trace), 1)[1]
     'Step 2 of 6: ‘chien’'
     """
-    return [_map_title(trace, grid), step_name(grid, step), *texts(trace), *_explained(window=window)]
+    return [_map_title(trace, grid), step_names(grid)[step], *texts(trace), *_explained(window=window)]
 
 
 def of_difference(first, second, grid) -> list[str]:
@@ -154,12 +154,10 @@ def units(text: str) -> list[str]:
 def folded(lines: Sequence[str], columns: int) -> list[list[str]]:
     """All lines `wrapped`. The first line is bold; bold letters and capitals are counted as wider."""
     rooms = [columns * (1 if place else _BOLD) for place in range(len(lines))]
-    return [wrapped(line, int(room * _usual_letters(line))) for line, room in zip(lines, rooms)]
-
-
-def _usual_letters(line: str) -> float:
-    capitals = sum(map(str.isupper, line)) / max(len(line), 1)
-    return 1 - capitals * (1 - _CAPITAL)
+    capitals = [sum(map(str.isupper, line)) / max(len(line), 1) for line in lines]
+    return [
+        wrapped(line, int(room * (1 - share * (1 - _CAPITAL)))) for line, room, share in zip(lines, rooms, capitals)
+    ]
 
 
 def changes(figure: go.Figure, lines: Sequence[str], room: int = ROOM) -> dict:
@@ -196,13 +194,8 @@ def above(figure: go.Figure, lines: Sequence[str]) -> go.Figure:
     return figure.update_layout(changes(figure, lines))
 
 
-def step_name(grid, step: int) -> str:
-    """A step (from 0) of a map in the words of `of_step`."""
-    return step_names(grid)[step]
-
-
 def step_names(grid) -> list[str]:
-    """`step_name` of each step."""
+    """Each step of a map in the words of `of_step`."""
     names = labels.named(grid.queries)
     return [STEP.format(step=place, count=len(names), query=name) for place, name in enumerate(names, 1)]
 
@@ -213,11 +206,14 @@ def _title(mechanism: str) -> str:
 
 def _which(trace, grid) -> str:
     """The kind of attention, with layer and head if there are several."""
+    return ", ".join(filter(None, (_KINDS[grid.kind], layer_and_head(trace, grid))))
+
+
+def layer_and_head(trace, grid) -> str:
+    """Which map of its kind this one of the trace is, `layer 3 of 3, mean of 4 heads`; "" if it is the only one."""
     layers = sum(attention.kind == grid.kind for attention in trace.maps)
     heads = None if grid.layer is None else len(trace.map(grid.kind, grid.layer).weights)
-    if layers == heads == 1:
-        return _KINDS[grid.kind]
-    return f"{_KINDS[grid.kind]}, {map_title(grid.layer, grid.head, layers, heads)}"
+    return "" if layers == heads == 1 else map_title(grid.layer, grid.head, layers, heads)
 
 
 def _plain_or_blank(text: str) -> str:

@@ -9,9 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import plotly.graph_objects as go
-import plotly.io as pio
-
 from attnviz import figures, plotlyjs, reading, select, stats
 from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
@@ -136,7 +133,7 @@ def _packed(parts: Sequence[_Part]) -> str:
         f'"{part.prefix}":{{"main":"{part.main}","bars":[{",".join(_steps(part))}]}}' for part in parts if part.main
     )
     saved = {f"{part.prefix}{name}": changes for part in parts for name, changes in part.saved.items()}
-    listed = ",".join(f"{json.dumps(name)}:{_json(figure)}" for name, figure in shown.items())
+    listed = ",".join(f"{json.dumps(name)}:{figure.text()}" for name, figure in shown.items())
     return f'{{"drawn":{{{listed}}},"steps":{{{steps}}},"saved":{json.dumps(saved)}}}'
 
 
@@ -149,21 +146,21 @@ def _part(trace: Trace, prefix: str, unit: str, windows: Windows, step: int, col
     laid = {kind: {"windows": windows} if windows and kind == "cross" else {} for kind in grids}
     drawn = {kind: figures.heatmap(map_, **laid[kind]) for kind, map_ in grids.items()}
     step = min(step, len(grid.queries) - 1)
-    drawn["bars"] = figures.step_bars(grid, step)
     seen = grid.visible.sum(axis=1).tolist()
     drawn["by-step"] = figures.by_step(
         {trace.mechanism: frame}, seen, queries={trace.mechanism: grid.queries}, stacked=columns > 1
     )
     sections = [
         _section(
-            _heading(trace, kind, _HEADINGS[map_.sides]), drawn[kind], prefix + kind, _reading(map_, unit, **laid[kind])
+            _heading(trace, map_, _HEADINGS[map_.sides]), drawn[kind], prefix + kind, _reading(map_, unit, **laid[kind])
         )
         for kind, map_ in grids.items()
     ]
-    sections.insert(1, _bars(drawn["bars"], prefix, step, len(grid.queries)))
-    sections.append(_section(_heading(trace, main, f"{_BY_STEP[main]} by step"), drawn["by-step"], f"{prefix}by-step"))
-    sections.append(_table(frame, grid))
     bars = [figures.step_bars(grid, step) for step in range(len(grid.queries))]
+    drawn["bars"] = bars[step]
+    sections.insert(1, _bars(bars[step], prefix, step, len(grid.queries)))
+    sections.append(_section(_heading(trace, grid, f"{_BY_STEP[main]} by step"), drawn["by-step"], f"{prefix}by-step"))
+    sections.append(_table(frame, grid))
     headings = [heading.changes(chart, heading.of_step(trace, grid, step)) for step, chart in enumerate(bars)]
     saved = {
         kind: heading.changes(drawn[kind], heading.of_map(trace, map_, **laid[kind])) for kind, map_ in grids.items()
@@ -178,7 +175,7 @@ def _part(trace: Trace, prefix: str, unit: str, windows: Windows, step: int, col
 def _steps(part: _Part) -> list[str]:
     """The bars of each step, and their layout changes when saved."""
     return [
-        f'{_json(chart)[:-1]},"saved":{json.dumps(changes)}}}'
+        f'{chart.text()[:-1]},"saved":{json.dumps(changes)}}}'
         for chart, changes in zip(part.bars, part.headings, strict=True)
     ]
 
@@ -194,16 +191,8 @@ def _head(trace: Trace, named: bool, notes: Sequence[str]) -> str:
     )
 
 
-def _which(trace: Trace, kind: str = "cross") -> str:
-    """The map of that kind that `select` takes by default, in words: `layer 3 of 3, mean of 4 heads`."""
-    layers = sum(m.kind == kind for m in trace.maps)
-    heads = len(trace.map(kind).weights)
-    return select.map_title(layers - 1, None, layers, heads)
-
-
-def _heading(trace: Trace, kind: str, words: str) -> str:
-    only = len(trace.map(kind).weights) == 1 and sum(m.kind == kind for m in trace.maps) == 1
-    return words if only else f"{words}: {_which(trace, kind)}"
+def _heading(trace: Trace, grid: Grid, words: str) -> str:
+    return ": ".join(filter(None, (words, heading.layer_and_head(trace, grid))))
 
 
 def _translation(trace: Trace, language: str) -> str:
@@ -260,7 +249,3 @@ def _table(frame: pd.DataFrame, grid: Grid) -> str:
         f"<table><thead><tr>{head}</tr></thead>\n"
         f"<tbody>{lines}</tbody></table></div>"
     )
-
-
-def _json(figure: go.Figure) -> str:
-    return pio.to_json(figure, validate=False)

@@ -1,19 +1,16 @@
 """What a study writes to the folder of checkpoints: studies/NAME.json, studies/NAME.svg, and its section of README.md.
 
 Tables are in Markdown: means with their standard deviation, and the number of seeds. A picture is panels of points
-and lines, one SVG on white, drawn by matplotlib (the extra `studies` of this project). Every mechanism has its colour
-from the page (Okabe-Ito, see figures/theme.py), and its own dash and marker, so that the picture can be read in grey
-and with every kind of colour vision.
+and lines, one SVG on white. Every mechanism has its colour from the page (Okabe-Ito, see figures/theme.py), and its own
+dash and marker, so that the picture can be read in grey and with every kind of colour vision.
 """
 
 import functools
-import importlib.util
 import io
 import json
 import math
 import re
 import statistics
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,28 +22,7 @@ from attnviz.mechanisms import MECHANISMS
 from attnviz.storage import replace
 
 Row = dict  # name -> number; has a mechanism and a seed
-INSTALL = (
-    "no picture was drawn because matplotlib is missing; install it (pip install -e '.[studies]') and run the study "
-    "again"
-)
 HEAD = "# Trained models\n"  # of a new README.md
-_DASHES = {
-    "solid": "-",
-    "dash": (0, (5, 2)),
-    "dashdot": (0, (6, 2, 1, 2)),
-    "longdash": (0, (9, 3)),
-    "longdashdot": (0, (9, 2, 2, 2)),
-}
-_MARKERS = {
-    "circle": "o",
-    "diamond": "D",
-    "square": "s",
-    "triangle-up": "^",
-    "x": "X",
-    "star": "*",
-    "cross": "P",
-    "hexagon": "h",
-}
 _STYLE = {
     "svg.hashsalt": "attnviz",
     "svg.fonttype": "none",
@@ -153,11 +129,6 @@ class Panel:
     reference: tuple[str, tuple[float, ...], tuple[float, ...]] | None = None
 
 
-def can_draw() -> bool:
-    """Is matplotlib installed?"""
-    return importlib.util.find_spec("matplotlib") is not None
-
-
 def draw_picture(panels: list[Panel], columns: int, description: str) -> bytes:
     """The picture, with one legend for all panels; the same panels give the same bytes. SVG in UTF-8."""
     from matplotlib import rc_context
@@ -218,6 +189,9 @@ def _panel(axis, panel: Panel, styles: dict[str, LineStyle], named: bool) -> dic
 
 def _series(axis, series: Series, style: LineStyle, horizontal: bool):
     """Draw a series. horizontal : the bars are horizontal."""
+    from attnviz.export.printed.canvas import dash
+    from attnviz.export.printed.traces import MARKERS
+
     look = {"color": style.color, "markersize": 7, "linewidth": 1.8, "capsize": 3, "elinewidth": 1.4}
     bars = None
     if series.low:
@@ -228,31 +202,22 @@ def _series(axis, series: Series, style: LineStyle, horizontal: bool):
         series.y,
         xerr=bars if horizontal else None,
         yerr=None if horizontal else bars,
-        marker=_MARKERS[style.marker] if series.marks else "",
-        linestyle=_dash(style.dash) if series.line else "",
+        marker=MARKERS[style.marker] if series.marks else "",
+        linestyle=dash(style.dash) if series.line else "",
         **look,
     )
 
 
-def _dash(dash: str):
-    """A dash of the page in matplotlib's form. Lengths such as 5px,2px become half as many line widths."""
-    return _DASHES.get(dash) or (0, tuple(float(part.removesuffix("px")) / 2 for part in dash.split(",")))
-
-
 def write(name: str, study, results: dict, root: Path) -> None:
-    """Write the numbers, the picture and the section of `study`, a module of this package.
-
-    Without matplotlib there is no picture, and the picture of an earlier run is removed; standard error says so.
-    """
+    """Write the numbers, the picture and the section of `study`, a module of this package. A picture of an earlier run
+    is removed if there is nothing to draw now."""
     folder, panels = Path(root) / "studies", study.panels(results)
     replace(folder / f"{name}.json", lambda path: path.write_text(dumps(results), encoding="utf-8"))
     picture = folder / f"{name}.svg"
     picture.unlink(missing_ok=True)
-    if panels and can_draw():
+    if panels:
         svg = draw_picture(panels, study.COLUMNS, study.DESCRIPTION)
         replace(picture, lambda path: path.write_bytes(svg))
-    elif panels:
-        print(INSTALL, file=sys.stderr)
     path = Path(root) / "README.md"
     text = path.read_text(encoding="utf-8") if path.exists() else HEAD
     updated = insert(text, name, section(name, study, results, picture.exists()), str(path))

@@ -63,7 +63,7 @@ def test_a_token_has_the_same_marks_in_the_map_and_in_each_sentence_about_it():
         figures.by_step(frames, 3, queries={"a": pieces}),
     ]
     said = [str(chart.to_dict()) for chart in charts]
-    said += [figures.describe(drawn, 1), heading.step_name(drawn, 1), reading.strongest(drawn).sentence]
+    said += [figures.describe(drawn, 1), heading.step_names(drawn)[1], reading.strongest(drawn).sentence]
     for text in said:
         assert "‘·ning’" in text and "‘ning’" not in text and "‘zzq’" not in text
     assert charts[0].layout.xaxis.ticktext == charts[4].layout.xaxis.ticktext == marked

@@ -13,6 +13,8 @@ import tiny
 from attnviz import gold, studies
 from attnviz.cli.study import STUDIES
 from attnviz.data import corpora
+from attnviz.export.printed.canvas import dash
+from attnviz.export.printed.traces import MARKERS
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.studies import measured_models, report
@@ -116,8 +118,8 @@ def test_a_picture_is_svg_on_white_and_the_same_every_time():
 
 def test_mechanisms_differ_in_more_than_colour():
     styles = report.lines(MECHANISMS).values()
-    assert len({str(report._dash(style.dash)) for style in styles}) == len(MECHANISMS)
-    assert len({report._MARKERS[style.marker] for style in styles}) == len(MECHANISMS)
+    assert len({str(dash(style.dash)) for style in styles}) == len(MECHANISMS)
+    assert len({MARKERS[style.marker] for style in styles}) == len(MECHANISMS)
 
 
 # --- models

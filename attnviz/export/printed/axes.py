@@ -65,26 +65,17 @@ def finish(canvas: Canvas) -> None:
         panel.spines[:].set_visible(False)
         for name, other in zip(pair, reversed(pair)):
             axis = canvas.axis(name)
-            _end(panel, name[0], axis)
-            if axis.get("visible", True) and _anchored(axis, other):
+            if axis.get("rangemode") == "tozero" and not axis.get("range"):
+                getattr(panel, f"set_{name[0]}lim")(0, None)
+            at_this_plot = (axis.get("anchor") or other[0]) == other or axis.get("overlaying")
+            if axis.get("visible", True) and at_this_plot:
                 _draw_axis(canvas, panel, name, axis)
             else:
                 _axis(panel, name).set_visible(False)
 
 
-def _anchored(axis: dict, other: str) -> bool:
-    """Are the axis's ticks at the plot with this other axis?"""
-    return (axis.get("anchor") or other[0]) == other or bool(axis.get("overlaying"))
-
-
 def _axis(panel: Axes, name: str) -> Axis:
     return panel.xaxis if name[0] == "x" else panel.yaxis
-
-
-def _end(panel: Axes, letter: str, axis: dict) -> None:
-    """The limits of an axis from 0 to the largest value of its data."""
-    if axis.get("rangemode") == "tozero" and not axis.get("range"):
-        getattr(panel, f"set_{letter}lim")(**{"left" if letter == "x" else "bottom": 0})
 
 
 def _draw_axis(canvas: Canvas, panel: Axes, name: str, layout: dict) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,18 +23,13 @@ DASHES = {
 }
 
 
-@dataclass(frozen=True)
-class Margins:
+class Margins(NamedTuple):
     """Px around the plots."""
 
     left: float
     right: float
     top: float
     bottom: float
-
-    @property
-    def sides(self) -> tuple[float, float, float, float]:
-        return self.left, self.right, self.top, self.bottom
 
 
 @dataclass

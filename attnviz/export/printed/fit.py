@@ -100,10 +100,10 @@ def _tried(part: Part, px: float) -> Fit:
         trial = Fit(px, margins, _height(part, margins, px), {}, True)
         canvas = part.drawn(Figure((part.width / POINT, trial.height / POINT)), 0, 0, trial, sizing=True)
         needed, every = _needed(canvas), canvas.every
-        fits = attempt > 0 and all(need <= had + 0.5 for need, had in zip(needed.sides, margins.sides))
+        fits = attempt > 0 and all(need <= had + 0.5 for need, had in zip(needed, margins))
         if fits:
             break
-        margins = Margins(*map(max, needed.sides, margins.sides)) if attempt else needed
+        margins = Margins(*map(max, needed, margins)) if attempt else needed
         if not _plots(part, margins, px):
             break
     return Fit(px, margins, _height(part, margins, px), every, fits)
