@@ -26,7 +26,7 @@ from dashboard.session.memory import Cursor
 from dashboard.shell import downloads
 
 SIZES = {"slide": "slide 16:9", "column": "column, 8.5 cm", "page": "page, 17 cm"}  # of attnviz.export.printed
-FORMATS = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png", "tex": "text/x-tex"}
+FORMATS = ("pdf", "svg", "png", "tex")  # the usual first
 FITTING = (
     "A picture keeps to its sheet. What does not fit is set in smaller type, then long lines are cut (the file's "
     "description has them whole) and every second, third … token is named. In a PDF the rows of a map go on over "
@@ -44,15 +44,9 @@ def show(current: CompareScene, dark: bool) -> None:
         build = functools.partial(bundle, current, dark, cursor)
         words = "Figures as HTML, PNG and SVG, traces, cards, tables and a manifest; index.html shows what is there."
         downloads.zip_and_link(build, "attnviz.zip", "zip", words)
-        st.download_button(
-            "This page as one HTML",
-            lambda: whole_page(current, cursor),
-            "attnviz.html",
-            "text/html",
-            on_click="ignore",
-            key="whole",
-            help="Every model with its maps, the bars of each step and its statistics. It opens offline.",
-        )
+        words = "Every model with its maps, the bars of each step and its statistics. It opens offline."
+        build = functools.partial(whole_page, current, cursor)
+        downloads.button("This page as one HTML", build, "attnviz.html", "whole", help=words)
         if current.mapped:
             _figures(current, dark, cursor)
             _pictures(current, cursor)
@@ -62,15 +56,8 @@ def _figures(current: CompareScene, dark: bool, cursor: Cursor) -> None:
     """A button that opens a list: each figure as an HTML file."""
     with st.popover("One figure as HTML", key="figures", on_change="rerun") as popover:
         for name in makers(current, dark, cursor) if popover.open else ():
-            st.download_button(
-                name,
-                functools.partial(page, current, dark, cursor, name),
-                f"{export.figure_name(name)}.html",
-                "text/html",
-                on_click="ignore",
-                key=f"html-{export.figure_name(name)}",
-                type="tertiary",
-            )
+            build, file = functools.partial(page, current, dark, cursor, name), figure_name(name)
+            downloads.button(name, build, f"{file}.html", f"html-{file}", type="tertiary")
 
 
 def whole_page(current: CompareScene, cursor: Cursor) -> bytes:
@@ -179,7 +166,7 @@ def _offer(current: CompareScene, cursor: Cursor) -> None:
         "Size", list(SIZES), default="page", format_func=SIZES.get, required=True, key="print_size"
     )
     fmt = st.segmented_control(
-        "Format", list(FORMATS), default="pdf", format_func=str.upper, required=True, key="print_format"
+        "Format", FORMATS, default="pdf", format_func=str.upper, required=True, key="print_format"
     )
     font = st.number_input(
         "Font size in points", 4.0, 40.0, None, 1.0, key="print_font", placeholder="the default for this width"
@@ -193,7 +180,7 @@ def _offer(current: CompareScene, cursor: Cursor) -> None:
             f"{name}.{fmt}",
             offered[name].save,
             f"{figure_name(f'{name} {size}')}.{fmt}",
-            FORMATS[fmt],
+            downloads.TYPES[fmt],
             key=f"print-{figure_name(name)}",
             type="tertiary",
         )

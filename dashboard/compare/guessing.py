@@ -19,7 +19,7 @@ import streamlit as st
 
 from attnviz import figures, guess
 from attnviz import lazy_pandas as pd
-from attnviz.export import bundle, heading
+from attnviz.export import heading
 from attnviz.figures import labels
 from attnviz.figures.theme import lines as line_styles
 from attnviz.guess import Overlap
@@ -31,7 +31,7 @@ from dashboard.compare.scene import Column, CompareScene, alike
 from dashboard.markup import tables
 from dashboard.markup.text import escape, in_language, markdown
 from dashboard.session import address
-from dashboard.shell import frame
+from dashboard.shell import downloads, frame
 
 POINTS = 10  # that are dealt out
 WORDS, DEALT = "words", f"{POINTS} points"  # two ways to guess
@@ -347,15 +347,8 @@ def record(session) -> list[dict]:
 def _take_along(current: CompareScene, columns: Sequence[Column], guesses: Guesses) -> None:
     with st.container(horizontal=True):
         if record := st.session_state.get(RECORD):
-            st.download_button(
-                "Save my guesses",
-                lambda: bundle.frame_csv(pd.DataFrame(record)),
-                "guesses.csv",
-                "text/csv",
-                key="guess_save",
-                on_click="ignore",
-                help="All guesses of this visit whose rows were shown. They are kept nowhere else.",
-            )
+            words = "All guesses of this visit whose rows were shown. They are kept nowhere else."
+            downloads.csv_button("Save my guesses", lambda: pd.DataFrame(record), "guesses.csv", "guess_save", words)
         with st.popover("A link for a class", key="guess_link"):
             _link_for_a_class(current)
 

@@ -11,7 +11,6 @@ import streamlit as st
 from attnviz import ablation, figures, heads, select
 from attnviz.ablation import Effect, Importance
 from attnviz.data.tasks import Task
-from attnviz.export import bundle
 from attnviz.figures import labels
 from attnviz.figures.wording import signed
 from attnviz.heads import Head
@@ -23,7 +22,7 @@ from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene
 from dashboard.markup import tables
 from dashboard.markup.text import escape, hatched_heads, markdown, number
 from dashboard.session import address, caches, memory
-from dashboard.shell import turns
+from dashboard.shell import downloads, turns
 from dashboard.shell.problems import sentence
 
 _TOKENS = 10  # tokens whose probability changes most, of a model that writes no text
@@ -303,15 +302,7 @@ def _importance_results(current: HeadsScene, measured: list[Importance], dark: b
     left, right = st.columns([3, 2], gap="large")
     with left:
         _importance_map(current, frame, dark)
-    st.download_button(
-        "Table as CSV",
-        lambda: bundle.frame_csv(frame),
-        "importance.csv",
-        "text/csv",
-        on_click="ignore",
-        key="importance_csv",
-        help="The file counts layers and heads from 0, as Python does.",
-    )
+    downloads.csv_button("Table as CSV", lambda: frame, "importance.csv", "importance_csv", downloads.HEADS_FROM_0)
     ranked = sorted(measured, key=lambda head: head.change)
     shown = ranked if current.choices.tables else ranked[:_MOST_IMPORTANT]
     rows = [(f"{head.head.kind} {head.head.title}", [signed(head.change)]) for head in shown]

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from attnviz import figures, heads
-from attnviz.export import bundle, heading
+from attnviz.export import heading
 from attnviz.figures.wording import lines_words
 from attnviz.heads import Head
 from attnviz.select import Grid
@@ -17,9 +17,10 @@ from dashboard.heads.scene import COLUMNS, MOST, HeadsScene
 from dashboard.markup import tables, terms
 from dashboard.markup.text import escape, hatched, hatched_heads, in_language, markdown, reading, removed
 from dashboard.session import address, caches, catalogue
+from dashboard.shell import downloads
 from dashboard.shell.problems import SceneError
 
-_NAMES = {"layer": "Layer", "head": "Head"} | COLUMNS
+_PLACES = {"layer": "Layer", "head": "Head"}
 _MEANS = ("entropy_nats", "max_weight", "distance", "special_mass")
 _ACROSS = 10  # numbers beside each other on a sheet of paper
 
@@ -90,20 +91,14 @@ def _map(current: HeadsScene, name: str, grid: Grid, dark: bool) -> Cell:
 def _distances(current: HeadsScene, chosen: list[Head]) -> str:
     frame = heads.distances(current.shown, chosen)
     names = [current.head_title(head) for head in chosen]
-    rows = [(name, [tables.cell(value, ".3f") for value in row]) for name, row in zip(names, frame.to_numpy())]
-    return tables.table(
-        "Jensen–Shannon distance, mean over the rows: 0 for equal heads, 1 for heads that share no key (all tokens)",
-        names,
-        rows,
-    )
+    caption = "Jensen–Shannon distance, mean over the rows: 0 for equal heads, 1 for heads that share no key"
+    return tables.table(f"{caption} (all tokens)", names, tables.of_numbers(names, frame.to_numpy(), ".3f"))
 
 
 def _statistics(current: HeadsScene, chosen: list[Head]) -> str:
-    frame = current.table.set_index(["layer", "head"])
-    rows = [
-        (title, [tables.cell(frame.loc[(head.layer, head.head), name], ".3f") for head in chosen])
-        for name, title in COLUMNS.items()
-    ]
+    places = [(head.layer, head.head) for head in chosen]
+    values = current.table.set_index(["layer", "head"]).loc[places, list(COLUMNS)].to_numpy().T
+    rows = tables.of_numbers(COLUMNS.values(), values, ".3f")
     return tables.table("Means over the rows (all tokens)", [current.head_title(head) for head in chosen], rows)
 
 
@@ -116,9 +111,10 @@ def show_table(current: HeadsScene) -> None:
     if len(along.columns):
         st.caption("The last columns are the share of right answers of the study of syntax, further down.")
     numbers = COLUMNS | {name: f"{name[0].upper()}{name[1:]}" for name in along}
-    joined = _joined(current.table, along)
+    joined = current.table.join(along, on=["layer", "head"]) if len(along.columns) else current.table
     groups = [current.group(layer, head) for layer, head in zip(joined["layer"], joined["head"])]
-    counted = _counted(joined, list(along))
+    counted = joined[[name for name in (*_PLACES, *numbers) if name in joined]].rename(columns=_PLACES)
+    counted = counted.assign(Layer=joined["layer"] + 1, Head=joined["head"] + 1)  # from 1, as everywhere on the page
     if any(groups):
         st.caption("Share keys: the heads of the layer that have the same keys and values.")
         counted.insert(2, "Share keys", groups)
@@ -130,15 +126,8 @@ def show_table(current: HeadsScene) -> None:
         alt=f"Statistics and pattern scores of {len(current.table)} heads",
     )
     st.html(f'<div class="on-paper">{_printed(current, joined, numbers)}</div>')  # style.css
-    st.download_button(
-        "Table as CSV",
-        lambda: bundle.frame_csv(current.table),
-        f"heads-{current.choices.kind}.csv",
-        "text/csv",
-        on_click="ignore",
-        key="heads_csv",
-        help="The file counts layers and heads from 0, as Python does.",
-    )
+    file = f"heads-{current.choices.kind}.csv"
+    downloads.csv_button("Table as CSV", lambda: current.table, file, "heads_csv", downloads.HEADS_FROM_0)
 
 
 def _printed(current: HeadsScene, frame: pd.DataFrame, numbers: dict[str, str]) -> str:
@@ -153,22 +142,10 @@ def _printed(current: HeadsScene, frame: pd.DataFrame, numbers: dict[str, str]) 
         tables.table(
             f"Statistics of every head{f', part {place} of {len(parts)}' if len(parts) > 1 else ''}",
             [numbers[name] for name in part],
-            [(name, [tables.cell(value, ".3f") for value in row]) for name, row in zip(names, frame[part].to_numpy())],
+            tables.of_numbers(names, frame[part].to_numpy(), ".3f"),
         )
         for place, part in enumerate(parts, 1)
     )
-
-
-def _counted(frame: pd.DataFrame, more: list[str]) -> pd.DataFrame:
-    """Layers and heads from 1, as everywhere on the page. more : columns after the usual ones."""
-    shown = frame[[name for name in (*_NAMES, *more) if name in frame]].assign(
-        layer=frame["layer"] + 1, head=frame["head"] + 1
-    )
-    return shown.rename(columns={name: _NAMES[name] for name in ("layer", "head")})
-
-
-def _joined(frame: pd.DataFrame, along: pd.DataFrame) -> pd.DataFrame:
-    return frame.join(along, on=["layer", "head"]) if len(along.columns) else frame
 
 
 @address.fragment
@@ -226,6 +203,7 @@ def _other_overview(side: HeadsScene, dark: bool) -> Cell:
 
 def _means_table(*scenes: HeadsScene) -> str:
     """The mean of each statistic over all heads of the kind."""
-    rows = [(COLUMNS[name], [tables.cell(float(side.table[name].mean()), ".3f") for side in scenes]) for name in _MEANS]
+    means = [[side.table[name].mean() for side in scenes] for name in _MEANS]
+    rows = tables.of_numbers([COLUMNS[name] for name in _MEANS], means, ".3f")
     names = [f"{side.name}: {side.text}" if scenes[0].name == scenes[1].name else side.name for side in scenes]
     return tables.table("Mean over all heads, of their means over the rows", names, rows)

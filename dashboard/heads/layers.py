@@ -1,6 +1,9 @@
 """Attention through the layers: rollout, and weight by distance. For a model that writes, also its predictions after
 each layer, and the parts of a logit."""
 
+from collections import Counter
+
+import numpy as np
 import streamlit as st
 
 from attnviz import figures, rollout, select
@@ -85,13 +88,9 @@ def _distance_words(current: HeadsScene) -> str:
 def _distance_table(frame) -> str:
     """The text equivalent."""
     wide = frame.pivot(index="distance", columns="layer", values="weight")
-    rows = [
-        (f"{distance:+d}", [tables.cell(value, ".3f") for value in row])
-        for distance, row in zip(wide.index, wide.to_numpy())
-    ]
-    return tables.table(
-        "Share of each layer's weight by distance", [f"layer {layer + 1}" for layer in wide.columns], rows
-    )
+    rows = tables.of_numbers([f"{distance:+d}" for distance in wide.index], wide.to_numpy(), ".3f")
+    layers = [f"layer {layer + 1}" for layer in wide.columns]
+    return tables.table("Share of each layer's weight by distance", layers, rows)
 
 
 def show_residual(current: HeadsScene) -> None:
@@ -130,28 +129,21 @@ def show_residual(current: HeadsScene) -> None:
 
 def _change(best: list[list], names: list[str]) -> str:
     """A sentence on where, and after which layer, the most probable token becomes that of the last layer."""
-    settled = []
+    settled = Counter()
     for column in zip(*best):
-        layer = len(column) - 1
-        while layer and column[layer - 1].text == column[-1].text:
-            layer -= 1
-        settled.append(layer)
-    counts = [f"{settled.count(layer)} after layer {layer}" for layer in sorted(set(settled)) if layer]
-    early = settled.count(0)
-    counts = ([f"{early} before layer 1"] if early else []) + counts
+        others = [layer for layer, choice in enumerate(column) if choice.text != column[-1].text]
+        settled[max(others, default=-1) + 1] += 1
+    counts = [
+        f"{count} {f'after layer {layer}' if layer else 'before layer 1'}" for layer, count in sorted(settled.items())
+    ]
     return f"The model comes to its final answer, and keeps it: {', '.join(counts)} (of {len(names)} places)."
 
 
 def _parts(current: HeadsScene, parts, logit: float) -> None:
     """The direct parts of the logit of the last token, the heads as a table of layers and heads."""
     token = labels.shown(current.trace.target)[-1]
-    rows = [
-        (
-            f"layer {layer + 1}",
-            [*(tables.cell(float(head), "+.2f") for head in heads), tables.cell(float(feed), "+.2f")],
-        )
-        for layer, (heads, feed) in enumerate(zip(parts.heads[:, :, -1], parts.feeds[:, -1]))
-    ]
+    added = np.column_stack([parts.heads[:, :, -1], parts.feeds[:, -1]])
+    rows = tables.of_numbers([f"layer {layer + 1}" for layer in range(len(added))], added, "+.2f")
     columns = [*(f"head {head + 1}" for head in range(parts.heads.shape[1])), "feed-forward"]
     total = float(parts.total()[-1])
     agrees = "equal to" if abs(total - logit) <= _TOLERANCE * max(1, abs(logit)) else "NOT equal to"

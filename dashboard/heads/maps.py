@@ -78,10 +78,7 @@ def all_table(current: HeadsScene) -> str:
     """The text equivalent: the numbers that sort and colour the heads; else three statistics."""
     chosen = [name for name in dict.fromkeys((current.choices.order, current.choices.color)) if name]
     chosen = chosen or ["entropy_nats", "max_weight", "distance"]
-    rows = [
-        (current.head_title(head), [tables.cell(value, ".3f") for value in values])
-        for head, values in zip(current.heads, current.table[chosen].to_numpy())
-    ]
+    rows = tables.of_numbers(map(current.head_title, current.heads), current.table[chosen].to_numpy(), ".3f")
     return tables.table("Every head: mean over the rows of its map", [COLUMNS[name] for name in chosen], rows)
 
 

@@ -89,15 +89,12 @@ def show_search(current: HeadsScene, dark: bool) -> None:
 
 def _search_table(current: HeadsScene, rows: list, way: str, caption: str, others: list[str]) -> str:
     """others : the tokens on the other side of the map, as they are shown."""
-    by = "from" if way == "gets" else "at"
-    columns = ["weight", by, *(["mean of all rows"] if way == "gets" else [])]
+    columns = ["weight", "from", "mean of all rows"] if way == "gets" else ["weight", "at"]
     cells = [
         (
             current.head_title(Head(row.kind, row.layer, row.head)),
-            [
-                tables.cell(row.weight, ".2f"),
-                f"{others[row.other]} ({row.other + 1})",
-                *([tables.cell(row.mean, ".2f")] if way == "gets" else []),
+            [tables.cell(row.weight, ".2f"), f"{others[row.other]} ({row.other + 1})", tables.cell(row.mean, ".2f")][
+                : len(columns)
             ],
         )
         for row in rows
@@ -177,23 +174,13 @@ def _head(current: HeadsScene, head: Head, nearest: pd.DataFrame) -> None:
     if nearest.empty:
         st.html('<p class="small" role="status">The model has no other head of this kind.</p>')
     else:
-        st.html(
-            _ranked(
-                current,
-                nearest.head(_SHOWN),
-                "jensen_shannon",
-                f"Heads most similar to {current.head_title(head)}",
-                "distance, 0 to 1",
-            )
-        )
+        caption = f"Heads most similar to {current.head_title(head)}"
+        st.html(_ranked(current, nearest.head(_SHOWN), "jensen_shannon", caption, "distance, 0 to 1"))
 
 
 def _ranked(current: HeadsScene, frame: pd.DataFrame, column: str, caption: str, unit: str) -> str:
-    rows = [
-        (current.head_title(Head(row.kind, row.layer, row.head)), [tables.cell(getattr(row, column), ".3f")])
-        for row in frame.itertuples()
-    ]
-    return tables.table(caption, [unit], rows)
+    names = [current.head_title(Head(row.kind, row.layer, row.head)) for row in frame.itertuples()]
+    return tables.table(caption, [unit], tables.of_numbers(names, frame[[column]].to_numpy(), ".3f"))
 
 
 def _chance(current: HeadsScene, name: str) -> str:
@@ -203,8 +190,5 @@ def _chance(current: HeadsScene, name: str) -> str:
 
 def _scores(current: HeadsScene) -> str:
     """The text equivalent: the score of each head for each pattern."""
-    rows = [
-        (current.head_title(head), [tables.cell(value, ".2f") for value in values])
-        for head, values in zip(current.heads, current.table[list(PATTERNS)].to_numpy())
-    ]
+    rows = tables.of_numbers(map(current.head_title, current.heads), current.table[list(PATTERNS)].to_numpy(), ".2f")
     return tables.table("Pattern scores of every head", [pattern.title for pattern in PATTERNS.values()], rows)

@@ -29,7 +29,7 @@ from dashboard.markup import card, tables, terms
 from dashboard.markup.text import escape, named_card, output, unread
 from dashboard.markup.text import source as source_words
 from dashboard.session import address, caches, memory
-from dashboard.shell import frame, widgets
+from dashboard.shell import downloads, frame, widgets
 from dashboard.shell.problems import SceneError, Waiting, Wanted
 
 _SOON = 10  # s that reading a text may take without a question
@@ -98,8 +98,8 @@ def _draw(current: HeadsScene, dark: bool) -> None:
         maps.show_long(current, dark)
         comparison.show_table(current)
         words = "The overview and the statistics, without the full maps. Open it here as “A saved trace”."
-        button = {"on_click": "ignore", "key": "keep_reduced", "help": words}
-        st.download_button("Reduced trace (safetensors)", current.reduced.pack, "reduced.safetensors", **button)
+        file, key = "reduced.safetensors", "keep_reduced"
+        downloads.button("Reduced trace (safetensors)", current.reduced.pack, file, key, help=words)
         return
     if isinstance(source := current.choices.source, sources.TrainedSource):
         _name(current, source, dark)
@@ -122,7 +122,14 @@ def _draw(current: HeadsScene, dark: bool) -> None:
         layers.show_residual(current)
     comparison.show(current, dark)
     comparison.show_table(current)
-    _download(current)
+    downloads.button(
+        "Trace (safetensors)",
+        lambda: files.pack(current.trace),
+        "trace.safetensors",
+        "keep",
+        help="Everything that this page shows. Open it here as “A saved trace”, or in Python with "
+        "attnviz.load_trace().",
+    )
     patterns.show(current, dark)
     patterns.show_search(current, dark)
     # the parser reads whole sentences
@@ -165,18 +172,6 @@ def _compose(fields: dict, text: str) -> HeadsScene:
         raise fields["problem"]
     chosen = {name: value for name, value in fields.items() if name not in ("model", "problem")}
     return scene.compose(HeadsChoices(text, **chosen), caches.measure)
-
-
-def _download(current: HeadsScene) -> None:
-    st.download_button(
-        "Trace (safetensors)",
-        lambda: files.pack(current.trace),
-        "trace.safetensors",
-        on_click="ignore",
-        key="keep",
-        help="Everything that this page shows. Open it here as “A saved trace”, or in Python with "
-        "attnviz.load_trace().",
-    )
 
 
 def _show_label(current: HeadsScene, dark: bool) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from attnviz import figures, intervene, select
 from attnviz.export import heading
-from attnviz.figures.labels import plain, shown
+from attnviz.figures.labels import plain
 from attnviz.figures.learning import over_time
 from attnviz.figures.what_if import effect_bars
 from attnviz.figures.wording import signed
@@ -160,9 +160,8 @@ def show_training(current: HeadsScene, dark: bool) -> None:
     st.fragment(functools.partial(_next_moment, name.moment), run_every=PAUSE if going else None)()
     measured = {"moment": [*range(1, len(rows) + 1)], **{key: [row[key] for row in rows] for key in _MEASURED}}
     figure = over_time({title: measured}, panels=_MEASURED, unit="moment", at=name.moment + 1, dark=dark)
-    plots(
-        [("", named(figure, "training", dark, lines=["Training: loss on validation, and the best heads"]))], "training"
-    )
+    lines = ["Training: loss on validation, and the best heads"]
+    plots([("", named(figure, "training", dark, lines=lines))], "training")
 
 
 def _next_moment(moment: int) -> None:
@@ -202,7 +201,7 @@ def _candidates(current: HeadsScene, candidates, dark: bool) -> None:
     )
     plots([(words, named(figures.next_tokens(names, *zip(*numbers), dark=dark), f"next {piece}s", dark))], "next")
     if current.choices.tables:
-        rows = [(name, [tables.cell(value, ".4f") for value in values]) for name, values in zip(names, numbers)]
+        rows = tables.of_numbers(names, numbers, ".4f")
         st.html(tables.table(f"The most probable next {piece}s", ["of the model", "drawn with"], rows))
     with st.container(horizontal=True, gap="xxsmall"):
         for candidate, name in zip(candidates, names):
@@ -333,7 +332,7 @@ def _effect(current: HeadsScene, change: Change, scope: Scope, dark: bool) -> No
         "stays can be written without this attention.</p>"
     )
     if current.choices.tables:
-        st.html(_effect_table(outcome, "under the change"))
+        st.html(effects.effect_table("Each token under the change, same text", outcome, 1, "en"))
 
 
 def _effect_of_word(current: HeadsScene, word: Word, new: str, dark: bool) -> None:
@@ -341,12 +340,11 @@ def _effect_of_word(current: HeadsScene, word: Word, new: str, dark: bool) -> No
     outcome = caches.work(current.choices.source.name, "intervene:written_after", *given)
     plots(_effect_cells(outcome, "after the other prompt", dark), "replaced")
     if current.choices.tables:
-        st.html(_effect_table(outcome, "after the other prompt"))
+        st.html(effects.effect_table("Each token after the other prompt, same text", outcome, 1, "en"))
 
 
 def _effect_cells(outcome: Outcome | Rewritten, how: str, dark: bool) -> list[tuple]:
     """Both texts, and the effect on each token."""
-    tokens = outcome.before.target[-len(outcome.total_variation) :]
     texts = effects.marked(outcome.before.translation, outcome.free.translation, "en")
     change = signed(float(outcome.log_prob_changes.sum()), 2)
     words = (
@@ -355,21 +353,10 @@ def _effect_cells(outcome: Outcome | Rewritten, how: str, dark: bool) -> list[tu
         f"<dt>The unchanged tokens, forced</dt><dd><small>{change} nats</small></dd></dl>"
     )
     name = f"Each token {how}, same text"
-    figure = effect_bars(tokens, outcome.log_prob_changes, outcome.total_variation, dark=dark)
+    changes = outcome.log_prob_changes, outcome.total_variation
+    figure = effect_bars(effects.tokens_of(outcome), *changes, dark=dark)
     lines = heading.of_trace(name, outcome.before)
     return [(words,), (f"<h4>{escape(name)}</h4>", named(figure, name, dark, lines=lines))]
-
-
-def _effect_table(outcome: Outcome | Rewritten, how: str) -> str:
-    tokens = shown(outcome.before.target)[-len(outcome.total_variation) :]
-    rows = [
-        (f"{number} {token}", [signed(change, 3), f"{variation:.3f}"])
-        for number, (token, change, variation) in enumerate(
-            zip(tokens, outcome.log_prob_changes.tolist(), outcome.total_variation.tolist()), 1
-        )
-    ]
-    columns = ["change of log-probability (nats)", "total variation (0 to 1)"]
-    return tables.table(f"Each token {how}, same text", columns, rows)
 
 
 def _rows_alone(current: HeadsScene) -> None:

@@ -56,12 +56,5 @@ def drop(panel: str) -> None:
 def csv_button(panel: str) -> None:
     """The numbers of a panel as a file. Call it after `offer`; the file is built only on request."""
     part = downloads.panels_of(PAGE).panels[panel]
-    st.download_button(
-        "Numbers as CSV",
-        lambda: export.frame_csv(part.frame),
-        f"attnviz-{panel}.csv",
-        "text/csv",
-        on_click="ignore",
-        key=f"csv-{panel}",
-        help="The file counts steps, layers, heads and tokens from 0, as Python does.",
-    )
+    words = "The file counts steps, layers, heads and tokens from 0, as Python does."
+    downloads.csv_button("Numbers as CSV", lambda: part.frame, f"attnviz-{panel}.csv", f"csv-{panel}", words)

@@ -42,7 +42,7 @@ EMPTY = "<i>empty: the model ended at once</i>"
 Affected = tuple[Column, Effect]
 
 
-def _tokens(effect: Effect) -> tuple[Token, ...]:
+def tokens_of(effect: Effect) -> tuple[Token, ...]:
     """The tokens that the effect is on: all of the output, but not a prompt with another word."""
     return effect.before.target[-len(effect.total_variation) :]
 
@@ -119,7 +119,7 @@ def _map(column: Column, trace: Trace, words: str, dark: bool, lines: Sequence[s
 
 
 def _bars(column: Column, effect: Effect, how: str, dark: bool, lines: Sequence[str]) -> Cell:
-    figure = effect_bars(_tokens(effect), effect.log_prob_changes, effect.total_variation, dark=dark)
+    figure = effect_bars(tokens_of(effect), effect.log_prob_changes, effect.total_variation, dark=dark)
     return _cell(figure, f"{column.title}: each token {how}, same text", dark, lines)
 
 
@@ -131,25 +131,27 @@ def _cell(figure: Chart, name: str, dark: bool, lines: Sequence[str], rows: bool
 
 def table(column: Column, effect: Effect, how: str = CHANGED) -> str:
     """The text equivalent of the bars."""
+    caption = f"{column.title}: each target token {how}, same text"
+    return effect_table(caption, effect, int(frame(column, effect)["step"].iloc[0]) + 1, column.languages.target)
+
+
+def effect_table(caption: str, effect: Effect, first: int, language: str) -> str:
+    """The effect on each token. first : the number of the first one. language : of the tokens."""
+    numbers = zip(effect.log_prob_changes.tolist(), effect.total_variation.tolist())
     rows = [
-        (f"{row.step + 1} {token}", [signed(row.log_prob_change, 3), f"{row.total_variation:.3f}"])
-        for row, token in zip(frame(column, effect).itertuples(), labels.shown(_tokens(effect)))
+        (f"{place} {token}", [signed(change), f"{variation:.3f}"])
+        for place, (token, (change, variation)) in enumerate(zip(labels.shown(tokens_of(effect)), numbers), first)
     ]
-    return tables.table(
-        f"{column.title}: each target token {how}, same text",
-        ["change of log-probability (nats)", "total variation (0 to 1)"],
-        rows,
-        (column.languages.target, "en"),
-    )
+    columns = ["change of log-probability (nats)", "total variation (0 to 1)"]
+    return tables.table(caption, columns, rows, (language, "en"))
 
 
 def maps_tables(column: Column, effect: Effect, how: str = CHANGED) -> str:
     """The text equivalents of the two maps."""
-    shown = ((effect.before, "as it is"), (effect.forced, how))
+    shown = {"as it is": column.grid(effect.before), how: column.grid(effect.forced)}
     return "".join(
         tables.grid_table(f"{column.title}: weights {words}", grid, column.languages, grid.weights, ".2f")
-        for trace, words in shown
-        for grid in (column.grid(trace),)
+        for words, grid in shown.items()
     )
 
 
@@ -158,8 +160,8 @@ def frame(column: Column, effect: Effect) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "model": column.model,
-            "step": range(len(effect.before.target) - len(_tokens(effect)), len(effect.before.target)),
-            "token": [token.text for token in _tokens(effect)],
+            "step": range(len(effect.before.target) - len(tokens_of(effect)), len(effect.before.target)),
+            "token": [token.text for token in tokens_of(effect)],
             "log_prob_change": effect.log_prob_changes,
             "total_variation": effect.total_variation,
         }

@@ -83,12 +83,9 @@ class RunningTests:
             if self.finished:
                 return
             torch.set_num_threads(1)  # of this thread: small models are slower with more
-            given, how = (
-                (*self._text_and_target, tuple(self._results)),
-                {"language": self._language, "steps": "on_step"},
-            )
+            given, how = (*self._text_and_target, tuple(self._results)), {"on_step": on_step, "steps": "on_step"}
             try:
-                made = work(self.model, "faithfulness.sentence:stage", *given, on_step=on_step, **how)
+                made = work(self.model, "faithfulness.sentence:stage", *given, language=self._language, **how)
             except ValueError as error:  # an empty translation
                 self.problem = str(error)
                 return
@@ -118,17 +115,17 @@ def attribution(column: Column, tests: FaithfulnessTests, method: str, steps: St
     """The chosen attribution. Integrated gradients of all tokens take about a second; the others are already computed.
     steps : receives progress."""
     if method != INTEGRATED:
-        means_frame = tests.results.agreement
-        return Attributed(method, tests.results.attributions[method], means_frame[means_frame["method"] == method])
+        frame = tests.results.agreement
+        return Attributed(method, tests.results.attributions[method], frame[frame["method"] == method])
     gradients, target = caches.integrated(column, steps), tests.subject.trace.target
-    means_frame = agreement(tests.subject.attention, {method: gradients.values}, target)
+    frame = agreement(tests.subject.attention, {method: gradients.values}, target)
     worst = int(np.abs(gradients.delta).argmax())
     note = (
         f"Completeness error: at most {abs(gradients.delta[worst]):.2f} nats, at "
         f"{escape(labels.quoted(target, worst))}. It is the difference between the sum of a row and the true "
         f"change of log-probability. Where it is large, the row is not exact: {POINTS} points on the path were too few."
     )
-    return Attributed(method, gradients.values, means_frame, f'<p class="small">{note}</p>')
+    return Attributed(method, gradients.values, frame, f'<p class="small">{note}</p>')
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,42 +163,28 @@ class FaithfulnessResults:
 
 def results_cells(results: Sequence[FaithfulnessResults], dark: bool) -> list[Cell]:
     """Row by row: changed attention, erased tokens, attention, attributions beside it, and their agreement."""
-    rows = (
-        lambda result: _cell(
-            result,
-            "changed attention",
-            variation_by_weight(result.tests.subject.trace.target, result.tests.results.variation, dark=dark),
-            dark,
-        ),
-        lambda result: _cell(
-            result, f"erased {result.tests.read} tokens", erasure_curves(_named_orders(result), dark=dark), dark
-        ),
-        lambda result: _cell(result, "attention, mean of all layers and heads", heatmap(result.grid, dark=dark), dark),
-        lambda result: _attributions_cell(result, dark),
-        lambda result: _agreement_cell(result, dark),
+    columns = [_cells(result, dark) for result in results]
+    return [cell for row in zip(*columns) for cell in row]
+
+
+def _cells(result: FaithfulnessResults, dark: bool) -> list[Cell]:
+    """The pictures of a model, from top to bottom."""
+    tests, shown, target = result.tests, result.attributed, result.tests.subject.trace.target
+    orders = {METHODS.get(name, name): frame for name, frame in tests.results.erased.items()}
+    pale = '<p class="small">Pale: the two methods put different source tokens first.</p>'
+    agreed = f"agreement of attention and {shown.title}, by target token"
+    pictures = (
+        ("changed attention", variation_by_weight(target, tests.results.variation, dark=dark), ""),
+        (f"erased {tests.read} tokens", erasure_curves(orders, dark=dark), ""),
+        ("attention, mean of all layers and heads", heatmap(result.grid, dark=dark), ""),
+        (shown.title, saliency(result.grid, shown.values, shown.title, dark=dark), shown.note),
+        (agreed, agreement_bars(target, shown.agreement, result.spread, dark=dark), pale),
     )
-    return [row(result) for row in rows for result in results]
-
-
-def _cell(result: FaithfulnessResults, words: str, figure, dark: bool, note: str = "") -> Cell:
-    name = f"{result.column.title}: {words}"
-    return Cell(f"<h4>{escape(name)}</h4>{note}", named(figure, name, dark))
-
-
-def _attributions_cell(result: FaithfulnessResults, dark: bool) -> Cell:
-    shown = result.attributed
-    return _cell(result, shown.title, saliency(result.grid, shown.values, shown.title, dark=dark), dark, shown.note)
-
-
-def _agreement_cell(result: FaithfulnessResults, dark: bool) -> Cell:
-    figure = agreement_bars(result.tests.subject.trace.target, result.attributed.agreement, result.spread, dark=dark)
-    note = '<p class="small">Pale: the two methods put different source tokens first.</p>'
-    return _cell(result, f"agreement of attention and {result.attributed.title}, by target token", figure, dark, note)
-
-
-def _named_orders(result: FaithfulnessResults) -> dict[str, pd.DataFrame]:
-    """Erasure by orders with their names for readers."""
-    return {METHODS.get(name, name): means_frame for name, means_frame in result.tests.results.erased.items()}
+    cells = []
+    for words, figure, note in pictures:
+        name = f"{result.column.title}: {words}"
+        cells.append(Cell(f"<h4>{escape(name)}</h4>{note}", named(figure, name, dark)))
+    return cells
 
 
 def tables_of(results: Sequence[FaithfulnessResults], every: bool) -> str:
@@ -215,10 +198,9 @@ def tables_of(results: Sequence[FaithfulnessResults], every: bool) -> str:
 def _preserved_table(result: FaithfulnessResults) -> str:
     shares = result.tests.results.preserved.groupby(["change", "kind"])["preserved"].mean().unstack()
     kinds = [kind for kind in ("function", "content", "other") if kind in shares]
-    rows = [
-        (change.title, [tables.cell(100 * float(shares.loc[str(change), kind]), ".0f") for kind in kinds])
-        for change in CHANGES
-    ]
+    rows = tables.of_numbers(
+        [change.title for change in CHANGES], 100 * shares.loc[[*map(str, CHANGES)], kinds].to_numpy(), ".0f"
+    )
     return tables.table(
         f"{result.column.title}: tokens that stay the first choice when attention is changed at their step (per cent)",
         [f"{kind} words" if kind != "other" else "others" for kind in kinds],
@@ -243,9 +225,9 @@ def _agreement_table(result: FaithfulnessResults) -> str:
 
 def _token_table(result: FaithfulnessResults) -> str:
     """τ-b of each target token, by method; the first token is marked where it is the same."""
-    means_frame = result.agreement
-    methods = [method for method in METHODS if method in set(means_frame["method"])]
-    taus, same = (means_frame.pivot(index="step", columns="method", values=name) for name in ("tau_b", "top1"))
+    frame = result.agreement
+    methods = [method for method in METHODS if method in set(frame["method"])]
+    taus, same = (frame.pivot(index="step", columns="method", values=name) for name in ("tau_b", "top1"))
     rows = [
         (
             f"{step + 1} {token}",
@@ -259,12 +241,9 @@ def _token_table(result: FaithfulnessResults) -> str:
 
 def _variation_table(result: FaithfulnessResults) -> str:
     names = {"max_weight": "maximum weight", "median": "permuted, median", "uniform": "uniform"}
-    means_frame = result.tests.results.variation
-    tokens = labels.shown(result.tests.subject.trace.target)
-    rows = [
-        (f"{step + 1} {tokens[step]}", [tables.cell(value, ".3f") for value in row])
-        for step, row in zip(means_frame["step"], means_frame[[*names]].to_numpy())
-    ]
+    frame, tokens = result.tests.results.variation, labels.shown(result.tests.subject.trace.target)
+    steps = [f"{step + 1} {tokens[step]}" for step in frame["step"]]
+    rows = tables.of_numbers(steps, frame[[*names]].to_numpy(), ".3f")
     caption = f"{result.column.title}: total variation of the next token when attention is changed"
     return tables.table(caption, [*names.values()], rows, (result.column.languages.target, "en"))
 
@@ -273,10 +252,8 @@ def _erasure_table(result: FaithfulnessResults) -> str:
     rows = []
     for order in ORDERS:
         means = result.tests.results.erased[order].groupby("share")[["comprehensiveness", "sufficiency"]].mean()
-        rows += [
-            (f"{METHODS.get(order, order)}, {share:.0%} of the tokens", [f"{value:.3f}" for value in row])
-            for share, row in zip(means.index, means.to_numpy())
-        ]
+        shares = [f"{METHODS.get(order, order)}, {share:.0%} of the tokens" for share in means.index]
+        rows += tables.of_numbers(shares, means.to_numpy(), ".3f")
     caption = f"{result.column.title}: probability lost when source tokens are erased, mean over target tokens"
     return tables.table(caption, ["without them", "with them alone"], rows)
 
@@ -321,10 +298,10 @@ def _permuted_words(tests: FaithfulnessTests) -> str:
 
 def _preserved_words(tests: FaithfulnessTests) -> str:
     """By kinds of words, if the language has a list of function words; else over all tokens."""
-    means_frame = tests.results.preserved
-    means_frame = means_frame[means_frame["change"] == "uniform"]
-    counts = {kind: rows["preserved"] for kind, rows in means_frame.groupby("kind") if kind in (FUNCTION, CONTENT)}
-    counts = counts or {"": means_frame["preserved"]}
+    frame = tests.results.preserved
+    frame = frame[frame["change"] == "uniform"]
+    counts = {kind: rows["preserved"] for kind, rows in frame.groupby("kind") if kind in (FUNCTION, CONTENT)}
+    counts = counts or {"": frame["preserved"]}
     shares = " and ".join(
         f"{int(preserved.sum())} of {len(preserved)} {f'{kind} words' if kind else 'tokens'}"
         for kind, preserved in sorted(counts.items(), reverse=True)

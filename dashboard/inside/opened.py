@@ -187,16 +187,13 @@ def _functions(opened: list[Opened], dark: bool) -> None:
         "widths are left out.</p>"
     )
     frames = [(shown, caches.other_scores(shown.column, shown.step.step, _learnt(shown))) for shown in opened]
-    figures = [
-        Cell(
-            f"<h4>{escape(shown.column.title)}</h4>",
-            named(score_functions(shown.step, frame, dark=dark), f"other scores {shown.column.title}", dark),
-        )
-        for shown, frame in frames
-    ]
-    plots(figures, "functions")
-    downloads.offer("functions", figures, [frame.assign(model=shown.column.model) for shown, frame in frames])
-    st.html("".join(_functions_table(shown, frame) for shown, frame in frames))
+    cells = []
+    for shown, scores in frames:
+        figure, title = score_functions(shown.step, scores, dark=dark), shown.column.title
+        cells.append(Cell(f"<h4>{escape(title)}</h4>", named(figure, f"other scores {title}", dark)))
+    plots(cells, "functions")
+    downloads.offer("functions", cells, [scores.assign(model=shown.column.model) for shown, scores in frames])
+    st.html("".join(_functions_table(shown, scores) for shown, scores in frames))
 
 
 def _learnt(shown: Opened) -> tuple[str, ...]:
@@ -212,8 +209,8 @@ def _learnt(shown: Opened) -> tuple[str, ...]:
 def _functions_table(shown: Opened, frame) -> str:
     names, weights = weights_by_score(shown.step, frame)
     columns = labels.shown(shown.step.keys)
-    rows = [(name, [f"{value:.2f}" for value in row]) for name, row in zip(names, weights.tolist())]
     caption = f"{shown.column.title}: weights of the same query through other scores"
+    rows = tables.of_numbers(names, weights.tolist(), ".2f")
     return tables.table(caption, columns, rows, ("en", shown.column.languages.source))
 
 
@@ -230,6 +227,6 @@ def _spread(dark: bool) -> None:
 def spread_table(frame: pd.DataFrame) -> str:
     """The text equivalent of `product_spread`."""
     wide = frame.pivot(index="width", columns="scaled", values=["deviation", "max_weight"])
-    rows = [(str(width), [f"{value:.2f}" for value in row]) for width, row in zip(wide.index, wide.to_numpy())]
+    rows = tables.of_numbers(map(str, wide.index), wide.to_numpy(), ".2f")
     columns = [f"{name}, {how}" for name in ("spread", "largest weight") for how in ("q · k", "q · k / √d")]
     return tables.table("Sampled dot products by width", columns, rows)

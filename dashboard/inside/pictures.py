@@ -236,42 +236,32 @@ def _rows(model: str, place: tuple, keys: Sequence[Token], numbers: dict) -> pd.
 
 def _mean_table(shown: Opened) -> str:
     grid, languages = shown.column.grid(shown.column.trace), shown.column.languages
-    rows = [
-        (f"{place} {token}", [f"{weight:.4f}"])
-        for place, (token, weight) in enumerate(
-            zip(labels.shown(grid.keys), grid.weights[shown.mean].tolist()), start=1
-        )
-    ]
+    rows = tables.of_numbers(_numbered(grid.keys), grid.weights[shown.mean, :, None].tolist(), ".4f")
     caption = f"{shown.column.title}: weights of this step{', mean of heads' if shown.column.head is None else ''}"
     return tables.table(caption, ["weight"], rows, (languages.source, "en"))
 
 
+def _numbered(tokens: Sequence[Token]) -> list[str]:
+    return [f"{place} {token}" for place, token in enumerate(labels.shown(tokens), start=1)]
+
+
 def _scores_table(shown: Opened) -> str:
     step = shown.step
-    columns = {"weight": step.weights}
+    columns = {"score": np.where(step.mask, step.scores, np.nan), "weight": step.weights}
     if shown.temperature != 1:
         columns[f"weight at temperature {shown.temperature:g}"] = step.weights_at(shown.temperature)
     if step.window:
         columns["Gaussian"] = step.window.gaussian
-    rows = [
-        (
-            f"{place + 1} {token}",
-            [
-                tables.cell(float(step.scores[place]), ".4f", bool(step.mask[place])),
-                *(f"{values[place]:.4f}" for values in columns.values()),
-            ],
-        )
-        for place, token in enumerate(labels.shown(step.keys))
-    ]
+    rows = tables.of_numbers(_numbered(step.keys), zip(*columns.values()), ".4f")
     caption = f"{shown.column.title}: scores and weights of this step"
-    return tables.table(caption, ["score", *columns], rows, (shown.column.languages.source, "en"))
+    return tables.table(caption, list(columns), rows, (shown.column.languages.source, "en"))
 
 
 def _parts_table(shown: Opened) -> str:
     step = shown.step
     compared = step.compared(shown.key, shown.reference)
-    rows = [("constant part", [tables.cell(compared.constant, "+.4f")])]
-    rows += [(step.parts.name(number), [tables.cell(value, "+.4f")]) for number, value in compared.largest(_DIMENSIONS)]
+    largest = {step.parts.name(number): value for number, value in compared.largest(_DIMENSIONS)}
+    rows = tables.of_numbers(["constant part", *largest], [[compared.constant], *zip(largest.values())], "+.4f")
     caption = (
         f"{shown.column.title}: the score of {labels.quoted(step.keys, shown.key)}, its largest differences from "
         f"{reference_words(step, compared)}"
@@ -283,8 +273,7 @@ def _values_table(shown: Opened) -> str:
     """The dimensions with the largest absolute context, one per column."""
     step = shown.step.at_temperature(shown.temperature)
     order = abs(step.context).argsort()[::-1][:_DIMENSIONS].tolist()
-    names = [f"{place + 1} {token}" for place, token in enumerate(labels.shown(step.keys))]
     numbers = [*step.weighted[:, order].tolist(), step.context[order].tolist()]
-    rows = [(name, [tables.cell(value, "+.3f") for value in row]) for name, row in zip([*names, "context"], numbers)]
+    rows = tables.of_numbers([*_numbered(step.keys), "context"], numbers, "+.3f")
     caption = f"{shown.column.title}: weighted values and their sum, in the {len(order)} largest dimensions{shown.heat}"
     return tables.table(caption, [f"dimension {number + 1}" for number in order], rows)

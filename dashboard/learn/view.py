@@ -14,7 +14,7 @@ from dashboard.learn.chapters import CHAPTERS
 from dashboard.learn.lesson import Lesson
 from dashboard.markup import terms
 from dashboard.markup.text import escape, markdown
-from dashboard.shell import frame
+from dashboard.shell import downloads, frame
 from dashboard.shell.problems import sentence
 
 _ANSWER_LENGTH = 5000  # characters of an answer
@@ -126,15 +126,14 @@ def _to_keep(name: str, opened: Lesson, answers: dict[int, str]) -> None:
     guesses = guessing.record(st.session_state)
     address = (st.context.url or "./").partition("?")[0].removesuffix("learn")
     made = {
-        "Save my answers": (f"{name}-answers.txt", "text/plain", lesson.answered, (answers, guesses)),
-        "Sheet to print (PDF)": (f"{name}.pdf", "application/pdf", lesson.sheet_pdf, ()),
-        "Sheet to print (HTML)": (f"{name}.html", "text/html", lesson.sheet_html, (address,)),
-        "Sheet with answers (PDF)": (f"{name}-with-answers.pdf", "application/pdf", lesson.sheet_pdf, (True,)),
+        "Save my answers": (f"{name}-answers.txt", lesson.answered, (answers, guesses)),
+        "Sheet to print (PDF)": (f"{name}.pdf", lesson.sheet_pdf, ()),
+        "Sheet to print (HTML)": (f"{name}.html", lesson.sheet_html, (address,)),
+        "Sheet with answers (PDF)": (f"{name}-with-answers.pdf", lesson.sheet_pdf, (True,)),
     }
     with st.container(horizontal=True, key="lesson_files"):
-        for words, (file, kind, make, more) in made.items():
-            build = functools.partial(make, opened, *more)
-            st.download_button(words, build, file, kind, key=f"save {words}", on_click="ignore")
+        for words, (file, make, more) in made.items():
+            downloads.button(words, functools.partial(make, opened, *more), file, f"save {words}")
     count = len(guesses)
     seen = f"{count} row{'s' * (count != 1)} of guesses will be saved with your answers. " if count else ""
     st.caption(

@@ -33,14 +33,7 @@ def show(current: ManyScene) -> None:
         build = functools.partial(bundle, current, downloads.panels_of(PAGE))
         words = "Figures as HTML, all numbers as CSV, and a manifest."
         downloads.zip_and_link(build, "attnviz-sentences.zip", "many_zip", words)
-        st.download_button(
-            "All numbers as CSV",
-            lambda: export.frame_csv(current.saved()),
-            "sentences.csv",
-            "text/csv",
-            on_click="ignore",
-            key="many_csv",
-        )
+        downloads.csv_button("All numbers as CSV", current.saved, "sentences.csv", "many_csv")
 
 
 def bundle(current: ManyScene, shown: ShownPanels) -> bytes:

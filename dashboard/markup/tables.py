@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 import numpy as np
@@ -57,6 +57,11 @@ def _signed(text: str) -> str:
 def cell(value: float, form: str, seen: bool = True) -> str:
     """A number with a typographic minus, and no sign before 0; a dash for a hidden or undefined one."""
     return _signed(format(value, form)) if seen and math.isfinite(value) else "–"
+
+
+def of_numbers(names: Iterable[str], values: Iterable[Iterable[float]], form: str) -> list[tuple[str, list[str]]]:
+    """Rows for `table`: each name with its numbers, as `cell` writes them."""
+    return [(name, [cell(value, form) for value in row]) for name, row in zip(names, values, strict=True)]
 
 
 def grid_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, form: str) -> str:

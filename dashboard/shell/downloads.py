@@ -16,6 +16,7 @@ import streamlit as st
 import attnviz
 from attnviz import lazy_pandas as pd
 from attnviz import storage
+from attnviz.export import bundle
 from attnviz.figures import Chart
 from attnviz.models import checkpoint_files
 from attnviz.models.names import HuggingFaceName, is_hugging_face, without_prefix
@@ -25,28 +26,38 @@ from dashboard.choices.options import title
 from dashboard.session import caches, catalogue
 
 _PACKAGES = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
+TYPES = {  # ending of a file -> its type
+    "csv": "text/csv",
+    "gif": "image/gif",
+    "html": "text/html",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "svg": "image/svg+xml",
+    "tex": "text/x-tex",
+    "txt": "text/plain",
+    "zip": "application/zip",
+}
+HEADS_FROM_0 = "The file counts layers and heads from 0, as Python does."
+
+
+def button(words: str, build: Callable[[], bytes | str], file: str, key: str, **look) -> None:
+    """A button that saves a file, which is made when it is pressed. `look` has further arguments of Streamlit."""
+    st.download_button(words, build, file, TYPES.get(file.rpartition(".")[2]), key=key, on_click="ignore", **look)
+
+
+def csv_button(words: str, frame: Callable[[], pd.DataFrame], file: str, key: str, note: str | None = None) -> None:
+    """`button` of a table."""
+    button(words, lambda: bundle.frame_csv(frame()), file, key, help=note)
 
 
 def zip_and_link(build: Callable[[], bytes], file_name: str, key: str, words: str) -> None:
     """The first two buttons. build : makes the zip at download time; words : a description of its contents."""
-    st.download_button(
-        "Everything as a zip",
-        build,
-        file_name,
-        "application/zip",
-        on_click="ignore",
-        key=key,
-        type="primary",
-        icon=":material/folder_zip:",
-        help=words,
-    )
+    button("Everything as a zip", build, file_name, key, type="primary", icon=":material/folder_zip:", help=words)
     st.html('<button type="button" class="copy-link" aria-live="polite">Copy link</button>', width="content")
     if settings.frames():
         words = "Copies HTML for a page that may frame this one. Offline, use the HTML file."
-        button = (
-            f'<button type="button" class="copy-link" data-embeds="1" aria-live="polite" title="{words}">Embed</button>'
-        )
-        st.html(button, width="content")
+        look = f'class="copy-link" data-embeds="1" aria-live="polite" title="{words}"'
+        st.html(f'<button type="button" {look}>Embed</button>', width="content")
 
 
 def without_folders(chosen: Mapping) -> dict:

@@ -34,7 +34,7 @@ from dashboard.choices.options import model
 from dashboard.markup import tables, terms
 from dashboard.markup.text import escape, markdown
 from dashboard.session import address, memory
-from dashboard.shell import frame
+from dashboard.shell import downloads, frame
 from dashboard.shell.problems import SceneError, Waiting, sentence
 
 _WORDS = {
@@ -262,9 +262,8 @@ def _take_along(training: Apart, moments: list) -> None:
     """Downloads: the run as a page that plays offline, and the models while they exist; made on request."""
     with st.container(horizontal=True):
         if any(row.maps for row in moments[-1].of.values()):
-            for words, (file, kind, make) in _FILES.items():
-                build = functools.partial(make, moments)
-                st.download_button(words, build, file, kind, key=f"save-{file}", on_click="ignore")
+            for words, (file, make) in _FILES.items():
+                downloads.button(words, functools.partial(make, moments), file, f"save-{file}")
     if training.state != ENDED:
         _models(training, list(moments[-1].of))
 
@@ -278,16 +277,8 @@ def _models(training: Apart, names: list[str]) -> None:
             if fitting := _fitting(page, names):
                 key, arguments = f"open-{page}", (training, page, fitting)
                 st.button(words, key=key, on_click=_open, args=arguments, disabled=alone, help=problem or _VISIT)
-        st.download_button(
-            "Keep the models as a zip",
-            training.models,
-            "models.zip",
-            "application/zip",
-            key="keep",
-            on_click="ignore",
-            disabled=alone,
-            help=problem or "Unpack it. ATTNVIZ_CHECKPOINTS=FOLDER then opens the models on every page.",
-        )
+        words = problem or "Unpack it. ATTNVIZ_CHECKPOINTS=FOLDER then opens the models on every page."
+        downloads.button("Keep the models as a zip", training.models, "models.zip", "keep", disabled=alone, help=words)
     if refused := st.session_state.get(_REFUSED):
         st.error(markdown(sentence(refused.rstrip("."))), icon=":material/info:")
     if not (training.settings.causal and training.settings.masked):
@@ -348,11 +339,11 @@ def _names(moments: list) -> list[str]:
     return [f"batch {moment.batch}" for moment in moments]
 
 
-_FILES = {  # words of the button -> file, type, and what makes it of the moments
-    "Save as a page that plays offline": ("training.html", "text/html", _film),
-    "Maps over time (SVG)": ("training.svg", "image/svg+xml", functools.partial(_strip, "svg")),
-    "Maps over time (PDF)": ("training.pdf", "application/pdf", functools.partial(_strip, "pdf")),
-    "Animation (GIF)": ("training.gif", "image/gif", _animation),
+_FILES = {  # words of the button -> file, and what makes it of the moments
+    "Save as a page that plays offline": ("training.html", _film),
+    "Maps over time (SVG)": ("training.svg", functools.partial(_strip, "svg")),
+    "Maps over time (PDF)": ("training.pdf", functools.partial(_strip, "pdf")),
+    "Animation (GIF)": ("training.gif", _animation),
 }
 
 
