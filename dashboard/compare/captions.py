@@ -116,8 +116,7 @@ def _gold_links(column: Column) -> str:
     moved = f" Rows are read {SHIFTS[column.links.shift]}." if column.links.shift else ""
     return (
         f' <span class="linked">{moved} Outlined: gold links (dashed: only possible). Alignment error rate on this '
-        "sentence: "
-        f"<b>{column.links.error:.2f}</b>. A plain diagonal has {column.links.diagonal:.2f}.</span>"
+        f"sentence: <b>{column.links.error:.2f}</b>. A plain diagonal has {column.links.diagonal:.2f}.</span>"
     )
 
 

@@ -78,8 +78,6 @@ def page(current: CompareScene, dark: bool, cursor: Cursor, name: str) -> bytes:
 
 def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
     """The zip of the view."""
-    from attnviz.export import printed  # matplotlib takes half a second: only for those who ask
-
     mapped = [column.shown for column in current.mapped]
     frames = {
         "statistics": [stats.steps(trace) for trace in mapped],
@@ -90,7 +88,7 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
     frames["confidence"] = [_confidence(model, judged) for model, judged in _judgements(current).items()]
     tables = {name: pd.concat(listed, ignore_index=True) for name, listed in frames.items() if listed}
     figures = {name: make() for name, make in makers(current, dark, cursor).items()}
-    sheets_drawn = {name: make(printed.Style()) for name, make in sheet_makers(current, cursor).items()}
+    sheets_drawn = {name: make(_printed().Style()) for name, make in sheet_makers(current, cursor).items()}
     return export.bundle(
         figures,
         [column.shown for column in current.columns],
@@ -137,11 +135,9 @@ class Picture:
 
     def sheet(self):
         """The `printed.Sheet` that `make` draws."""
-        from attnviz.export import printed
-
         with self._lock:
             if self._sheet is None:
-                self._sheet = self._make(printed.Style(*self._style))
+                self._sheet = self._make(_printed().Style(*self._style))
             return self._sheet
 
     def save(self) -> bytes:
@@ -215,38 +211,34 @@ def sheet_makers(current: CompareScene, cursor: Cursor, framed: bool = False) ->
     return result
 
 
-# matplotlib takes half a second to import: only for those who print.
-def _map(column: Column, framed: Cursor | None, style):
+def _printed():
+    """`attnviz.export.printed`: matplotlib takes half a second to import, so only for those who print."""
     from attnviz.export import printed
 
+    return printed
+
+
+def _map(column: Column, framed: Cursor | None, style):
     step = framed.step if framed and framed.step < len(column.grid.queries) else None
     links = column.links and column.links.cells
-    return printed.of_map(column.shown, column.grid, style, step=step, links=links, windows=column.windows)
+    return _printed().of_map(column.shown, column.grid, style, step=step, links=links, windows=column.windows)
 
 
 def _maps(current: CompareScene, style):
-    from attnviz.export import printed
-
-    return printed.of_maps({column.title: (column.shown, column.grid) for column in current.mapped}, style)
+    return _printed().of_maps({column.title: (column.shown, column.grid) for column in current.mapped}, style)
 
 
 def _step_bars(column: Column, cursor: Cursor, style):
-    from attnviz.export import printed
-
     step = min(cursor.step, len(column.grid.queries) - 1)
     window = column.windows[step] if column.windows else None
-    return printed.of_step(column.shown, column.grid, step, style, window=window)
+    return _printed().of_step(column.shown, column.grid, step, style, window=window)
 
 
 def _statistics(current: CompareScene, style):
-    from attnviz.export import printed
-
     traces = {column.title: column.shown for column in current.mapped}
-    return printed.of_statistics(traces, current.frames(), current.keys, style)
+    return _printed().of_statistics(traces, current.frames(), current.keys, style)
 
 
 def _difference(a: Column, b: Column, style):
-    from attnviz.export import printed
-
     values = select.difference(a.grid, b.grid)
-    return printed.of_difference(a.shown, b.shown, values, a.grid, (a.title, b.title), style)
+    return _printed().of_difference(a.shown, b.shown, values, a.grid, (a.title, b.title), style)

@@ -5,11 +5,11 @@ import streamlit as st
 from attnviz.figures.wording import listed
 from attnviz.models.names import is_hugging_face
 from dashboard.choices import pairs
-from dashboard.choices.options import KINDS, OWN, SHIFTS, TYPED, facts, model, title, trained_title
+from dashboard.choices.options import KINDS, OWN, SHIFTS, TYPED, facts, model, title
 from dashboard.compare import caches, tour
 from dashboard.markup.text import escape
 from dashboard.session import catalogue, memory
-from dashboard.shell import widgets
+from dashboard.shell import frame, widgets
 
 _LEFT = "left_gold"  # in the session when the sentence is no longer the gold sentence that was chosen
 
@@ -82,17 +82,8 @@ def _trained_for(pair: str, chosen: list[str]) -> dict:
     if not courses:
         return {}
     least = min(map(len, courses.values()))
-    moment = st.select_slider(
-        "Trained for",
-        [*range(least), -1],
-        -1,
-        format_func=trained_title,
-        key="trained",
-        bind="query-params",
-        help=f"{least} moments of the training of {listed([title(name) for name in courses])}, from the untrained "
-        "model to the end of a run. That run is another than the one of the model that ships.",
-    )
-    return {"moment": moment, "courses": tuple(courses)}
+    training = f"the training of {listed(map(title, courses))}"
+    return {"moment": frame.moment(least, training, "trained"), "courses": tuple(courses)}
 
 
 def _gold(pair: str) -> dict:

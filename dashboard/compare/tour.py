@@ -260,16 +260,14 @@ STOPS = (
     Stop(
         "Looking at nothing",
         "This is one head of the last layer. Most of its rows look at <eos>, the end of the sentence, which is "
-        "no word. "
-        "Why would a head look there?",
+        "no word. Why would a head look there?",
         {"show": ["transformer"], "text": "Is Tom here?", "head": 2, "step": 2},
         _end_answer,
     ),
     Stop(
         "Split words",
         "“motorcyclists” is not in the vocabulary: the models read several pieces. Which one do they look at when "
-        "they write "
-        "“motards”?",
+        "they write “motards”?",
         {
             "show": ["bahdanau", "transformer"],
             "text": "Two motorcyclists are racing on a muddy track.",

@@ -38,7 +38,6 @@ LARGE, SMALLER, LINE, LEAST_MAP, NOTICE = 165, 225, 22, 90, 60
 # The variables that style.css reads; each change is for at least so many columns, where there is at most so much room.
 TWO_AND_TWO = "--columns: 2; --row3: 1; --row4: 1; --whose: block;"
 ONE_BELOW_ANOTHER = "--columns: 1; --row2: 1; --row3: 2; --row4: 3; --whose: block;"
-PAUSE = 1.5  # s that a moment of the training is shown
 NARROWER = ((4, "80rem", TWO_AND_TWO), (3, "55rem", TWO_AND_TWO), (2, "36rem", ONE_BELOW_ANOTHER))
 
 
@@ -206,9 +205,7 @@ def _training(current: CompareScene, dark: bool) -> None:
     courses = {title(name): confidence.course(model(choices.pair, name)) for name in choices.courses}
     st.subheader("Trained for", divider="gray")
     st.html(captions.trained_for(current, courses))
-    last = min(map(len, courses.values())) - 1
-    playing = st.toggle("▶ Play the training", key="playing") and choices.moment < last
-    st.fragment(functools.partial(_next_moment, choices.moment), run_every=PAUSE if playing else None)()
+    frame.play_moments("playing", "trained", min(map(len, courses.values())) - 1)
     figure = over_time(
         {name: pictures.course(rows) for name, rows in courses.items()},
         panels=pictures.COURSE,
@@ -218,13 +215,6 @@ def _training(current: CompareScene, dark: bool) -> None:
     )
     lines = ["Training: loss on validation, BLEU on a sample of it, alignment error rate on gold sentences"]
     plots([("", named(figure, "training", dark, lines=lines))], "training")
-
-
-def _next_moment(moment: int) -> None:
-    """Called at intervals while the training plays."""
-    if address.runs_alone():
-        st.session_state["trained"] = moment + 1
-        st.rerun()
 
 
 @address.fragment

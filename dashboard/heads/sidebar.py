@@ -6,12 +6,12 @@ from attnviz.models import measured
 from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
 from attnviz.trace import uploads
 from dashboard.choices import pairs, settings
-from dashboard.choices.options import HF, KINDS, SAVED, model_title, trained_title
+from dashboard.choices.options import HF, KINDS, SAVED, model_title
 from dashboard.compare.caches import course
 from dashboard.heads import sources
 from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, Source
 from dashboard.session import caches, catalogue, memory
-from dashboard.shell import widgets
+from dashboard.shell import frame, widgets
 from dashboard.shell.problems import SceneError, Waiting, sentence
 
 
@@ -41,16 +41,7 @@ def _trained_for(model: str) -> str:
     """The model, or a model that writes at the chosen moment of its training, where some are packed."""
     if model in (HF, SAVED) or not pairs.task(ModelName.parse(model).pair).writes or not (rows := course(model)):
         return model
-    moment = st.select_slider(
-        "Trained for",
-        [*range(len(rows)), -1],
-        -1,
-        format_func=trained_title,
-        key="moment",
-        bind="query-params",
-        help=f"{len(rows)} moments of a training, from the untrained model to the end of a run. That run is another "
-        "than the one of the model that ships.",
-    )
+    moment = frame.moment(len(rows), "a training", "moment")
     return model if moment < 0 else f"{model}@{moment}"
 
 

@@ -2,6 +2,7 @@
 classifier's label is here."""
 
 import contextlib
+import functools
 from collections.abc import Iterator
 
 import streamlit as st
@@ -95,11 +96,7 @@ def _read_long(which: tuple) -> None:
 
 def _draw(current: HeadsScene, dark: bool) -> None:
     if isinstance(current, scene.LongScene):
-        maps.show_long(current, dark)
-        comparison.show_table(current)
-        words = "The overview and the statistics, without the full maps. Open it here as “A saved trace”."
-        file, key = "reduced.safetensors", "keep_reduced"
-        downloads.button("Reduced trace (safetensors)", current.reduced.pack, file, key, help=words)
+        _draw_long(current, dark)
         return
     if isinstance(source := current.choices.source, sources.TrainedSource):
         _name(current, source, dark)
@@ -122,14 +119,9 @@ def _draw(current: HeadsScene, dark: bool) -> None:
         layers.show_residual(current)
     comparison.show(current, dark)
     comparison.show_table(current)
-    downloads.button(
-        "Trace (safetensors)",
-        lambda: files.pack(current.trace),
-        "trace.safetensors",
-        "keep",
-        help="Everything that this page shows. Open it here as “A saved trace”, or in Python with "
-        "attnviz.load_trace().",
-    )
+    words = "Everything that this page shows. Open it here as “A saved trace”, or in Python with attnviz.load_trace()."
+    build = functools.partial(files.pack, current.trace)
+    downloads.button("Trace (safetensors)", build, "trace.safetensors", "keep", help=words)
     patterns.show(current, dark)
     patterns.show_search(current, dark)
     # the parser reads whole sentences
@@ -140,6 +132,14 @@ def _draw(current: HeadsScene, dark: bool) -> None:
     for show_panel in (layers.show, comparison.show_other_model, ablation.show, ablation.show_importance):
         show_panel(current, dark)
     st.html(terms.caveat())
+
+
+def _draw_long(current: scene.LongScene, dark: bool) -> None:
+    maps.show_long(current, dark)
+    comparison.show_table(current)
+    words = "The overview and the statistics, without the full maps. Open it here as “A saved trace”."
+    file, key = "reduced.safetensors", "keep_reduced"
+    downloads.button("Reduced trace (safetensors)", current.reduced.pack, file, key, help=words)
 
 
 def _name(current: HeadsScene, source: sources.TrainedSource, dark: bool) -> None:

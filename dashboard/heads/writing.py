@@ -1,7 +1,6 @@
 """The panels of a model that continues the text token by token: candidates for the next token, the text with and
 without the last choice, and its output under changed attention or after another word."""
 
-import functools
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +20,6 @@ from attnviz.trace import Trace
 from dashboard.browser.plot import named, plots
 from dashboard.choices.options import MOST_WRITTEN, Writing
 from dashboard.compare.caches import course
-from dashboard.compare.view import PAUSE
 from dashboard.heads.scene import HeadsScene
 from dashboard.inside import effects
 from dashboard.markup import tables
@@ -156,19 +154,11 @@ def show_training(current: HeadsScene, dark: bool) -> None:
         f"{row['induction']:.2f} by induction. These moments are of a run of their own. The last one is the model of "
         "that run and not the model that ships. Choose “as it ships” to see that one and its card.</p>"
     )
-    going = st.toggle("▶ Play the training", key="playing_moments") and name.moment < len(rows) - 1
-    st.fragment(functools.partial(_next_moment, name.moment), run_every=PAUSE if going else None)()
+    frame.play_moments("playing_moments", "moment", len(rows) - 1)
     measured = {"moment": [*range(1, len(rows) + 1)], **{key: [row[key] for row in rows] for key in _MEASURED}}
     figure = over_time({title: measured}, panels=_MEASURED, unit="moment", at=name.moment + 1, dark=dark)
     lines = ["Training: loss on validation, and the best heads"]
     plots([("", named(figure, "training", dark, lines=lines))], "training")
-
-
-def _next_moment(moment: int) -> None:
-    """Called at intervals while the training plays."""
-    if address.runs_alone():
-        st.session_state["moment"] = moment + 1
-        st.rerun()
 
 
 def show(current: HeadsScene, dark: bool) -> None:

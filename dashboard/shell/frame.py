@@ -1,5 +1,6 @@
-"""Parts of every page: messages, the last valid scene, the theme, and numbers in a link."""
+"""Parts of every page: messages, the last valid scene, the theme, numbers in a link, and moments of a training."""
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -8,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 import streamlit as st
 
 from attnviz.service.request import ServiceError
+from dashboard.choices.options import trained_title
 from dashboard.markup.text import markdown
 from dashboard.session import address, memory
 from dashboard.session.memory import NoRoom
@@ -31,6 +33,7 @@ class PageScene(Protocol):
 
 
 Scene = TypeVar("Scene", bound=PageScene)
+_PAUSE = 1.5  # s that a moment of a training is shown
 
 
 @contextmanager
@@ -138,3 +141,31 @@ def keep_place(key: str, places: Sequence, names: Sequence[str]) -> None:
     elif key in session and session.get(last, names) != names:
         session[key] = session[key]
     session[last] = names
+
+
+def moment(count: int, training: str, key: str) -> int:
+    """The control of the moment of a training, from 0; -1 for the model that ships. training : which, in words."""
+    return st.select_slider(
+        "Trained for",
+        [*range(count), -1],
+        -1,
+        format_func=trained_title,
+        key=key,
+        bind="query-params",
+        help=f"{count} moments of {training}, from the untrained model to the end of a run. That run is another than "
+        "the one of the model that ships.",
+    )
+
+
+def play_moments(switch: str, key: str, last: int) -> None:
+    """A switch that moves the control of the moment on at intervals, up to the last. switch, key : of both in the
+    session."""
+    now = st.session_state[key]
+    playing = st.toggle("▶ Play the training", key=switch) and now < last
+    st.fragment(functools.partial(_to_moment, key, now + 1), run_every=_PAUSE if playing else None)()
+
+
+def _to_moment(key: str, place: int) -> None:
+    if address.runs_alone():
+        st.session_state[key] = place
+        st.rerun()
