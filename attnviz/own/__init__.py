@@ -6,8 +6,8 @@ own.load("attention.py:Attn")   # the module that a file names
 own.in_trained(module)          # it reads real sentences in the trained model of its formula
 """
 
-from attnviz.own.check import check, in_trained
-from attnviz.own.report import Line, Report
+from attnviz.own.check import Report, check, in_trained
+from attnviz.own.checks import Line
 from attnviz.own.source import load
 from attnviz.own.watch import Watched, watch
 from attnviz.own.wrap import wrap

@@ -40,6 +40,22 @@ class Outcome:
     scores: Tensor | None
     softmaxes: list[Softmax] = field(default_factory=list)
 
+    @property
+    def before_mix(self) -> Tensor | None:
+        """The weights (B, H, T, S) of a softmax if those of each head are a sum of its heads, each times a number, as
+        in talking heads; else None."""
+        shape = self.weights.shape
+        for made in (softmax.weights for softmax in self.softmaxes):
+            if shape[1] > 1 and made.ndim == 4 and made.shape[1] > 1 and made[:, 0].shape == self.weights[:, 0].shape:
+                parts, mixed = (x.movedim(1, -1).flatten(0, 2).double() for x in (made, self.weights))
+                if not bool((parts + mixed.sum()).isfinite().all()):
+                    return None
+                mix = torch.linalg.lstsq(parts, mixed, driver="gelsd").solution
+                apart = mix.shape[0] == mix.shape[1] and torch.allclose(mix, mix.diag().diag(), atol=1e-4)
+                if len(parts) > 2 * len(mix) and not apart and torch.allclose(parts @ mix, mixed, atol=1e-5):
+                    return made
+        return None
+
 
 class Capture(TorchFunctionMode):
     """While active, `softmaxes` collects the results of every softmax and fused attention.

@@ -6,18 +6,34 @@ Letters: B sentences, T queries, S keys, H heads. Inputs are random with a fixed
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from attnviz.own.capture import Outcome, Subject
 from attnviz.own.forms import Inputs
-from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.python_file import ANYTHING
 
+# `fault` makes the report fail. `limit`: right in ordinary use, and not in the case that the line names.
+OK, FAULT, LIMIT, UNTESTED = "ok", "fault", "limit", "not tested"
 _SIZES = ((1, 1, 1), (1, 1, 2), (1, 2, 3), (2, 1, 2), (2, 1, 3), (2, 2, 3), (3, 4, 5))
-_NEAR = 1e-4  # two numbers of single precision count as equal
+NEAR = 1e-4  # two numbers of single precision count as equal
 Examine = Callable[[Inputs], str | None]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One test: its name, its verdict, the reason in plain words, and the smallest example that fails.
+
+    >>> own.check(lambda query, keys: (query @ keys.mT).softmax(-2)).faults[0].reason
+    'weights sum to 1 over the queries and not over the keys: softmax has the wrong dim'
+    """
+
+    test: str
+    verdict: str
+    reason: str
+    example: str = ""
 
 
 def examples(subject: Subject, queries: int = 0) -> Iterator[tuple[Inputs, str]]:
@@ -63,7 +79,7 @@ def shares(subject: Subject) -> Line:
     def examine(inputs: Inputs) -> str | None:
         rows = subject.run(inputs).weights.flatten(0, 2)
         for row in rows:
-            if not bool((row >= -1e-6).all()) or abs(float(row.sum()) - 1) > _NEAR:
+            if not bool((row >= -1e-6).all()) or abs(float(row.sum()) - 1) > NEAR:
                 return f"a row of weights is {numbers(row)}, its sum {float(row.sum()):.3g}"
         return None
 
@@ -73,7 +89,7 @@ def shares(subject: Subject) -> Line:
         return Line(
             test, FAULT if reason else OK, reason or f"every row is at least 0 and sums to 1{_of_scores(subject)}"
         )
-    if limit := _in_a_gaussian(outcome) or _with_a_sink(subject, outcome):
+    if limit := _in_a_gaussian(outcome) or _with_a_sink(subject, outcome) or _of_talking_heads(outcome):
         return Line(test, LIMIT, limit, example)
     return Line(test, FAULT, _why_no_shares(outcome), example)
 
@@ -105,7 +121,7 @@ def _in_a_gaussian(outcome: Outcome) -> str:
         if softmax.weights.numel() == outcome.weights.numel():
             ratio = outcome.weights.reshape(softmax.weights.shape) / softmax.weights
             bends = ratio.log().diff(n=2).flatten()
-            if len(bends) and torch.allclose(bends, bends[0], atol=1e-3) and float(bends[0]) < -_NEAR:
+            if len(bends) and torch.allclose(bends, bends[0], atol=1e-3) and float(bends[0]) < -NEAR:
                 words = "a softmax times a Gaussian around a position, as in Luong et al. 2015, eq. 10"
                 return f"{words}: rows sum to less than 1"
     return ""
@@ -115,10 +131,16 @@ def _with_a_sink(subject: Subject, outcome: Outcome) -> str:
     """The reason if rows are divided by more than their sums, which differ: then a key changes the weights of the
     others, but not their ratios; else ""."""
     sums = outcome.weights.sum(dim=-1)
-    below = bool((outcome.weights > 0).all()) and bool((sums < 1 - _NEAR).all()) and float(sums.std()) > _NEAR
-    if not below or torch.allclose(*_beside_another_key(subject), atol=_NEAR) or mixes(subject):
+    below = bool((outcome.weights > 0).all()) and bool((sums < 1 - NEAR).all()) and float(sums.std()) > NEAR
+    if not below or torch.allclose(*_beside_another_key(subject), atol=NEAR) or mixes(subject):
         return ""
     return "rows sum to less than 1: each is divided by more than its sum, so a share goes to no key (a sink)"
+
+
+def _of_talking_heads(outcome: Outcome) -> str:
+    """The reason if heads are mixed after the softmax; else ""."""
+    words = "heads are mixed after the softmax (talking heads, Shazeer et al. 2020): rows need not sum to 1"
+    return "" if outcome.before_mix is None else words
 
 
 def backwards(weights: Tensor) -> bool:
@@ -153,25 +175,25 @@ def _why_no_shares(outcome: Outcome) -> str:
     axes |= {"queries and keys together": (2, 3), "the whole tensor": (0, 1, 2, 3), "batch and keys together": (0, 3)}
     for name, dims in axes.items():
         sums = weights.sum(dim=dims)
-        if torch.allclose(sums, torch.ones_like(sums), atol=_NEAR) and all(weights.shape[dim] > 1 for dim in dims[:1]):
+        if torch.allclose(sums, torch.ones_like(sums), atol=NEAR) and all(weights.shape[dim] > 1 for dim in dims[:1]):
             return f"weights sum to 1 over {name} and not over the keys: softmax has the wrong dim"
-    if torch.allclose(weights, torch.ones_like(weights), atol=_NEAR):
+    if torch.allclose(weights, torch.ones_like(weights), atol=NEAR):
         return "every weight is 1: softmax runs over an axis of length 1 (dim is wrong), not over the keys"
     for softmax in outcome.softmaxes:
         sums = softmax.weights.sum(dim=-1)
-        if softmax.weights.numel() == weights.numel() and torch.allclose(sums, torch.ones_like(sums), atol=_NEAR):
+        if softmax.weights.numel() == weights.numel() and torch.allclose(sums, torch.ones_like(sums), atol=NEAR):
             ratio = (weights.reshape(softmax.weights.shape) / softmax.weights).flatten()
-            if torch.allclose(ratio, ratio[0], atol=_NEAR):
+            if torch.allclose(ratio, ratio[0], atol=NEAR):
                 return f"the weights are multiplied by {ratio[0]:.3g} after the softmax: scale the scores before it"
-            if bool(((ratio - 1).abs().minimum(ratio.abs()) < _NEAR).all()):
+            if bool(((ratio - 1).abs().minimum(ratio.abs()) < NEAR).all()):
                 return "weights are set to 0 after the softmax: hide the scores before it, with −∞"
             return "the weights are changed after the softmax"
-    if torch.allclose(weights.exp().sum(dim=-1), torch.ones(()), atol=_NEAR):
+    if torch.allclose(weights.exp().sum(dim=-1), torch.ones(()), atol=NEAR):
         return "these are logarithms of weights: log_softmax in place of softmax"
-    if bool((weights < -1e-6).any()) or bool((weights > 1 + _NEAR).any()):
+    if bool((weights < -1e-6).any()) or bool((weights > 1 + NEAR).any()):
         return "these are scores: no softmax over the keys was taken, or it was changed after"
     sums = weights.sum(dim=-1)
-    if bool((sums.minimum((sums - 1).abs()) < _NEAR).all()) and bool((sums > 0.5).any()):
+    if bool((sums.minimum((sums - 1).abs()) < NEAR).all()) and bool((sums > 0.5).any()):
         return "some rows of weights are all 0, as of a query that sees no key: every query must see at least one"
     return "weights lie between 0 and 1, but no axis sums to 1: each score has become a share of its own (sigmoid?)"
 
@@ -188,7 +210,7 @@ def context(subject: Subject) -> Line:
         outcome = subject.run(inputs)
         wanted = outcome.weights.mean(dim=1) @ inputs.values
         returned = _given(outcome)
-        if wanted.shape == returned.shape and torch.allclose(wanted, returned, atol=_NEAR):
+        if wanted.shape == returned.shape and torch.allclose(wanted, returned, atol=NEAR):
             return None
         return f"context {numbers(returned[0, 0])}; weights times values {numbers(wanted[0, 0])}"
 
@@ -233,7 +255,7 @@ def _other_context(subject: Subject) -> str:
         others["softmax times values, while other weights are returned"] = before
     for name, other in others.items():
         returned = _given(outcome)
-        if other.shape == returned.shape and torch.allclose(other, returned, atol=_NEAR):
+        if other.shape == returned.shape and torch.allclose(other, returned, atol=NEAR):
             return f"the context is {name}"
     return ""
 
@@ -316,35 +338,6 @@ def of_weighted_sum(subject: Subject) -> bool:
     return effect(hidden) < 1e-3 * effect(shares)
 
 
-def sentences(subject: Subject) -> Line:
-    """Nothing leaks from one sentence of a batch to another."""
-    test = "sentences of a batch do not mix"
-    if subject.form.alone:
-        return Line(test, UNTESTED, "the module reads one sentence at a time")
-
-    def examine(inputs: Inputs) -> str | None:
-        if len(inputs.query) < 2:
-            return None
-        before, parts = subject.run(inputs), [tensor.clone() for tensor in (inputs.query, inputs.keys, inputs.values)]
-        for tensor in parts:
-            tensor[1:] = tensor[1:].flip(-1) + 0.5
-        query, keys, values = parts
-        after = subject.run(
-            Inputs(keys if subject.form.itself else query, keys, values if subject.form.separate else keys)
-        )
-        if (difference := difference_of(before, after, 0)) > _NEAR:
-            return f"another second sentence changes the first one's result by {difference:.2g}"
-        return None
-
-    example = smallest(subject, examine)
-    if not example:
-        return Line(test, OK, "a sentence gives the same alone and beside others")
-    reason = (
-        "one sentence changes the result of another: view or reshape in place of transpose, or softmax or a sum over "
-    )
-    return Line(test, FAULT, f"{reason}the batch", example)
-
-
 def difference_of(before: Outcome, after: Outcome, sentence: int) -> float:
     """The largest difference of weights and context of one sentence."""
     pairs = [(before.weights, after.weights), (before.context, after.context)]
@@ -371,7 +364,7 @@ def order(subject: Subject) -> Line:
         after = subject.run(Inputs(keys if itself else inputs.query, keys, values)).weights
         before = subject.run(inputs).weights[..., turn]
         before = before[..., turn, :] if itself else before
-        if (difference := float((after - before).abs().max())) > _NEAR:
+        if (difference := float((after - before).abs().max())) > NEAR:
             return f"a weight differs by {difference:.2g}"
         return None
 
@@ -397,4 +390,4 @@ def _beside_another_key(subject: Subject) -> tuple[Tensor, Tensor]:
 def mixes(subject: Subject) -> bool:
     """Does the ratio of two weights change when a third key changes? Not with scores of one query and one key each."""
     before, after = (weights / weights.sum(dim=-1, keepdim=True) for weights in _beside_another_key(subject))
-    return float((after - before).abs().max()) > _NEAR
+    return float((after - before).abs().max()) > NEAR

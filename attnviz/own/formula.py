@@ -18,9 +18,9 @@ from torch.nn import functional as F
 
 from attnviz.attention import dot_scores
 from attnviz.own.capture import Subject
-from attnviz.own.forms import Inputs
-from attnviz.own.matrices import Groups, Matrix, Place, Seen, groups_of, look, matrices_of, rotary, variants
-from attnviz.own.report import FAULT, OK, UNTESTED, Line
+from attnviz.own.checks import FAULT, OK, UNTESTED, Line
+from attnviz.own.matrices import Groups, Matrix, Place, groups_of, matrices_of, norms_of, rotary
+from attnviz.own.scores import Seen, interaction, look, shape_of, terms_of, variants
 from attnviz.own.source import in_words
 from attnviz.python_file import ANYTHING
 
@@ -70,7 +70,8 @@ def recognised(subject: Subject) -> Formula:
 
 
 def _recognised(subject: Subject) -> Formula:
-    seen, module = look(subject)
+    seen, own = look(subject)
+    module = own.module
     if reason := seen.no_scores():
         return Formula(f"none of the known ones: {reason}, so no scores can be read off")
     matrices = list(matrices_of(module, seen.weights.shape[1])) if module else []
@@ -78,13 +79,17 @@ def _recognised(subject: Subject) -> Formula:
         for kind in (_dots, _projections, _hidden_layers, _biaffine):
             if (formula := kind(variant, matrices, module)) is not None:
                 return _with_more(formula, variant)
-    return Formula(f"none of the known ones{_shape_of(subject)}")
+    if (formula := _with_terms(seen, own, matrices)) is not None:
+        return _with_more(formula, seen)
+    return Formula(f"none of the known ones{shape_of(subject, seen)}")
 
 
 def _with_more(formula: Formula, seen: Seen) -> Formula:
     """The formula, and what its scores have besides. Where a number is added for each distance, as in T5, no root is no
     slip."""
-    more = [part for part in (formula.more, seen.prepared, seen.positions(), seen.window()) if part]
+    mixed = "heads mixed after the softmax (talking heads, Shazeer et al. 2020)" * seen.mixed
+    parts = (formula.more, seen.prepared, seen.normaliser.words, seen.kept(), mixed, seen.positions(), seen.window())
+    more = [part for part in parts if part]
     slip = formula.slip and not (seen.biased and "not divided by" in formula.words)
     return replace(formula, words="; ".join([formula.words, *more]), slip=slip, more="; ".join(more))
 
@@ -101,13 +106,14 @@ def _dots(seen: Seen, matrices: list, module) -> Formula | None:
             return Formula(f"dot: q · k; {seen.difference()}", ("dot",))
         if _is(factor, width**-0.5):
             return Formula(f"scaled dot: q · k / √d; {seen.difference()}", ("scaled-dot",))
-        times = _times(factor, width)
-        return Formula(f"dot products {times}: near scaled dot", slip="not" in times)
+        learnt, times = _learnt(seen.factors(scores), module), _times(factor, width)
+        return Formula(f"dot products {times}{learnt}: near scaled dot", slip="not" in times and not learnt)
     cosine = dot_scores(F.normalize(seen.query, dim=-1), F.normalize(seen.keys, dim=-1)).unsqueeze(1)
     distance = (seen.query.unsqueeze(-2) - seen.keys.unsqueeze(-3)).square().sum(-1).unsqueeze(1)
     for words, scores in (("the cosine", cosine), ("the squared distance", distance)):
         if (factor := seen.factor(scores)) is not None:
-            return Formula(f"none of the known ones: {words} of q and k, times {factor:.3g}".replace("-", "−"))
+            learnt = _learnt(seen.factors(scores), module)
+            return Formula(f"none of the known ones: {words} of q and k, times {factor:.3g}{learnt}".replace("-", "−"))
     return None
 
 
@@ -150,29 +156,92 @@ def _projections(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
                 if own is not None and own.count <= 1:  # a part of a matrix that is turned has no place
                     place = {**matrix.places("U"), "U": replace(own, turned=not own.turned)}
                 return _general(seen, factor, f"{words}{_with_bias(matrix)}", place)
-    return _of_heads(seen, of_query, of_keys, matrices)
+    return _of_heads(seen, of_query, of_keys, matrices, module)
 
 
-def _of_heads(seen: Seen, of_query: list[Matrix], of_keys: list[Matrix], matrices: list[Matrix]) -> Formula | None:
-    """Products of projected queries and keys in heads: plain, turned by their positions, or their cosines."""
-    ways: list[tuple[str, Callable]] = [("", lambda x: x)]
-    if not seen.biased:
-        turns = itertools.product(_BASES, (False, True))
-        ways += [(f"rotary positions, base {base:g}", partial(rotary, base=base, pairs=pairs)) for base, pairs in turns]
-        ways += [("cosine", partial(F.normalize, dim=-1))]
+def _of_heads(seen: Seen, of_query: list[Matrix], of_keys: list[Matrix], matrices: list, module) -> Formula | None:
+    """Products of projected queries and keys in heads: plain, turned by their positions, their cosines, or mixed."""
     queries, keys = (
         [(matrix, matrix(x)) for matrix in (*own, Matrix("1", torch.eye(x.shape[-1]).double()))]
         for own, x in ((of_query, seen.query), (of_keys, seen.keys))
     )
-    for (name, change), (first, query), (second, key) in itertools.product(ways, queries, keys):
+    for (name, of_q, of_k), (first, query), (second, key) in itertools.product(_ways(seen, module), queries, keys):
         for groups in groups_of(seen.weights.shape[1], len(first.weight), len(second.weight)):
-            scores = dot_scores(change(groups.query(query)), change(groups.key(key)))
-            if (factor := seen.factor(scores)) is None:
+            scores = dot_scores(of_q(groups.query(query)), of_k(groups.key(key)))
+            if (factors := seen.factors(scores)) is not None:
+                return _in_heads(seen, groups, factors, name, first, second, matrices, module)
+            if name == "" and groups.heads > 1 and not seen.biased and seen.mix(scores):
+                words = f"{groups.words}: queries by {first.words}, keys by {second.words}; {seen.difference()}"
+                return Formula(words, more="heads mixed before the softmax (talking heads, Shazeer et al. 2020)")
+    return None
+
+
+def _ways(seen: Seen, module) -> list[tuple[str, Callable, Callable]]:
+    """How queries and keys of heads may be changed before their product, in words and as functions."""
+    ways: list[tuple[str, Callable, Callable]] = [("", lambda x: x, lambda x: x)]
+    norms = [(name, partial(_normed, norm, width)) for name, norm, width in norms_of(module)]
+    for (first, of_q), (second, of_k) in itertools.product(norms, repeat=2):
+        ways.append((f"queries of heads after `{first}`, keys after `{second}`", of_q, of_k))
+    for base, pairs in itertools.product(_BASES, (False, True)) if not seen.biased else ():
+        turn = partial(rotary, base=base, pairs=pairs)
+        ways.append((f"rotary positions, base {base:g}", turn, turn))
+    unit = partial(F.normalize, dim=-1)
+    return ways if seen.biased else [*ways, ("cosine", unit, unit)]
+
+
+def _normed(norm: Callable, width: int, x: Tensor) -> Tensor:
+    """x (B, H, T, d) after a norm of each head, or of all heads together."""
+    if x.shape[-1] == width:
+        return norm(x)
+    whole = x.transpose(1, 2)
+    return norm(whole.flatten(2)).view_as(whole).transpose(1, 2) if whole.shape[2:].numel() == width else x
+
+
+def _in_heads(seen: Seen, groups: Groups, factors, name: str, first, second, matrices, module) -> Formula:
+    """The formula of products in heads, times factors (H). name : how they are changed."""
+    learnt = _learnt(factors, module)
+    if torch.allclose(factors, factors[0], rtol=1e-4) and name != "cosine" and not learnt:
+        return replace(_multi_head(seen, groups, float(factors[0]), first, second, matrices), more=name)
+    times = ", ".join(f"{factor:.3g}" for factor in dict.fromkeys(round(x, 9) for x in factors.tolist()))
+    what = "the cosine" if name == "cosine" else "the product"
+    words = f"{what} of W q and U k with W = {first.words}, U = {second.words}, times {times}{learnt}"
+    return Formula(f"none of the known ones: {words}; {seen.difference()}", more=name.replace("cosine", ""))
+
+
+def _learnt(factors: Any, module) -> str:
+    """The parameter whose numbers, or what is made of them, are the factors of the heads, in words; "" if none is."""
+    ways = {"{}": lambda x: x, "exp({})": torch.exp, "1 / {}": torch.reciprocal, "exp(−{})": lambda x: (-x).exp()}
+    named = module.named_parameters() if module is not None else ()
+    for (name, x), (words, way) in itertools.product(named, (ways | {"softplus({})": F.softplus}).items()):
+        if x.requires_grad and x.numel() in (1, len(factors)):
+            if torch.allclose(way(x.detach().flatten()).expand_as(factors), factors, rtol=1e-4):
+                return f", which is learnt: {words.format(f'`{name}`')}"
+    return ""
+
+
+def _with_terms(seen: Seen, own: Subject, matrices: list[Matrix]) -> Formula | None:
+    """Products of projected queries and keys, with terms of the query or the key and of positions."""
+    query, keys, values = interaction(own)
+    pairs = [
+        [*(m for m in matrices if m.weight.shape[1] == x.shape[-1]), Matrix("1", torch.eye(x.shape[-1]).double())]
+        for x in (query, keys)
+    ]
+    for first, second in itertools.product(*pairs):
+        for groups in groups_of(values.shape[1], len(first.weight), len(second.weight)):
+            q, k = (F.linear(x, m.weight).unsqueeze(1) for x, m in ((query, first), (keys, second)))
+            products = (groups.query(q) * groups.key(k)).sum(dim=-1).squeeze(-1)
+            factor = float((products * values).sum() / (products * products).sum().clamp_min(1e-12))
+            if not factor or not bool((factor * products - values).norm() <= _EQUAL * values.norm()):
                 continue
-            if name == "cosine":
-                words = f"the cosine of W q and U k with W = {first.words}, U = {second.words}, times {factor:.3g}"
-                return Formula(f"none of the known ones: {words}")
-            return replace(_multi_head(seen, groups, factor, first, second, matrices), more=name)
+            terms, difference = terms_of(
+                own, lambda x, m=first, g=groups: g.query(m(x)), lambda x, m=second, g=groups: g.key(m(x)), factor
+            )
+            more = terms or "terms of the query alone, the key alone, or their positions"
+            width = len(first.weight) // groups.heads
+            times = "" if _is(factor, width**-0.5) else f", {_times(factor, width, len(first.weight))}"
+            words = f"{groups.words}: queries by {first.words}{_with_bias(first)}, keys by {second.words}{times}"
+            words = f"{words}; {difference}" if difference else words
+            return Formula(words, more=f"plus {more}")
     return None
 
 
@@ -209,7 +278,7 @@ def _of_values(seen: Seen, groups: Groups, matrices: list[Matrix]) -> tuple[str,
     """The projections of values and output, in words and as places; none unless the context consists of these alone."""
     if seen.context is None:
         return "", {}
-    for values in matrices:
+    for values in (*matrices, Matrix("1", torch.eye(seen.values.shape[-1]).double())):
         if values.weight.shape[1] != seen.values.shape[-1] or len(values.weight) % groups.count:
             continue
         context = (seen.weights @ groups.key(values(seen.values))).transpose(1, 2).flatten(2)
@@ -293,33 +362,3 @@ def _additive(seen: Seen, factor: float, names: tuple, words: str, function: str
     place = "without tanh" if function == "no tanh" else f"with {function} in place of tanh"
     times = "" if _is(factor, 1) else f", times {factor:.3g}"
     return Formula(f"near {name}: {words}{times}" + ("" if function == "tanh" else f", {place}"))
-
-
-def _shape_of(subject: Subject) -> str:
-    """How the score depends on query and key, if they are separate."""
-    if subject.form.itself:
-        return ""
-    first = subject.inputs(1, 1, 2, seed=5)
-    other = subject.inputs(1, 1, 2, seed=6)
-
-    def score(query: Tensor, key: Tensor) -> float:
-        """The score of a key less that of a key of zeros."""
-        keys = torch.stack([key, torch.zeros_like(key)], dim=1)
-        logs = subject.run(Inputs(query, keys, first.values if subject.form.separate else keys)).weights.log()
-        return float((logs[..., 0] - logs[..., 1]).mean())
-
-    q, r, k, m = first.query, other.query, first.keys[:, 0], other.keys[:, 0]
-    scale = max(abs(score(q, k)), abs(score(r, m)), 1e-3)
-    if scale == 1e-3:  # all weights are the same
-        return ""
-    in_query = abs(score(q + r, k) + score(q * 0, k) - score(q, k) - score(r, k)) < 1e-3 * scale
-    in_keys = abs(score(q, k + m) - score(q, k) - score(q, m)) < 1e-3 * scale
-    if abs(score(q, k) - score(q, m)) + abs(score(r, k) - score(r, m)) < 1e-3 * scale:
-        return ": weights of positions that do not depend on the keys, as in Luong's location-based attention"
-    words = {
-        (True, True): "linear in the query and in the keys",
-        (True, False): "linear in the query and not in the keys",
-        (False, True): "linear in the keys and not in the query",
-        (False, False): "linear in neither query nor keys",
-    }
-    return f"; it is {words[in_query, in_keys]}"

@@ -1,5 +1,5 @@
-"""Tests of a module as a part of a network: every parameter learns, no input is changed, there is no dropout in
-evaluation, and few and many sentences and keys, large numbers and half precision work."""
+"""Tests of a module as a part of a network: sentences do not mix, every parameter learns, no input is changed, there is
+no dropout in evaluation, and few and many sentences and keys, large numbers and half precision work."""
 
 import copy
 import inspect
@@ -10,10 +10,22 @@ import torch
 from torch import Tensor
 
 from attnviz.own.capture import ShapeChanged, Subject
-from attnviz.own.checks import count, difference_of, numbers, shares, undefined
+from attnviz.own.checks import (
+    FAULT,
+    LIMIT,
+    NEAR,
+    OK,
+    UNTESTED,
+    Line,
+    count,
+    difference_of,
+    numbers,
+    shares,
+    smallest,
+    undefined,
+)
 from attnviz.own.forms import BEFORE, TOP, Inputs
 from attnviz.own.matrices import unregistered
-from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING, text_of
 
@@ -146,6 +158,35 @@ def top_layer(subject: Subject) -> Line | None:
             reason = f"the cell of an LSTM. Papers and textbooks ask with its state, {top}"
         return Line(test, LIMIT, f"it reads {read}, {reason}")
     return Line(test, OK, f"it reads {read}{unread}")
+
+
+def sentences(subject: Subject) -> Line:
+    """Nothing leaks from one sentence of a batch to another."""
+    test = "sentences of a batch do not mix"
+    if subject.form.alone:
+        return Line(test, UNTESTED, "the module reads one sentence at a time")
+
+    def examine(inputs: Inputs) -> str | None:
+        if len(inputs.query) < 2:
+            return None
+        before, parts = subject.run(inputs), [tensor.clone() for tensor in (inputs.query, inputs.keys, inputs.values)]
+        for tensor in parts:
+            tensor[1:] = tensor[1:].flip(-1) + 0.5
+        query, keys, values = parts
+        after = subject.run(
+            Inputs(keys if subject.form.itself else query, keys, values if subject.form.separate else keys)
+        )
+        if (difference := difference_of(before, after, 0)) > NEAR:
+            return f"another second sentence changes the first one's result by {difference:.2g}"
+        return None
+
+    example = smallest(subject, examine)
+    if not example:
+        return Line(test, OK, "a sentence gives the same alone and beside others")
+    reason = (
+        "one sentence changes the result of another: view or reshape in place of transpose, or softmax or a sum over "
+    )
+    return Line(test, FAULT, f"{reason}the batch", example)
 
 
 def untouched(subject: Subject) -> Line:

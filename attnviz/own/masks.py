@@ -10,9 +10,8 @@ from torch import Tensor
 
 from attnviz.own import forms
 from attnviz.own.capture import Outcome, Subject
-from attnviz.own.checks import difference_of, numbers, shares, smallest
+from attnviz.own.checks import FAULT, LIMIT, OK, UNTESTED, Line, difference_of, numbers, shares, smallest
 from attnviz.own.forms import Inputs
-from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING
 

@@ -1,11 +1,9 @@
-"""The matrices of a module, their places in it, the widths that it may read, and one run of it, with which the scores
-of a formula are compared. Letters as in forms; w: the common width of projected queries and keys."""
+"""The matrices of a module, their places in it, how heads divide what they make, and the widths that it may read.
+Letters as in forms; w: the common width of projected queries and keys."""
 
-import copy
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,7 +12,6 @@ from torch.nn import functional as F
 from torch.nn.parameter import UninitializedParameter
 
 from attnviz.attention import rotated
-from attnviz.own.capture import Subject
 
 _EQUAL = 1e-5  # relative, in double precision
 _MOST = 10  # widths that are tried
@@ -117,139 +114,6 @@ def _parts(name: str, weight: Tensor, bias: Tensor | None, turned: bool, heads: 
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One run in double precision: query (B, T, Dq), keys (B, S, Dk), weights (B, H, T, S), values (B, S, Dv), context
-    (B, T, D) if returned.
-
-    prepared : how query and keys are changed before the matrices, in words. biased : compare up to a number for each
-    pair of positions. fitted : after `factor` has found one, the scores that give these weights.
-    """
-
-    query: Tensor
-    keys: Tensor
-    weights: Tensor
-    values: Tensor
-    context: Tensor | None
-    itself: bool = False
-    prepared: str = ""
-    biased: bool = False
-    fitted: list[Tensor] = field(default_factory=list)
-
-    @cached_property
-    def visible(self) -> Tensor:
-        """The keys with a weight (B, H, T, S)."""
-        return self.weights > 0
-
-    @cached_property
-    def logs(self) -> Tensor:
-        """The centred logarithms of the weights (B, H, T, S)."""
-        return self.centred(self.weights.log())
-
-    def centred(self, scores: Tensor) -> Tensor:
-        """scores (B, H, T, S) less their mean over the visible keys of a row, which a softmax cannot tell; less the
-        mean over sentences too if `biased`. 0 for hidden keys."""
-        scores = torch.where(self.visible, scores, 0.0)
-        means = scores.sum(dim=-1, keepdim=True) / self.visible.sum(dim=-1, keepdim=True).clamp_min(1)
-        scores = torch.where(self.visible, scores - means, 0.0)
-        return scores - scores.mean(dim=0, keepdim=True) if self.biased else scores
-
-    def no_scores(self) -> str:
-        """Why no scores can be read off the weights; "" if they can."""
-        if bool((self.weights < 0).any()):
-            return "some weights are negative"
-        if float(self.logs.norm()) >= 1e-9:
-            return ""
-        return "weights are NaN" if bool(self.weights.isnan().any()) else "all weights of a row are the same"
-
-    def factor(self, scores: Tensor) -> float | None:
-        """The factor c for which c * scores gives these weights; None if there is none. scores (B, H, T, S)."""
-        if scores.shape != self.weights.shape:
-            return None
-        centred = self.centred(scores)
-        size = float((centred * centred).sum())
-        factor = float((centred * self.logs).sum()) / size if size > 1e-12 else 0.0
-        if not factor or not bool((self.logs - factor * centred).norm() <= _EQUAL * self.logs.norm()):
-            return None
-        self.fitted[:] = [factor * scores]
-        return factor
-
-    def difference(self) -> str:
-        """The largest difference of a weight from those of `fitted`, in words; of its share of the row, where rows do
-        not sum to 1."""
-        shares = self.weights / self.weights.sum(dim=-1, keepdim=True)
-        scores = self.fitted[0] + (self.added() if self.biased else 0.0)
-        made = torch.softmax(scores.masked_fill(~self.visible, -torch.inf), dim=-1)
-        return f"largest difference {float((made - shares)[self.visible].abs().max()):.0e}"
-
-    def added(self) -> Tensor:
-        """What each pair of positions adds to `fitted`, less the mean of the row (H, T, S)."""
-        plain = replace(self, biased=False)
-        return (plain.logs - plain.centred(self.fitted[0])).mean(dim=0)
-
-    def positions(self) -> str:
-        """What `added` is, in words; "" if nothing is added."""
-        if not self.biased:
-            return ""
-        added, plain = self.added(), replace(self, biased=False)
-        queries, keys = (torch.arange(length, dtype=torch.float64) for length in added.shape[1:])
-        away = plain.centred(-(queries[:, None] - keys).abs().expand(self.weights.shape))[0]
-        rates = (added * away).sum(dim=(1, 2)) / (away * away).sum(dim=(1, 2))
-        if torch.allclose(added, rates[:, None, None] * away, atol=1e-6):
-            return f"less {', '.join(f'{rate:.3g}' for rate in rates.tolist())} times the distance (ALiBi)"
-        both = self.visible[0, :, 1:, 1:] & self.visible[0, :, :-1, :-1]
-        along = torch.where(both, added[:, 1:, 1:] - added[:, :-1, :-1], torch.nan)
-        same = (along - along.nanmean(dim=-1, keepdim=True)).nan_to_num().abs().max() < 1e-6
-        return f"plus a number for each {'distance' if bool(same) else 'pair of positions'}"
-
-    def window(self) -> str:
-        """Which keys are hidden by their positions, in words; "" if none are, or only later ones."""
-        queries, keys = (torch.arange(length) for length in self.weights.shape[2:])
-        shown, distance = self.visible[0, 0], keys - queries[:, None]
-        if not self.itself or bool(shown.all()) or bool((self.visible != shown).any()):
-            return ""
-        before, after = -int(distance[shown].min()), int(distance[shown].max())
-        if before < 1:  # a causal mask upside down
-            return ""
-        if not torch.equal(shown, (distance >= -before) & (distance <= after)):
-            return "some keys are hidden by their positions"
-        last = len(keys) - 1
-        sides = [f"{before} before"] * (before < last) + [f"{after} after"] * (0 < after < last)
-        return f"in a window: a token sees at most {' and '.join(sides)} it" if sides else ""
-
-
-def look(subject: Subject) -> tuple[Seen, nn.Module | None]:
-    """A run of the module in double precision, and the module in it."""
-    module = copy.deepcopy(subject.module).double() if subject.module else None
-    if module is not None:
-        tell_apart(module)
-    form, own = subject.form, Subject(module or subject.target, subject.form, subject.title)
-    inputs = own.inputs(1 if form.alone else 3, 4, 6, seed=11)
-    keys = inputs.keys.double()
-    query, values = keys if form.itself else inputs.query.double(), inputs.values.double() if form.separate else keys
-    outcome = own.run(replace(inputs, query=query, keys=keys, values=values))
-    weights, context = outcome.weights.double(), outcome.context
-    return Seen(query, keys, weights, values, None if context is None else context.double(), form.itself), module
-
-
-def variants(seen: Seen, module: nn.Module | None) -> Iterator[Seen]:
-    """The run, the run after a norm within the module, and both up to a number for each pair of positions."""
-    whole = [seen]
-    for name, norm in module.named_modules() if module else ():
-        width = getattr(norm, "normalized_shape", None)
-        query, keys = width == seen.query.shape[-1:], width == seen.keys.shape[-1:]
-        for of_query, of_keys in ((True, True),) if seen.itself else ((True, True), (True, False), (False, True)):
-            if (query or not of_query) and (keys or not of_keys):
-                words = "queries and keys" if of_query and of_keys else "queries" if of_query else "keys"
-                changed = {"query": norm(seen.query)} if of_query else {}
-                changed |= {"keys": norm(seen.keys), "values": norm(seen.values)} if of_keys else {}
-                whole.append(replace(seen, **changed, prepared=f"{words} after `{name}`"))
-    yield from whole
-    shares = torch.allclose(seen.weights.sum(dim=-1), seen.weights.new_ones(()))
-    if shares and len(seen.weights) > 1 and bool((seen.visible == seen.visible[0]).all()):
-        yield from (replace(variant, biased=True, fitted=[]) for variant in whole)
-
-
-@dataclass(frozen=True)
 class Groups:
     """Heads that share keys and values: each of `count` key heads serves as many query heads, which are neighbours, or
     `apart`."""
@@ -305,13 +169,23 @@ def rotary(x: Tensor, base: float, pairs: bool) -> Tensor:
     return rotated(x.unflatten(-1, (-1, 2)).mT.flatten(-2) if pairs else x, base=base)
 
 
+def norms_of(module: nn.Module | None) -> Iterator[tuple[str, nn.Module, int]]:
+    """The norms of vectors within a module, such as LayerNorm and RMSNorm, with their names and widths."""
+    for name, part in module.named_modules() if module is not None else ():
+        sizes = {tuple(p.shape) for p in part.parameters()} or {tuple(getattr(part, "normalized_shape", ()))}
+        width = max(sizes)[0] if len(sizes) == 1 and len(max(sizes)) == 1 else 0
+        if width > 1 and name and re.search("norm", type(part).__name__, re.I):
+            yield name, part, width
+
+
 def tell_apart(module: nn.Module) -> None:
-    """Change distinct matrices with equal values, such as copied layers, so that they differ."""
+    """Change distinct matrices and norms with equal values, such as copied layers, so that they differ."""
     generator, seen = torch.Generator().manual_seed(3), []
-    for parameter in (p for p in module.parameters() if p.ndim > 1):
+    norms = [p for _, norm, _ in norms_of(module) for p in [*norm.parameters()][:1]]
+    for parameter in [*(p for p in module.parameters() if p.ndim > 1), *norms]:
         if any(torch.equal(parameter, other) for other in seen if other.shape == parameter.shape):
             noise = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
-            parameter.data.add_(noise * parameter.std())
+            parameter.data.add_(noise * (parameter.std() or 0.1))
         seen.append(parameter)
 
 

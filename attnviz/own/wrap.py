@@ -14,10 +14,9 @@ from attnviz import mechanisms
 from attnviz.attention import Attention
 from attnviz.mechanisms import Mechanism
 from attnviz.own.capture import Subject
-from attnviz.own.checks import shares
+from attnviz.own.checks import LIMIT, shares
 from attnviz.own.forms import Inputs
 from attnviz.own.recognise import recognise
-from attnviz.own.report import LIMIT
 from attnviz.own.source import Sizes, load
 
 NAME = "yours"

@@ -341,7 +341,7 @@ def test_the_size_of_a_window_is_no_width():
 
 def test_a_cosine_of_heads_is_told():
     words = "none of the known ones: the cosine of W q and U k with W = `q_proj.weight`, U = half 1 of `kv_proj.weight`"
-    assert told(Normalised(16, 4, 2)).words == f"{words}, times 0.5"
+    assert told(Normalised(16, 4, 2)).words.startswith(f"{words}, times 0.5; largest difference ")
 
 
 def test_a_wrong_root_of_shared_heads_is_a_fault():

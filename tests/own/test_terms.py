@@ -1,0 +1,198 @@
+"""What differs from a known formula is named: how weights are normalised, heads are mixed, and what positions add."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attnviz import own
+from attnviz.own.formula import recognised
+from attnviz.own.recognise import recognise
+from attnviz.own.scores import entmax
+
+
+class Heads(nn.Module):
+    """Self-attention of two heads. `scores`, `shares` and `mixed` are for subclasses."""
+
+    def __init__(self, d_model=16):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(d_model, d_model) for _ in range(3))
+        self.width = d_model // 2
+
+    def scores(self, q, k):
+        return q @ k.mT / math.sqrt(self.width)
+
+    def shares(self, scores):
+        return scores.softmax(dim=-1)
+
+    def mixed(self, weights):
+        return weights
+
+    def forward(self, x):
+        q, k, v = (layer(x).unflatten(-1, (2, -1)).transpose(1, 2) for layer in (self.q, self.k, self.v))
+        weights = self.mixed(self.shares(self.scores(q, k)))
+        return (weights @ v).transpose(1, 2).flatten(2), weights
+
+
+class Sparsemax(Heads):
+    """Martins & Astudillo 2016, algorithm 1."""
+
+    def shares(self, scores):
+        ordered = scores.sort(dim=-1, descending=True).values
+        sums, counts = ordered.cumsum(dim=-1), torch.arange(1, scores.shape[-1] + 1)
+        kept = (1 + counts * ordered > sums).sum(dim=-1, keepdim=True)
+        return (scores - (sums.gather(-1, kept - 1) - 1) / kept).clamp_min(0)
+
+
+class Entmax(Heads):
+    """1.5-entmax: squares of what is above a threshold, which is found by search."""
+
+    def shares(self, scores):
+        least, most = scores.amax(-1, keepdim=True) / 2 - 1, scores.amax(-1, keepdim=True) / 2
+        for _ in range(80):
+            middle = (least + most) / 2
+            much = (scores / 2 - middle).clamp_min(0).square().sum(-1, keepdim=True) > 1
+            least, most = torch.where(much, middle, least), torch.where(much, most, middle)
+        return (scores / 2 - least).clamp_min(0).square()
+
+
+class TopThree(Heads):
+    def shares(self, scores):
+        least = scores.topk(min(3, scores.shape[-1]), dim=-1).values[..., -1:]
+        return scores.masked_fill(scores < least, -math.inf).softmax(dim=-1)
+
+
+class MixedBefore(Heads):
+    def __init__(self, d_model=16):
+        super().__init__(d_model)
+        self.mix = nn.Parameter(torch.tensor([[1.0, 0.3], [-0.4, 0.8]]))
+
+    def scores(self, q, k):
+        return torch.einsum("bhts,hg->bgts", super().scores(q, k), self.mix)
+
+
+class MixedAfter(MixedBefore):
+    def scores(self, q, k):
+        return Heads.scores(self, q, k)
+
+    def mixed(self, weights):
+        return torch.einsum("bhts,hg->bgts", weights, self.mix)
+
+
+class Cosine(Heads):
+    """As in Swin Transformer v2: the temperature of each head is learnt as its logarithm."""
+
+    def __init__(self, d_model=16):
+        super().__init__(d_model)
+        self.logit_scale = nn.Parameter(torch.tensor([2.0, 2.5])[:, None, None])
+
+    def scores(self, q, k):
+        return F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT * self.logit_scale.exp()
+
+
+class Normed(Heads):
+    def __init__(self, d_model=16):
+        super().__init__(d_model)
+        self.q_norm, self.k_norm = nn.LayerNorm(self.width), nn.LayerNorm(self.width)
+
+    def scores(self, q, k):
+        return super().scores(self.q_norm(q), self.k_norm(k))
+
+
+class Relative(Heads):
+    """Shaw et al. 2018, eq. 4: a learnt vector of each distance, up to 2, is added to the keys."""
+
+    def __init__(self, d_model=16):
+        super().__init__(d_model)
+        self.distances = nn.Parameter(torch.randn(5, self.width, generator=torch.Generator().manual_seed(0)))
+
+    def between(self, length):
+        away = torch.arange(length) - torch.arange(length)[:, None]
+        return self.distances[away.clamp(-2, 2) + 2]
+
+    def scores(self, q, k):
+        added = torch.einsum("bhtd,tsd->bhts", q, self.between(q.shape[2]))
+        return (q @ k.mT + added) / math.sqrt(self.width)
+
+
+class Disentangled(Relative):
+    def scores(self, q, k):
+        added = torch.einsum("bhsd,tsd->bhts", k, self.between(q.shape[2]).flip(-1))
+        return super().scores(q, k) + added
+
+
+class WithContentBias(Relative):
+    def scores(self, q, k):
+        added = torch.einsum("bhsd,d->bhs", k, self.distances[0]).unsqueeze(2)
+        return super().scores(q, k) + added + torch.einsum("tsd,d->ts", self.between(q.shape[2]), self.distances[1])
+
+
+PRODUCTS = "multi-head, 2 heads: queries by `q.weight` and its bias, keys by `k.weight`"
+SHAW = "plus q · r, r a learnt vector of the distance (relative positions, Shaw et al. 2018)"
+TALKING = "the softmax (talking heads, Shazeer et al. 2020)"
+TOLD = [
+    (Sparsemax, f"{PRODUCTS}, values", "normalised by sparsemax (Martins & Astudillo 2016), not by softmax"),
+    (Entmax, f"{PRODUCTS}, values", "normalised by 1.5-entmax (Peters et al. 2019), not by softmax"),
+    (TopThree, f"{PRODUCTS}, values", "only the 3 keys with the largest scores get weight (top-k)"),
+    (MixedBefore, "multi-head, 2 heads: queries", f"heads mixed before {TALKING}"),
+    (MixedAfter, f"{PRODUCTS}, and a context", f"heads mixed after {TALKING}"),
+    (Normed, f"{PRODUCTS}, values", "queries of heads after `q_norm`, keys after `k_norm`"),
+    (Relative, PRODUCTS, SHAW),
+    (Disentangled, PRODUCTS, "plus q · r + k · r′, of the distance (as in DeBERTa, He et al. 2021)"),
+    (WithContentBias, PRODUCTS, "plus u · k, and q · r and a number of the distance (Transformer-XL, Dai et al. 2019)"),
+]
+
+
+@pytest.mark.parametrize("module, words, more", TOLD, ids=lambda value: getattr(value, "__name__", None))
+def test_what_differs_from_a_formula_is_named(module, words, more):
+    torch.manual_seed(0)
+    report = own.check(module())
+    assert report.ok, report.faults
+    assert report.formula.startswith(words) and report.formula.endswith(f"; {more}")
+    assert float(report.formula.removesuffix(f"; {more}").split("largest difference ")[1]) < 1e-9
+
+
+def test_a_learnt_temperature_is_named():
+    with torch.no_grad():
+        formula = recognised(recognise(Cosine()))
+    assert "times 7.39, 12.2, which is learnt: exp(`logit_scale`); largest difference" in formula.words
+    query_and_key = "the cosine of W q and U k with W = `q.weight`, U = `k.weight`"
+    assert formula.words.startswith(f"none of the known ones: {query_and_key}")
+
+
+def test_heads_mixed_after_the_softmax_are_no_fault_but_rows_need_not_sum_to_1():
+    report = own.check(MixedAfter())
+    assert report.ok and (report.lines[0].verdict, report.lines[0].reason) == (
+        "limit",
+        f"heads are mixed after {TALKING}: rows need not sum to 1",
+    )
+
+
+class TanhTimesDistance(Heads):
+    def scores(self, q, k):
+        positions = torch.arange(q.shape[2])
+        return torch.tanh(super().scores(q, k)) * (positions - positions[:, None]).abs()
+
+
+class TanhTimesPosition(Heads):
+    def scores(self, q, k):
+        return torch.tanh(super().scores(q, k)) * torch.arange(q.shape[2])
+
+
+@pytest.mark.parametrize(
+    "module, words",
+    [(TanhTimesDistance, "the distance between query and key"), (TanhTimesPosition, "the positions of")],
+)
+def test_what_is_not_known_says_whether_it_depends_on_positions(module, words):
+    assert recognised(recognise(module())).words.startswith(f"none of the known ones; it depends on {words}")
+
+
+def test_weights_of_entmax_by_hand():
+    """Scores 1 and 0.5: sparsemax takes off .25. With alpha 1.5, sqrt(w1) - sqrt(w2) = .25 and w1 + w2 = 1."""
+    scores = torch.tensor([1.0, 0.5], dtype=torch.float64)
+    assert torch.allclose(entmax(scores, 2.0), torch.tensor([0.75, 0.25], dtype=torch.float64))
+    roots = entmax(scores, 1.5).sqrt()
+    assert torch.allclose(roots[0] - roots[1], torch.tensor(0.25, dtype=torch.float64))
+    assert torch.allclose(roots.square().sum(), torch.ones((), dtype=torch.float64))
