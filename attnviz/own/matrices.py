@@ -4,6 +4,7 @@ Letters as in forms; w: the common width of projected queries and keys."""
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import torch
@@ -20,19 +21,55 @@ _ROOTS = re.compile("scal|sqrt|root|temp|norm|factor|inv")  # attributes that ho
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a matrix in a module: a parameter, transposed or not, and which of `count` equal parts of its
-    rows."""
+    """The place of a matrix in a module: a parameter, transposed or not, and which of `count` equal parts of its rows,
+    or of the rows of each of several `heads`. `*` in the name of the parameter: of every head, whose matrices are
+    joined. order : of the axes of a parameter with three, (H, w, D)."""
 
     parameter: str
     turned: bool = False
     part: int = 0
     count: int = 1
+    heads: int = 1
+    order: tuple[int, ...] = ()
 
     def matrix(self, module: nn.Module) -> Tensor:
-        """The matrix (w, D) or vector (w): a view, to be read and written."""
-        weight = module.get_parameter(self.parameter).detach()
+        """The matrix (w, D) or vector (w), to be read; to be written with `write`."""
+        weight = torch.cat(self._held(module)) if "*" in self.parameter else self._held(module)[0]
+        if self.order:
+            weight = weight.permute(self.order).flatten(0, 1)
         weight = weight.squeeze() if weight.ndim > 2 else weight
-        return (weight.T if self.turned else weight).chunk(self.count)[self.part]
+        weight = weight.T if self.turned else weight
+        return weight[rows_of(weight, self.heads, self.count, self.part)] if self.heads > 1 else self._of_part(weight)
+
+    def write(self, module: nn.Module, matrix: Tensor) -> None:
+        """Put a matrix (w, D) or vector (w) there."""
+        held = self._held(module)
+        if "*" in self.parameter:
+            for weight, part in zip(held, matrix.chunk(len(held)), strict=True):
+                weight.copy_(part)
+        elif self.order:
+            weight = held[0].permute(self.order)
+            weight.copy_((matrix.T if self.turned else matrix).view_as(weight))
+        else:
+            weight = held[0].squeeze() if held[0].ndim > 2 else held[0]
+            weight = weight.T if self.turned else weight
+            if self.heads > 1:
+                weight[rows_of(weight, self.heads, self.count, self.part)] = matrix
+            else:
+                self._of_part(weight).copy_(matrix)
+
+    def _of_part(self, weight: Tensor) -> Tensor:
+        return weight.chunk(self.count)[self.part]
+
+    def _held(self, module: nn.Module) -> list[Tensor]:
+        """The parameters: one, or that of every head."""
+        names = re.escape(self.parameter).replace(r"\*", r"\d+")
+        return [p.detach() for name, p in module.named_parameters() if re.fullmatch(names, name)]
+
+
+def rows_of(weight: Tensor, heads: int, count: int, part: int) -> Tensor:
+    """Which rows are the part of each head, where each head has all its parts before the next head."""
+    return torch.arange(len(weight)).view(heads, count, -1)[:, part].flatten()
 
 
 @dataclass(frozen=True)
@@ -59,7 +96,7 @@ def matrices_of(module: nn.Module, heads: int = 1) -> Iterator[Matrix]:
     """The matrices of a module, also transposed, and the parts of a joint projection of queries, keys and values; with
     several heads, where keys may be narrower than queries."""
     biases = dict(module.named_parameters())
-    yield from _of_heads(module)
+    yield from _of_heads(module, heads)
     for name, parameter in module.named_parameters():
         weight = parameter.detach().squeeze() if parameter.ndim > 2 else parameter.detach()
         if weight.ndim != 2:
@@ -69,23 +106,31 @@ def matrices_of(module: nn.Module, heads: int = 1) -> Iterator[Matrix]:
         bias = None if bias is None or len(bias) != len(weight) else bias.detach()
         place = Place(of_bias) if bias is not None else None
         yield Matrix(f"`{name}`", weight, bias, Place(name), place)
+        if heads > 1 and weight.shape[0] == weight.shape[1]:
+            repeated = torch.block_diag(*[weight] * heads)
+            yield Matrix(f"`{name}` in every head", repeated, None if bias is None else bias.repeat(heads))
         yield Matrix(f"`{name}`ᵀ", weight.T, place=Place(name, True))
         yield from _parts(name, weight, bias, False, heads)
         if not name.endswith("weight"):
             yield from _parts(name, weight.T, None, True, heads)
 
 
-def _of_heads(module: nn.Module) -> Iterator[Matrix]:
-    """Matrices of heads that are separate modules, such as `heads.0.key.weight`, joined into one, with their biases."""
-    groups: dict[str, list[Tensor]] = {}
+def _of_heads(module: nn.Module, heads: int) -> Iterator[Matrix]:
+    """Matrices of heads that are separate modules, such as `heads.0.key.weight`, or lie in a parameter of three axes:
+    joined into one, with their biases."""
+    groups: dict[str, list[torch.Size]] = {}
     for name, parameter in module.named_parameters():
-        if re.search(r"\.\d+\.", name):
-            groups.setdefault(re.sub(r"\.\d+\.", ".*.", name), []).append(parameter.detach())
-    for name, heads in groups.items():
-        if len(heads) > 1 and heads[0].ndim == 2 and len({weight.shape for weight in heads}) == 1:
-            biases = groups.get(name.removesuffix("weight") + "bias", []) if name.endswith("weight") else []
-            joined = torch.cat(biases) if [len(b) for b in biases] == [len(weight) for weight in heads] else None
-            yield Matrix(f"`{name}`", torch.cat(heads), joined)
+        groups.setdefault(re.sub(r"\.\d+\.", ".*.", name), []).append(parameter.shape)
+        for first in (axis for axis in range(3) if parameter.ndim == 3 and parameter.shape[axis] == heads > 1):
+            for order in ((first, *others) for others in permutations({0, 1, 2} - {first})):
+                for place, mark in ((Place(name, order=order), ""), (Place(name, True, order=order), "ᵀ")):
+                    yield Matrix(f"`{name}`{mark} of each head", place.matrix(module), place=place)
+    for name, shapes in groups.items():
+        if "*" in name and len(shapes) > 1 and len(shapes[0]) == 2 and len({*shapes}) == 1:
+            place, bias = Place(name), Place(name.removesuffix("weight") + "bias") if name.endswith("weight") else None
+            bias = bias if bias and len(groups.get(bias.parameter, ())) == len(shapes) else None
+            its_bias = bias.matrix(module) if bias else None
+            yield Matrix(f"`{name}`", place.matrix(module), its_bias, place, bias)
 
 
 def _parts(name: str, weight: Tensor, bias: Tensor | None, turned: bool, heads: int) -> Iterator[Matrix]:
@@ -104,8 +149,9 @@ def _parts(name: str, weight: Tensor, bias: Tensor | None, turned: bool, heads: 
         if heads > 1 and rows % (heads * equal) == 0:  # of each head the queries, then its keys, then its values
             for index in range(equal):
                 words = f"{('half', 'third')[equal - 2]} {index + 1} of each head in `{name}`{'ᵀ' * turned}"
-                rows_of = torch.arange(rows).view(heads, equal, -1)[:, index].flatten()
-                yield Matrix(words, weight[rows_of], None if bias is None else bias[rows_of])
+                rows_in, place = rows_of(weight, heads, equal, index), Place(name, turned, index, equal, heads)
+                where = None if bias is None else Place(of_bias, False, index, equal, heads)
+                yield Matrix(words, weight[rows_in], None if bias is None else bias[rows_in], place, where)
     if heads > 1 and rows > width and (rows - width) % 2 == 0 and exact != [3]:
         narrow = (rows - width) // 2
         for first, last in ((0, width), (width, width + narrow), (width + narrow, rows)):

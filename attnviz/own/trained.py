@@ -250,12 +250,14 @@ def _heads_of(subject: Subject) -> int:
     return subject.run(subject.inputs(1, 1, 2)).weights.shape[1]
 
 
-def _views(places: Mapping[str, Place], module: nn.Module, widths: tuple[int, ...]) -> dict[str, Tensor]:
-    """The matrices of a formula within a module by their letters: views, to be read and written. widths : of query and
-    keys, where one matrix is for both."""
-    views = {}
+def _views(places: Mapping[str, Place], module: nn.Module, widths: tuple[int, ...], held: list | None = None) -> dict:
+    """The matrices of a formula within a module by their letters: tensors that share numbers with those that `held`
+    gets, (place, matrix). widths : of query and keys, where one matrix is for both."""
+    views: dict[str, Tensor] = {}
     for letter, place in places.items():
         x = place.matrix(module)
+        if held is not None:
+            held.append((place, x))
         if letter in ("[q; k]", "[k; q]"):
             first, second = ("W", "U") if letter == "[q; k]" else ("U", "W")
             at = widths[0] if first == "W" else widths[1]
@@ -299,6 +301,8 @@ def _filled_heads(
         count = _heads_of(filled)
         if count not in (1, ours.heads):
             raise Unfit(f"it has {count} heads, the trained model {ours.heads}")
+        own = {letter: replace(p, heads=count if p.heads > 1 else 1) for letter, p in formula.places.items()}
+        formula = replace(formula, places=own)
         if "grouped-query" in formula.names:
             formula = recognised(filled)
             shared = "grouped-query" in formula.names
@@ -341,13 +345,13 @@ def _fill(subject: Subject, formula: Formula, matrices: dict[str, Tensor], heads
         return
     if len({*formula.places.values()}) < len(formula.places):
         raise Unfit("two of its matrices are one")
-    views = _views(formula.places, subject.module, subject.form.widths)
+    held: list[tuple[Place, Tensor]] = []
+    views = _views(formula.places, subject.module, subject.form.widths, held)
     for view in views.values():
         view.zero_()
     for letter, matrix in matrices.items():
         if letter not in views and letter != "U bias":
-            joint = dict.fromkeys((" rows ", " of each head "), "is a part of a joint matrix")
-            reasons = {".*.": "is divided among the modules of its heads"} | joint
+            reasons = {" rows ": "is a part of a joint matrix", " in every head": "is one matrix for all heads"}
             reason = next((reasons[mark] for mark in reasons if mark in formula.words), "")
             raise Unfit(f"its {letter} {reason}" if reason else f"its formula has no {letter}, and the trained one has")
         view = views.get(letter, matrix)
@@ -357,6 +361,8 @@ def _fill(subject: Subject, formula: Formula, matrices: dict[str, Tensor], heads
             raise Unfit(f"its heads are {len(view) // heads} wide, the trained ones {len(matrix) // heads}")
         scale = math.sqrt(len(view) / heads / width) if width and letter[0] == "W" else 1.0
         view[tuple(slice(length) for length in matrix.shape)].copy_(matrix * scale)
+    for place, matrix in held:
+        place.write(subject.module, matrix)
 
 
 def _shipped(roles: tuple[str, ...], widths: Any, axes: str) -> Form:

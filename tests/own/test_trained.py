@@ -13,6 +13,7 @@ from listings import (
     BahdanauAttention,
     CausalSelfAttention,
     DotProductAttention,
+    ListOfHeads,
     LSTMStates,
     ProjectedKeys,
     SelfAttentionV1,
@@ -89,6 +90,49 @@ class WidthInTheClass(WidthOfAHead):
         super().__init__(query_dim, heads=heads, dim_head=96)
 
 
+class MatrixOfEachHead(nn.Module):
+    """Each head has matrices of its own, in one parameter of three axes."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        shape = num_heads, d_model, d_model // num_heads
+        self.wq, self.wk, self.wv = (nn.Parameter(torch.randn(shape)) for _ in range(3))
+        self.out = nn.Parameter(torch.randn(num_heads, d_model // num_heads, d_model))
+
+    def forward(self, query, key, value):
+        q, k, v = (torch.einsum("btd,hdk->bhtk", x, w) for x, w in ((query, self.wq), (key, self.wk), (value, self.wv)))
+        weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1)
+        return torch.einsum("bhtk,hkd->btd", weights @ v, self.out), weights
+
+
+class JointByHeads(nn.Module):
+    """One matrix, in which each head has its query, its key and its value before the next head."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.heads, self.joint, self.out = num_heads, nn.Linear(d_model, 3 * d_model), nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        q, k, v = self.joint(x).unflatten(-1, (self.heads, -1)).transpose(1, 2).chunk(3, dim=-1)
+        weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1)
+        return self.out((weights @ v).transpose(1, 2).flatten(2)), weights
+
+
+class SharedByHeads(nn.Module):
+    """A matrix as wide as one head, for the part of each head, as in a tutorial on Transformers from scratch."""
+
+    def __init__(self, embed_size, heads):
+        super().__init__()
+        self.heads, self.width = heads, embed_size // heads
+        self.keys, self.queries = (nn.Linear(self.width, self.width, bias=False) for _ in range(2))
+
+    def forward(self, x):
+        parts = x.unflatten(-1, (self.heads, self.width))
+        energy = torch.einsum("nqhd,nkhd->nhqk", self.queries(parts), self.keys(parts))
+        weights = torch.softmax(energy / self.width**0.5, dim=3)
+        return torch.einsum("nhql,nlhd->nqhd", weights, parts).flatten(2), weights
+
+
 MODULES = [
     (BahdanauAttention, "en-fr/bahdanau", "built 512 wide, with zeros beside the trained numbers"),
     (Attn("dot", 16), "en-fr/luong-dot", ""),
@@ -106,6 +150,9 @@ MODULES = [
         f"in 5 attentions of its layers; built with a key head for every head; {NO_BIASES}",
     ),
     (OneKeyHead, "en-fr/transformer", "in 5 attentions of its layers; its heads share keys, so its first is the first"),
+    (MatrixOfEachHead, "en-fr/transformer", f"in 11 attentions of its layers; {NO_BIASES}"),
+    (JointByHeads, "en-fr/transformer", "in 5 attentions of its layers"),
+    (ListOfHeads, "en-fr/transformer", f"in 5 attentions of its layers; {NO_BIASES}"),
     (SelfAttentionV1, "en-fr/transformer", "it has one head, and is the first of each; its weights alone"),
 ]
 
@@ -154,6 +201,7 @@ class DividedByWidth(nn.Module):
     "module, reason",
     [
         (DividedByWidth(), "no trained en-fr model has its formula"),
+        (SharedByHeads, "the class cannot be built 192 wide: its W is one matrix for all heads"),
         (ProjectedKeys, "built for queries of width 256 and keys of width 512: its formula has no U"),
     ],
 )
