@@ -1,10 +1,11 @@
 """The attention of any PyTorch model, collected during a forward pass and without a change to the model.
 
-A module is attention when it is `nn.MultiheadAttention` or its class's name says so (`SelfAttention`, `Attn`). In a
-model without any such module, every module that computes a softmax is a candidate.
+A module is attention when it is `nn.MultiheadAttention` or its class's name says so (`SelfAttention`, `Attn`). A
+softmax in a module of another name is attention when its shape fits the tokens, as that of the output does not.
 """
 
 import re
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
@@ -21,8 +22,8 @@ _ATTENTION = re.compile(r"att(entio)?n", re.I)
 
 
 class Watched:
-    """The attention of a model. weights : name of the module -> the weights of each of its calls, in its own layout.
-    sure : the names of the modules that are attention. silent : those of them that were called and have no weights.
+    """The attention of a model. calls : name of the module -> the softmaxes of each of its calls. sure : the names of
+    the modules that are attention. silent : those of them that were called and have no weights.
 
     >>> attention, words = torch.nn.MultiheadAttention(4, 2), torch.randn(3, 1, 4)
     >>> with own.watch(attention) as seen:
@@ -33,36 +34,45 @@ class Watched:
 
     def __init__(self, model: nn.Module, sure: Collection[str] = ()):
         self.sure, self.silent = sure, set[str]()
-        self.weights: dict[str, list[Tensor]] = {}
+        self.calls: dict[str, list[list[Tensor]]] = {}
         numbers = [(name.lower(), value) for part in model.modules() for name, value in vars(part).items()]
         self._heads = {1, *(value for name, value in numbers if "head" in name and type(value) is int)}
+
+    @property
+    def weights(self) -> dict[str, list[Tensor]]:
+        """Name of the module -> the weights of each of its calls, in its own layout: its last softmax."""
+        return {name: [call[-1] for call in calls] for name, calls in self.calls.items()}
 
     def trace(self, tokens: Sequence[str], target: Sequence[str] = (), name: str = "watched") -> Trace:
         """The Trace of one sentence, which the model must have read as a batch of one. tokens : read by the encoder.
         target : a token for every row of the decoder. Layers stand in the order of the calls.
 
-        ValueError when a module's weights do not fit these tokens; it names the module and the shape.
+        ValueError when a module's weights do not fit these tokens; it names the module and the shape. Warns of modules
+        that are called attention and have no weights.
         """
-        if not self.weights and self.silent:
-            words = (
-                "called, and has no weights: it takes no softmax, and returns and keeps none, as linear attention does"
-            )
-            raise ValueError(f"{', '.join(sorted(self.silent))} was {words}")
-        if not self.weights:
-            raise ValueError("no attention was seen: run the model within `with own.watch(model) as seen:`")
+        silent = ""
+        if self.silent:
+            words = "it takes no softmax, and returns and keeps none, as linear attention does"
+            silent = f"{', '.join(sorted(self.silent))} was called, and has no weights: {words}"
+        if not self.calls:
+            raise ValueError(silent or "no attention was seen: run the model within `with own.watch(model) as seen:`")
         kinds: dict[str, list] = {}
         problems = []
-        for module, calls in self.weights.items():
-            try:
-                kind, weights = _fitted(module, calls, len(tokens), len(target), self._heads)
-            except ValueError as error:
-                problems.append(error)
-                if module in self.sure and not self._holds_another(module):
-                    raise
-            else:
+        for module, calls in self.calls.items():
+            fitting = []
+            for several in _series(calls):
+                try:
+                    fitting.append(_fitted(module, several, len(tokens), len(target), self._heads))
+                except ValueError as error:
+                    problems.append(error)
+            if module in self.sure and not fitting and not self._holds_another(module):
+                raise _fails(module, self.weights[module], len(tokens), len(target))
+            for kind, weights in fitting[-1:] if module in self.sure else fitting:
                 kinds.setdefault(kind, []).append(weights)
         if not kinds:
-            raise problems[0]
+            raise ValueError(silent) if silent else problems[0]
+        if silent:
+            warnings.warn(f"{silent}. It is not in the trace", stacklevel=2)
         return from_arrays(kinds, tokens, target, name=name)
 
     def _holds_another(self, module: str) -> bool:
@@ -89,11 +99,11 @@ def watch(model: nn.Module) -> Iterator[Watched]:
     parts = {name or _WHOLE: part for name, part in model.named_modules()}
     sure = [name for name, part in parts.items() if _ATTENTION.search(type(part).__name__)]
     # What lies within an attention may be the one that takes the softmax: in an AttnDecoder, a class of any name.
-    inner = [name for name, part in parts.items() if not type(part).__module__.startswith("torch.nn")]
-    inner = [name for name in inner if any(_is_within(name, other) for other in sure)]
+    # Beside them, a class of any name may take one in its forward().
+    own = [name for name, part in parts.items() if not type(part).__module__.startswith("torch.nn")]
     seen, capture = Watched(model, sure), Capture()
     with ExitStack() as hooks, capture:
-        for name in dict.fromkeys([*sure, *inner]) if sure else parts:
+        for name in dict.fromkeys([*sure, *own]) if sure else parts:
             for handle in _hooks(name, parts[name], capture, seen):
                 hooks.callback(handle.remove)
         yield seen
@@ -113,7 +123,7 @@ def _hooks(name: str, part: nn.Module, capture: Capture, seen: Watched) -> tuple
             made = [tensor for tensor in left_by(result, module, []).values() if _are_shares(tensor)][:1]
             seen.silent |= set() if made else {name}
         if made:
-            seen.weights.setdefault(name, []).append(made[-1].detach())
+            seen.calls.setdefault(name, []).append([weights.detach() for weights in made])
 
     return part.register_forward_pre_hook(before), part.register_forward_hook(after)
 
@@ -121,6 +131,18 @@ def _hooks(name: str, part: nn.Module, capture: Capture, seen: Watched) -> tuple
 def _are_shares(tensor: Tensor) -> bool:
     sums = tensor.sum(dim=-1) if tensor.ndim >= 2 else tensor
     return tensor.ndim >= 2 and bool((tensor >= 0).all()) and torch.allclose(sums, torch.ones_like(sums), atol=1e-4)
+
+
+def _series(calls: list[list[Tensor]]) -> Iterator[list[Tensor]]:
+    """What may be the attention of a module: the softmaxes at one place of all calls, and those of one shape, as in a
+    loop over the steps."""
+    if len({len(call) for call in calls}) == 1:
+        yield from (list(place) for place in zip(*calls, strict=True))
+    made = [weights for call in calls for weights in call]
+    for shape in dict.fromkeys(weights.shape for weights in made):
+        alike = [weights for weights in made if weights.shape == shape]
+        if len(alike) > len(calls):
+            yield alike
 
 
 def _fitted(module: str, calls: list[Tensor], source: int, target: int, heads: set[int]) -> tuple[str, Tensor]:
@@ -140,8 +162,12 @@ def _fitted(module: str, calls: list[Tensor], source: int, target: int, heads: s
                 continue
             if all(forms.fits(tensor.shape, axes, sizes) for tensor in calls):
                 return kind, torch.cat([forms.as_weights(tensor, axes, 1)[0] for tensor in calls], dim=1)
+    raise _fails(module, calls, source, target)
+
+
+def _fails(module: str, calls: list[Tensor], source: int, target: int) -> ValueError:
     shapes = ", ".join(dict.fromkeys(str(tuple(tensor.shape)) for tensor in calls))
-    raise ValueError(
+    return ValueError(
         f"the weights of {module} fit neither {source} source tokens nor {target} target tokens: {len(calls)} calls of "
         f"shape {shapes}; run the model on one sentence, in a batch of one"
     )

@@ -91,6 +91,73 @@ def test_an_attention_within_a_module_of_that_name_and_one_of_another_name():
     assert torch.allclose(torch.tensor(seen.trace(TOKENS, TARGET).map("cross").weights), expected)
 
 
+class LinearAttention(nn.Module):
+    """Without weights."""
+
+    def forward(self, x):
+        return x.exp() @ (x.exp().mT @ x)
+
+
+class InForward(nn.Module):
+    """A decoder whose attention is a softmax in its forward(), once a step, beside that of the words."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.cell, self.words = LinearAttention(), nn.GRUCell(8, 8), nn.Linear(8, 11)
+
+    def step(self, state, memory):
+        weights = torch.softmax((state.unsqueeze(1) * memory).sum(dim=-1), dim=-1)
+        state = self.cell((weights.unsqueeze(2) * memory).sum(dim=1), state)
+        return torch.softmax(self.words(state), dim=-1), state, weights
+
+    def forward(self, source):
+        memory = self.encoder(source).tanh()
+        state, rows = memory[:, -1], []
+        for _ in TARGET:
+            _, state, weights = self.step(state, memory)
+            rows.append(weights)
+        return torch.stack(rows, dim=1)
+
+
+class AttnDecoder2(InForward):
+    """Its own name says attention."""
+
+
+@pytest.mark.parametrize("kind", [InForward, AttnDecoder2])
+def test_a_softmax_in_forward_is_seen_beside_a_module_that_is_called_attention(kind):
+    model = kind()
+    with torch.no_grad(), own.watch(model) as seen:
+        expected = model(torch.randn(1, 3, 8))
+    with pytest.warns(UserWarning, match="^encoder was called, and has no weights: .* It is not in the trace$"):
+        trace = seen.trace(TOKENS, TARGET)
+    assert len(trace.maps) == 1 and torch.allclose(torch.tensor(trace.map("cross").weights), expected)
+
+
+class TwoLayers(nn.Module):
+    """Two attentions in one forward(), beside a module of that name."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.attention = LinearAttention(), BahdanauAttention(8)
+
+    def forward(self, source):
+        for _ in range(2):
+            source = torch.softmax(source @ source.mT, dim=-1) @ source
+        return self.attention(source[:, -1:], source)
+
+
+def test_softmaxes_of_one_forward_are_layers():
+    model = TwoLayers()
+    with torch.no_grad(), own.watch(model) as seen:
+        model(torch.randn(1, 3, 8))
+    maps = seen.trace(TOKENS, ["un"]).maps
+    assert {(m.kind, m.layer, m.weights.shape) for m in maps} == {
+        ("encoder", 0, (1, 3, 3)),
+        ("encoder", 1, (1, 3, 3)),
+        ("cross", 0, (1, 1, 3)),
+    }
+
+
 def test_what_does_not_fit_is_said():
     linear = nn.Linear(2, 2)
     with own.watch(linear) as seen:
