@@ -34,16 +34,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def _add_sentences(group) -> None:
     group.add_argument(
         "--gold",
-        metavar="FILE",
-        type=arguments.place,
+        **arguments.FILE,
         help="sentence pairs with links, as attnviz/gold/README.md describes, - for standard input; beside "
         "--source-file and --target-file links alone, as i-j or in the format of NAACL 2003",
     )
-    group.add_argument("--source-file", metavar="FILE", type=arguments.place, help="sentences, one per line")
-    group.add_argument("--target-file", metavar="FILE", type=arguments.place, help="their translations, line by line")
-    group.add_argument(
-        "--possible", metavar="FILE", type=arguments.place, help="a file of links that are only possible"
-    )
+    group.add_argument("--source-file", **arguments.FILE, help="sentences, one per line")
+    group.add_argument("--target-file", **arguments.FILE, help="their translations, line by line")
+    group.add_argument("--possible", **arguments.FILE, help="a file of links that are only possible")
     group.add_argument(
         "--first", type=int, choices=(0, 1), help="number of the first word in links (default: 1 in NAACL, else 0)"
     )

@@ -27,11 +27,30 @@ _OTHERS = (
 _FILES = ("input", "source", "reference", "gold", "tsv", "source_file", "target_file")
 
 
+def place(text: str) -> str:
+    """The type of an option that names a file or a folder."""
+    if not text.strip() or "\x00" in text:
+        raise argparse.ArgumentTypeError(f"must name a file or a folder; got {text!r:.80}")
+    return text
+
+
+def count(text: str) -> int:
+    """The type of an option that counts something."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1; got {text!r:.80}")
+    return int(text)
+
+
+# What `add_argument` is given for an option of this kind.
+FILE: dict[str, Any] = {"metavar": "FILE", "type": place}
+FOLDER: dict[str, Any] = {"metavar": "DIR", "type": place}
+COUNT: dict[str, Any] = {"metavar": "N", "type": count}
+
+
 def add_root(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--root",
-        metavar="DIR",
-        type=place,
+        **FOLDER,
         help=f"folder of checkpoints (default: {checkpoint_files.SETTING}, or those of this project)",
     )
 
@@ -58,9 +77,7 @@ def with_prefix(args: Namespace, name: str) -> str:
 
 def add_data(parser) -> None:
     """parser : a parser or a group of it."""
-    parser.add_argument(
-        "--data", metavar="DIR", type=place, help="folder of the corpora (default: environment variable ATTNVIZ_DATA)"
-    )
+    parser.add_argument("--data", **FOLDER, help="folder of the corpora (default: environment variable ATTNVIZ_DATA)")
 
 
 def add_threads(parser) -> None:
@@ -120,20 +137,6 @@ def pair(text: str) -> str:
         others = " or ".join(name for name in TASKS if "-" not in name)
         raise argparse.ArgumentTypeError(f"must be two languages, such as en-fr, or {others}; got {text!r:.80}")
     return text
-
-
-def place(text: str) -> str:
-    """The type of an option that names a file or a folder."""
-    if not text.strip() or "\x00" in text:
-        raise argparse.ArgumentTypeError(f"must name a file or a folder; got {text!r:.80}")
-    return text
-
-
-def count(text: str) -> int:
-    """The type of an option that counts something."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1; got {text!r:.80}")
-    return int(text)
 
 
 def whole(text: str) -> int:

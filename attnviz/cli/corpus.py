@@ -27,9 +27,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "translated. Links between words, as in attnviz/gold, give an alignment error rate",
     )
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write to, new or empty")
-    parser.add_argument("--batch-size", type=arguments.count, metavar="N", help="sentences a batch (default 32)")
+    parser.add_argument("--batch-size", **arguments.COUNT, help="sentences a batch (default 32)")
     parser.add_argument("--beam", type=int, default=1, metavar="N", help="beam size (default 1: greedy)")
-    parser.add_argument("--workers", type=arguments.count, default=1, metavar="N", help="processes (default 1)")
+    parser.add_argument("--workers", **arguments.COUNT, default=1, help="processes (default 1)")
     parser.add_argument("--ray", metavar="ADDRESS", help="run on a Ray cluster, or on the one that `auto` finds")
     parser.add_argument(
         "--keep", nargs="+", default=["statistics"], metavar="WHAT", help="statistics, weights, or both (statistics)"

@@ -14,10 +14,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--models", action="store_true", help="all that an installed package lacks, so that no network is needed later"
     )
     parser.add_argument(
-        "--data",
-        metavar="DIR",
-        type=arguments.place,
-        help="folder to put the corpora in (default: environment variable ATTNVIZ_DATA)",
+        "--data", **arguments.FOLDER, help="folder to put the corpora in (default: environment variable ATTNVIZ_DATA)"
     )
 
 

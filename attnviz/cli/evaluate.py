@@ -18,12 +18,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--model", required=True, help=f"{arguments.MODEL_HELP}; or hf: and a model that translates")
     parser.add_argument(
         "--source",
+        **arguments.FILE,
         required=True,
-        metavar="FILE",
-        type=arguments.place,
         help="one sentence per line, plain or gzipped, - for standard input; for a classifier sentence<TAB>0 or 1",
     )
-    parser.add_argument("--reference", metavar="FILE", type=arguments.place, help="the translations, line by line")
+    parser.add_argument("--reference", **arguments.FILE, help="the translations, line by line")
     parser.add_argument("--beam", type=int, default=1, metavar="N", help="beam size (default 1: greedy, in batches)")
     parser.add_argument("--json", action="store_true", help="print the scores as JSON")
     arguments.add_prefix(parser)

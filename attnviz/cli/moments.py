@@ -12,18 +12,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--model", required=True, help=arguments.MODEL_HELP)
     parser.add_argument(
         "--kept",
-        metavar="DIR",
-        type=arguments.place,
+        **arguments.FOLDER,
         help="folder that train --moments wrote; without it the moments that are packed are measured",
     )
-    parser.add_argument(
-        "--count", type=arguments.count, default=12, metavar="N", help="moments to pack, spaced by loss (default 12)"
-    )
+    parser.add_argument("--count", **arguments.COUNT, default=12, help="moments to pack, spaced by loss (default 12)")
     parser.add_argument(
         "--sentences",
-        type=arguments.count,
+        **arguments.COUNT,
         default=300,
-        metavar="N",
         help="validation sentences that the losses are measured on; for a model that writes, windows of its context "
         "(default 300)",
     )

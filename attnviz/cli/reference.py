@@ -15,9 +15,7 @@ DESCRIPTION = (
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--model", nargs="+", metavar="NAME", help=f"{arguments.MODEL_HELP} (default: all)")
     parser.add_argument("--pair", type=arguments.pair, help="all models of this language pair")
-    parser.add_argument(
-        "--sentences", type=arguments.count, default=1000, metavar="N", help="of the test set (default 1000)"
-    )
+    parser.add_argument("--sentences", **arguments.COUNT, default=1000, help="of the test set (default 1000)")
     arguments.add_data(parser)
     arguments.add_root(parser)
     arguments.add_threads(parser)

@@ -23,20 +23,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_threads(parser)
     parser.add_argument(
         "--seeds",
-        type=arguments.count,
+        **arguments.COUNT,
         default=1,
-        metavar="N",
         help="training runs of each model; runs that do not ship are trained (default 1)",
     )
     parser.add_argument(
-        "--sentences",
-        type=arguments.count,
-        metavar="N",
-        help="test sentences of the study faithfulness (default: 500)",
+        "--sentences", **arguments.COUNT, help="test sentences of the study faithfulness (default: 500)"
     )
-    parser.add_argument(
-        "--out", metavar="DIR", type=arguments.place, help="folder to train in (default: trained/studies)"
-    )
+    parser.add_argument("--out", **arguments.FOLDER, help="folder to train in (default: trained/studies)")
 
     parser.add_argument(
         "--moments",

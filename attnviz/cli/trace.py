@@ -29,21 +29,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--target", help="make the model produce this text (forced decoding)")
     parser.add_argument("--beam", type=int, metavar="N", help="beam size (default 1: greedy)")
-    parser.add_argument(
-        "--json", metavar="FILE", type=arguments.place, help="write the trace as JSON; - for standard output"
-    )
+    parser.add_argument("--json", **arguments.FILE, help="write the trace as JSON; - for standard output")
     parser.add_argument(
         "--save",
-        metavar="FILE",
-        type=arguments.place,
+        **arguments.FILE,
         help="write the trace as safetensors, or as JSON to FILE.json, for attnviz.load_trace and for the page Heads "
         "and layers",
     )
     parser.add_argument(
-        "--html",
-        metavar="FILE",
-        type=arguments.place,
-        help="write a page with heatmaps, bars and statistics that opens offline",
+        "--html", **arguments.FILE, help="write a page with heatmaps, bars and statistics that opens offline"
     )
     _add_picture_arguments(parser)
     arguments.add_prefix(parser)
@@ -152,7 +146,7 @@ def _add_picture_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("pictures for slides and papers")
     group.add_argument("--picture", metavar="FILE", help="write a picture to FILE.svg, .pdf, .png or .tex")
     group.add_argument("--draw", choices=DRAWN, help=f"what it shows: {', '.join(DRAWN)} (default map)")
-    group.add_argument("--step", type=arguments.count, metavar="N", help="step of the bars, from 1 (default 1)")
+    group.add_argument("--step", **arguments.COUNT, help="step of the bars, from 1 (default 1)")
     group.add_argument(
         "--beside",
         metavar="MODEL",

@@ -33,10 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "or FILE.py:NAME, a mechanism of your own, whose file is run",
     )
     parser.add_argument(
-        "--out",
-        metavar="DIR",
-        type=arguments.place,
-        help="folder of checkpoints to write to (default: those of this project)",
+        "--out", **arguments.FOLDER, help="folder of checkpoints to write to (default: those of this project)"
     )
     _add_run(parser)
     _add_sentences(parser.add_argument_group("sentences", "UTF-8 text, plain or gzipped; - for standard input"))
@@ -46,22 +43,19 @@ def add_arguments(parser: ArgumentParser) -> None:
 def _add_run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--start",
-        metavar="DIR",
-        type=arguments.place,
+        **arguments.FOLDER,
         help="start from the weights of this checkpoint, such as checkpoints/en-fr/bahdanau, instead of random weights "
         "(fine-tuning)",
     )
     parser.add_argument(
         "--moments",
-        metavar="DIR",
-        type=arguments.place,
+        **arguments.FOLDER,
         help="write the weights to this folder at about forty updates of the run, from the untrained model to the "
         "trained one; not with --start, whose first weights no seed gives",
     )
     parser.add_argument(
         "--teacher",
-        metavar="DIR",
-        type=arguments.place,
+        **arguments.FOLDER,
         action="append",
         default=[],
         help="learn from the output of this classifier on the sentences and on n-grams of them, instead of from the "
@@ -78,20 +72,16 @@ def _add_sentences(group) -> None:
     arguments.add_data(group)
     group.add_argument(
         "--repeat",
-        type=arguments.count,
-        metavar="N",
+        **arguments.COUNT,
         help="how often a pass reads each of the pair's own sentences (captions) beside the everyday ones (default: 1 "
         "for en-fr and en-ja, 2 for en-de)",
     )
-    group.add_argument("--source-file", metavar="FILE", type=arguments.place, help="your own sentences, one per line")
-    group.add_argument("--target-file", metavar="FILE", type=arguments.place, help="their translations, line by line")
-    group.add_argument(
-        "--tsv", metavar="FILE", type=arguments.place, help="both in one file: sentence<TAB>translation on each line"
-    )
+    group.add_argument("--source-file", **arguments.FILE, help="your own sentences, one per line")
+    group.add_argument("--target-file", **arguments.FILE, help="their translations, line by line")
+    group.add_argument("--tsv", **arguments.FILE, help="both in one file: sentence<TAB>translation on each line")
     group.add_argument(
         "--val-size",
-        type=arguments.count,
-        metavar="N",
+        **arguments.COUNT,
         help="how many of your own pairs are used for validation (default: a twentieth, at most 1000; a fifth, at most "
         "20, if there are few pairs)",
     )
@@ -101,7 +91,7 @@ def _add_sentences(group) -> None:
         help="how your own sentences are written: written (the default): as people write; tokenised: lower-cased, with "
         "spaces around every punctuation mark; plain: the same without most punctuation; symbols: one character each",
     )
-    group.add_argument("--limit", type=arguments.count, metavar="N", help="train on the first N pairs only")
+    group.add_argument("--limit", **arguments.COUNT, help="train on the first N pairs only")
 
 
 def _add_settings(group) -> None:

@@ -12,21 +12,12 @@ HELP = "give a trained model another vocabulary, to start training with (train -
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--start",
+        **arguments.FOLDER,
         required=True,
-        metavar="DIR",
-        type=arguments.place,
         help="folder of the checkpoint, such as checkpoints/en-fr/bahdanau",
     )
-    parser.add_argument(
-        "--tokenizer",
-        required=True,
-        metavar="FILE",
-        type=arguments.place,
-        help="the tokenizer.json of the new vocabulary",
-    )
-    parser.add_argument(
-        "--out", required=True, metavar="DIR", type=arguments.place, help="folder of checkpoints to write to"
-    )
+    parser.add_argument("--tokenizer", **arguments.FILE, required=True, help="the tokenizer.json of the new vocabulary")
+    parser.add_argument("--out", **arguments.FOLDER, required=True, help="folder of checkpoints to write to")
     parser.add_argument(
         "--pair",
         type=arguments.pair,

@@ -48,8 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--out",
-        type=arguments.place,
-        metavar="DIR",
+        **arguments.FOLDER,
         default=str(arguments.TRAINED / "try"),
         help="folder for the trained models (default: %(default)s); those of the last `try` there are replaced",
     )

@@ -30,23 +30,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--seconds", type=float, default=20.0, metavar="N", help="processor time of each mechanism (default: 20)"
     )
-    parser.add_argument("--batches", type=arguments.count, metavar="N", help="end after so many batches instead")
-    parser.add_argument("--every", type=arguments.count, metavar="N", help="look after every N batches")
+    parser.add_argument("--batches", **arguments.COUNT, help="end after so many batches instead")
+    parser.add_argument("--every", **arguments.COUNT, help="look after every N batches")
     for name, kind in _SETTINGS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar="N")
     parser.add_argument("--asks", choices=("before", "after"), help="ask before or after the decoder's step")
     group = parser.add_argument_group("to take along")
-    group.add_argument(
-        "--strip", metavar="FILE", type=arguments.place, help="maps over time, to FILE.svg, .pdf or .png"
-    )
-    group.add_argument("--gif", metavar="FILE", type=arguments.place, help="an animation, to FILE.gif")
-    group.add_argument("--html", metavar="FILE", type=arguments.place, help="a page that plays and opens offline")
-    group.add_argument(
-        "--sequence", type=arguments.count, default=1, metavar="N", help="which of the three (default 1)"
-    )
-    group.add_argument(
-        "--keep", metavar="DIR", type=arguments.place, help="the trained models, for ATTNVIZ_CHECKPOINTS"
-    )
+    group.add_argument("--strip", **arguments.FILE, help="maps over time, to FILE.svg, .pdf or .png")
+    group.add_argument("--gif", **arguments.FILE, help="an animation, to FILE.gif")
+    group.add_argument("--html", **arguments.FILE, help="a page that plays and opens offline")
+    group.add_argument("--sequence", **arguments.COUNT, default=1, help="which of the three (default 1)")
+    group.add_argument("--keep", **arguments.FOLDER, help="the trained models, for ATTNVIZ_CHECKPOINTS")
 
 
 def run(args: Namespace) -> None:

@@ -18,9 +18,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="a model that writes, from `models`, such as shakespeare/writer; or hf: and the folder or the name of a "
         "causal model of the transformers library",
     )
-    parser.add_argument(
-        "--steps", type=arguments.count, metavar="N", help=f"how many tokens, at most (default {STEPS})"
-    )
+    parser.add_argument("--steps", **arguments.COUNT, help=f"how many tokens, at most (default {STEPS})")
     _add_sampling(parser)
     parser.add_argument(
         "--chat", action="store_true", help="of an hf: model, put the text into its chat template, as what a user says"

@@ -127,16 +127,14 @@ def _saved_difference(a: Column, b: Column, dark: bool) -> go.Figure:
 
 def weights_table(column: Column) -> str:
     """The text equivalent of a heatmap; nothing without one."""
-    return column.grid and _grid_table(f"{column.title}: weights, one row per step", column, column.grid.weights, ".2f")
+    caption = f"{column.title}: weights, one row per step"
+    return column.grid and tables.grid_table(caption, column.grid, column.languages)
 
 
 def difference_table(a: Column, b: Column) -> str:
     """The text equivalent of a difference of two maps."""
-    return _grid_table(f"Weights of {a.title} minus {b.title}", a, select.difference(a.grid, b.grid), "+.2f")
-
-
-def _grid_table(caption: str, column: Column, values: np.ndarray, form: str) -> str:
-    return tables.grid_table(caption, column.grid, column.languages, values, form)
+    values = select.difference(a.grid, b.grid)
+    return tables.grid_table(f"Weights of {a.title} minus {b.title}", a.grid, a.languages, "+.2f", values)
 
 
 def bars_table(column: Column, index: int) -> str:
@@ -144,27 +142,18 @@ def bars_table(column: Column, index: int) -> str:
     grid = column.grid
     if grid is None or index >= len(grid.queries):
         return ""
-    rows = [
-        (token, [tables.cell(weight, ".4f", seen)])
-        for token, weight, seen in zip(labels.shown(grid.keys), grid.weights[index].tolist(), grid.visible[index])
-    ]
+    weights = np.where(grid.visible[index], grid.weights[index], np.nan)
+    rows = tables.of_numbers(labels.shown(grid.keys), weights[:, None].tolist(), ".4f")
     caption = f"{column.title}: weights of step {index + 1}, {labels.shown(grid.queries)[index]}"
     return tables.table(caption, ["weight"], rows, (tables.tags(column.grid, column.languages)[1], "en"))
 
 
 def steps_table(column: Column) -> str:
     """The text equivalent of the statistics by step of one mechanism."""
-    statistics, chosen = column.statistics, PANEL_STATISTICS
-    rows = [
-        (f"{i + 1} {token}", [tables.cell(statistics[name][i], ".3f") for name in chosen])
-        for i, token in enumerate(labels.shown(column.grid.queries))
-    ]
-    return tables.table(
-        f"{column.title}, by step",
-        [TITLES[name] for name in chosen],
-        rows,
-        (tables.tags(column.grid, column.languages)[0], "en"),
-    )
+    values = zip(*(column.statistics[name] for name in PANEL_STATISTICS))
+    rows = tables.of_numbers(tables.numbered(column.grid.queries), values, ".3f")
+    titles, language = [TITLES[name] for name in PANEL_STATISTICS], tables.tags(column.grid, column.languages)[0]
+    return tables.table(f"{column.title}, by step", titles, rows, (language, "en"))
 
 
 def disagreement_table(scene: CompareScene) -> str:

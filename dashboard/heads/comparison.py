@@ -55,7 +55,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     )
     if current.choices.tables:
         for name, grid in maps.items():
-            st.html(tables.grid_table(f"Weights of {name}", grid, current.choices.languages, grid.weights, ".2f"))
+            st.html(tables.grid_table(f"Weights of {name}", grid, current.choices.languages))
 
 
 def _chosen(current: HeadsScene) -> list[Head]:

@@ -59,7 +59,7 @@ def _rollout(current: HeadsScene, dark: bool) -> tuple[Cell, str]:
     saved = heading.of_trace(caption, current.shown)
     figure = named(figures.heatmap(grid, dark=dark, written=False, room=HALF), name, dark, lines=saved)
     cell = Cell(_rollout_words(layer, grid), figure, reading(grid, languages.unit))
-    return cell, tables.grid_table(caption, grid, languages, grid.weights, ".2f")
+    return cell, tables.grid_table(caption, grid, languages)
 
 
 def _no_rollout(reason: str) -> tuple[Cell, str]:
@@ -104,10 +104,8 @@ def show_residual(current: HeadsScene) -> None:
     except ValueError as error:  # of a family that is not known well enough
         st.html(f'<p class="small" role="status">{escape(sentence(str(error)))}</p>')
         return
-    places = range(max(0, len(current.trace.target) - _PLACES), len(current.trace.target))
-    shown = labels.shown(current.trace.target)
-    names = [f"{place + 1} {shown[place]}" for place in places]
-    best = [[layer.alternatives[place][0] for place in places] for layer in layers]
+    names = tables.numbered(current.trace.target)[-_PLACES:]
+    best = [[choices[0] for choices in layer.alternatives[-_PLACES:]] for layer in layers]
     rows = [
         (
             "before layer 1" if number == 0 else f"after layer {number}",

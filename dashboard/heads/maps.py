@@ -11,7 +11,6 @@ import streamlit as st
 
 from attnviz import figures, heads, select
 from attnviz.export import heading
-from attnviz.figures.labels import shown
 from attnviz.figures.wording import lines_words, row_name, row_sentence
 from attnviz.select import Grid
 from attnviz.trace import AttentionMap
@@ -144,7 +143,7 @@ def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, da
         plots(over, "dependencies")
     plots(cells, "closeup")
     if choices.tables:
-        st.html(tables.grid_table(f"Weights of {name}", grid, choices.languages, grid.weights, ".2f"))
+        st.html(tables.grid_table(f"Weights of {name}", grid, choices.languages))
     _draw_other_way(current, layer, head, name, dark)
 
 
@@ -168,7 +167,7 @@ def _draw_other_way(current: HeadsScene, layer: int, head: int | None, name: str
     plots([(text, named(figure, title, dark, lines=saved)) for text, (figure, title) in zip(words, pictures)], "other")
     if current.choices.tables:
         caption = f"Weights of {name}, without your choice"
-        st.html(tables.grid_table(caption, grid, current.choices.languages, grid.weights, ".2f"))
+        st.html(tables.grid_table(caption, grid, current.choices.languages))
 
 
 def _session_choice(current: HeadsScene) -> tuple[int, int | None, int | None] | None:
@@ -295,7 +294,7 @@ def _opened_long(current: LongScene, dark: bool) -> None:
     plots([(f'<p class="what">{text}</p>', figure) for text, figure in zip(words, figures_of)], "closeup")
     st.html(_strongest(current, opened, name))
     if current.choices.tables:
-        st.html(tables.grid_table(f"Weights of {name}", window, current.choices.languages, window.weights, ".4f"))
+        st.html(tables.grid_table(f"Weights of {name}", window, current.choices.languages, ".4f"))
 
 
 def _window(count: int) -> tuple[int, int, int]:
@@ -321,7 +320,7 @@ def _to_block(weights: np.ndarray, every: int, row: int) -> None:
 def _strongest(current: LongScene, opened: AttentionMap, name: str) -> str:
     """The largest weights of the whole head, HTML."""
     links = heads.strongest(opened.weights[0], current.trace.visible(opened), _LISTED)
-    names = [f"{place} {token}" for place, token in enumerate(shown(current.tokens), start=1)]
+    names = tables.numbered(current.tokens)
     rows = [(names[link.query], [names[link.key], f"{link.weight:.4f}"]) for link in links.itertuples()]
     caption = f"The strongest links of {escape(name)}: from the token that looks, to the token that it looks at"
     return tables.table(caption, ["looks at", "weight"], rows, ("", "en"))

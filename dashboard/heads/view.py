@@ -191,7 +191,7 @@ def _show_label(current: HeadsScene, dark: bool) -> None:
         plots([(words, named(figures.step_bars(grid, 0, whole=False, dark=dark), "pooling", dark))], "verdict")
     right.html(_used(current))
     if current.choices.tables:
-        st.html(tables.grid_table("Pooling weight of each token", grid, current.choices.languages, grid.weights, ".3f"))
+        st.html(tables.grid_table("Pooling weight of each token", grid, current.choices.languages, ".3f"))
 
 
 def _used(current: HeadsScene) -> str:

@@ -10,7 +10,6 @@ import pandas as pd
 import streamlit as st
 
 from attnviz import figures
-from attnviz.figures import labels
 from attnviz.figures.chart import Chart
 from attnviz.figures.what_if import effect_bars
 from attnviz.figures.wording import signed
@@ -139,8 +138,8 @@ def effect_table(caption: str, effect: Effect, first: int, language: str) -> str
     """The effect on each token. first : the number of the first one. language : of the tokens."""
     numbers = zip(effect.log_prob_changes.tolist(), effect.total_variation.tolist())
     rows = [
-        (f"{place} {token}", [signed(change), f"{variation:.3f}"])
-        for place, (token, (change, variation)) in enumerate(zip(labels.shown(tokens_of(effect)), numbers), first)
+        (name, [signed(change), f"{variation:.3f}"])
+        for name, (change, variation) in zip(tables.numbered(tokens_of(effect), first), numbers)
     ]
     columns = ["change of log-probability (nats)", "total variation (0 to 1)"]
     return tables.table(caption, columns, rows, (language, "en"))
@@ -150,8 +149,7 @@ def maps_tables(column: Column, effect: Effect, how: str = CHANGED) -> str:
     """The text equivalents of the two maps."""
     shown = {"as it is": column.grid(effect.before), how: column.grid(effect.forced)}
     return "".join(
-        tables.grid_table(f"{column.title}: weights {words}", grid, column.languages, grid.weights, ".2f")
-        for words, grid in shown.items()
+        tables.grid_table(f"{column.title}: weights {words}", grid, column.languages) for words, grid in shown.items()
     )
 
 

@@ -230,10 +230,10 @@ def _token_table(result: FaithfulnessResults) -> str:
     taus, same = (frame.pivot(index="step", columns="method", values=name) for name in ("tau_b", "top1"))
     rows = [
         (
-            f"{step + 1} {token}",
+            name,
             [tables.cell(taus.loc[step, m], "+.2f") + ", same first token" * bool(same.loc[step, m]) for m in methods],
         )
-        for step, token in enumerate(labels.shown(result.tests.subject.trace.target))
+        for step, name in enumerate(tables.numbered(result.tests.subject.trace.target))
     ]
     caption = f"{result.column.title}: Kendall’s τ-b with attention, by target token"
     return tables.table(caption, [METHODS[method] for method in methods], rows, (result.column.languages.target, "en"))
@@ -241,8 +241,8 @@ def _token_table(result: FaithfulnessResults) -> str:
 
 def _variation_table(result: FaithfulnessResults) -> str:
     names = {"max_weight": "maximum weight", "median": "permuted, median", "uniform": "uniform"}
-    frame, tokens = result.tests.results.variation, labels.shown(result.tests.subject.trace.target)
-    steps = [f"{step + 1} {tokens[step]}" for step in frame["step"]]
+    frame, tokens = result.tests.results.variation, tables.numbered(result.tests.subject.trace.target)
+    steps = [tokens[step] for step in frame["step"]]
     rows = tables.of_numbers(steps, frame[[*names]].to_numpy(), ".3f")
     caption = f"{result.column.title}: total variation of the next token when attention is changed"
     return tables.table(caption, [*names.values()], rows, (result.column.languages.target, "en"))
@@ -261,11 +261,9 @@ def _erasure_table(result: FaithfulnessResults) -> str:
 def _maps_tables(result: FaithfulnessResults) -> str:
     """Attention, and the attributions of the same cells."""
     title, languages = result.column.title, result.column.languages
-    attention = tables.grid_table(
-        f"{title}: attention, mean of all layers and heads", result.grid, languages, result.grid.weights, ".2f"
-    )
+    attention = tables.grid_table(f"{title}: attention, mean of all layers and heads", result.grid, languages)
     shown = result.attributed
-    return attention + tables.grid_table(f"{title}: {shown.title}", result.grid, languages, shown.values, "+.3f")
+    return attention + tables.grid_table(f"{title}: {shown.title}", result.grid, languages, "+.3f", shown.values)
 
 
 def means_frame(result: FaithfulnessResults) -> pd.DataFrame:

@@ -236,13 +236,9 @@ def _rows(model: str, place: tuple, keys: Sequence[Token], numbers: dict) -> pd.
 
 def _mean_table(shown: Opened) -> str:
     grid, languages = shown.column.grid(shown.column.trace), shown.column.languages
-    rows = tables.of_numbers(_numbered(grid.keys), grid.weights[shown.mean, :, None].tolist(), ".4f")
+    rows = tables.of_numbers(tables.numbered(grid.keys), grid.weights[shown.mean, :, None].tolist(), ".4f")
     caption = f"{shown.column.title}: weights of this step{', mean of heads' if shown.column.head is None else ''}"
     return tables.table(caption, ["weight"], rows, (languages.source, "en"))
-
-
-def _numbered(tokens: Sequence[Token]) -> list[str]:
-    return [f"{place} {token}" for place, token in enumerate(labels.shown(tokens), start=1)]
 
 
 def _scores_table(shown: Opened) -> str:
@@ -252,7 +248,7 @@ def _scores_table(shown: Opened) -> str:
         columns[f"weight at temperature {shown.temperature:g}"] = step.weights_at(shown.temperature)
     if step.window:
         columns["Gaussian"] = step.window.gaussian
-    rows = tables.of_numbers(_numbered(step.keys), zip(*columns.values()), ".4f")
+    rows = tables.of_numbers(tables.numbered(step.keys), zip(*columns.values()), ".4f")
     caption = f"{shown.column.title}: scores and weights of this step"
     return tables.table(caption, list(columns), rows, (shown.column.languages.source, "en"))
 
@@ -274,6 +270,6 @@ def _values_table(shown: Opened) -> str:
     step = shown.step.at_temperature(shown.temperature)
     order = abs(step.context).argsort()[::-1][:_DIMENSIONS].tolist()
     numbers = [*step.weighted[:, order].tolist(), step.context[order].tolist()]
-    rows = tables.of_numbers([*_numbered(step.keys), "context"], numbers, "+.3f")
+    rows = tables.of_numbers([*tables.numbered(step.keys), "context"], numbers, "+.3f")
     caption = f"{shown.column.title}: weighted values and their sum, in the {len(order)} largest dimensions{shown.heat}"
     return tables.table(caption, [f"dimension {number + 1}" for number in order], rows)

@@ -60,13 +60,9 @@ def token(names: Sequence[str], corpus: Corpus, text: str, choices: ManyChoices)
         requested.release()
 
 
+@st.cache_resource(show_spinner="Reading the file …", max_entries=8)
 def named_file(typed: str, stamp: tuple, most: int) -> Given:
     """The sentences of a file of this machine, read once. stamp : changes with the file. Raises SceneError."""
-    return _named_file(typed, stamp, most)
-
-
-@st.cache_resource(show_spinner="Reading the file …", max_entries=8)
-def _named_file(typed: str, stamp: tuple, most: int) -> Given:
     return of_path(typed)
 
 

@@ -3,6 +3,7 @@ of two; the sentences themselves; and differences of two models, or of two sets 
 intervals."""
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -111,7 +112,10 @@ def points_panel(current: ManyScene, dark: bool) -> None:
     points = {name: (frame[x], frame[y]) for name, frame in lines.items()}
     whole = sum(map(len, lines.values())) <= _TEXTS
     texts = {
-        name: [_text(number, source, whole) for number, source in zip(frame["number"], frame["source"])]
+        name: [
+            f"{number}: {cut(source, _CUT)}" if whole else f"sentence {number}"
+            for number, source in zip(frame["number"], frame["source"])
+        ]
         for name, frame in lines.items()
     }
     titles = sentence_numbers()[x], sentence_numbers()[y]
@@ -124,13 +128,6 @@ def points_panel(current: ManyScene, dark: bool) -> None:
     st.html(_correlations(points, titles))
     if current.choices.tables:
         st.html("".join(_points_table(name, *values, titles) for name, values in points.items()))
-
-
-def _text(number: int, source: str, whole: bool) -> str:
-    """The hover text of a point."""
-    if not whole:
-        return f"sentence {number}"
-    return f"{number}: {cut(source, _CUT)}"
 
 
 def _correlations(points: dict, titles: tuple[str, str]) -> str:
@@ -324,12 +321,7 @@ def _token_table(current: ManyScene, frame: pd.DataFrame, texts: list[tuple[str,
         name = f'<th scope="row">{escape(title(mechanism_of(row["model"])))}</th>'
         rows.append(name + "".join(f"<td>{cell}</td>" for cell in cells))
     caption = f"{min(len(frame), _ROWS)} of {len(frame):,} heads and ways, the largest weight first"
-    titles = "".join(f'<th scope="col">{name}</th>' for name in head)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return (
-        f'<div class="scroll" tabindex="0"><table class="numbers texts"><caption>{caption}</caption>'
-        f"<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    return _texts_table(caption, head, [f"<tr>{row}</tr>" for row in rows])
 
 
 def _first(count: int) -> int:
@@ -363,11 +355,15 @@ def _outliers(current: ManyScene, frame: pd.DataFrame, line: str, sort: str) -> 
 def _rows(current: ManyScene, frame: pd.DataFrame, caption: str, columns: list[str], titles: list[str]) -> str:
     """A table with the sentence as a link, its translation (none of a model that only reads it) and some numbers."""
     texts = ("number", "sentence") if pairs.task(current.choices.pair).writes else ("number", "sentence", "translation")
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (*texts, *titles))
-    body = "".join(_row(current, row, columns) for row in frame.to_dict("records"))
+    return _texts_table(caption, (*texts, *titles), [_row(current, row, columns) for row in frame.to_dict("records")])
+
+
+def _texts_table(caption: str, titles: Sequence[str], rows: Sequence[str]) -> str:
+    """rows : HTML."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in titles)
     return (
         f'<div class="scroll" tabindex="0"><table class="numbers texts"><caption>{escape(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 

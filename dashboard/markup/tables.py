@@ -9,6 +9,7 @@ import numpy as np
 
 from attnviz.data.tasks import Task
 from attnviz.select import Grid
+from attnviz.trace import Token
 from attnviz.trace.visible import shown
 from dashboard.markup.text import escape
 
@@ -64,8 +65,14 @@ def of_numbers(names: Iterable[str], values: Iterable[Iterable[float]], form: st
     return [(name, [cell(value, form) for value in row]) for name, row in zip(names, values, strict=True)]
 
 
-def grid_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, form: str) -> str:
-    """Values (Q, K) with the tokens of a map; for a large map only the largest of each row."""
+def numbered(tokens: Sequence[Token], first: int = 1) -> list[str]:
+    """Tokens as names of rows, with their numbers: `3 black`."""
+    return [f"{number} {token}" for number, token in enumerate(shown(tokens), first)]
+
+
+def grid_table(caption: str, grid: Grid, languages: Task, form: str = ".2f", values: np.ndarray | None = None) -> str:
+    """A map with its tokens; of a large one only the largest of each row. values : (Q, K), instead of its weights."""
+    values = grid.weights if values is None else values
     if values.size > _CELLS:
         return _largest_table(caption, grid, languages, values, form)
     rows = [
@@ -77,16 +84,12 @@ def grid_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, fo
 
 def _largest_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, form: str) -> str:
     """The keys with the largest absolute values in each row."""
-    order = np.argsort(-np.nan_to_num(np.abs(np.where(grid.visible, values, np.nan)), nan=-1), axis=1, kind="stable")[
-        :, :_LARGEST
-    ]
+    sizes = np.where(grid.visible, np.nan_to_num(np.abs(values), nan=-1), -1)
+    order = np.argsort(-sizes, axis=1, kind="stable")[:, :_LARGEST]
     keys = shown(grid.keys)
     rows = [
-        (
-            f"{i + 1} {token}",
-            [f"{keys[key]} {cell(float(values[i, key]), form, grid.visible[i, key])}" for key in order[i]],
-        )
-        for i, token in enumerate(shown(grid.queries))
+        (name, [f"{keys[key]} {cell(float(values[i, key]), form, grid.visible[i, key])}" for key in order[i]])
+        for i, name in enumerate(numbered(grid.queries))
     ]
     row, column = tags(grid, languages)
     caption = (

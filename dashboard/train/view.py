@@ -232,7 +232,7 @@ def _write_out(moments: list, moment) -> None:
     """The numbers of the charts: of the maps at a moment, and of the curves over the moments."""
     for title, number, grid in maps(moment):
         caption = f"{title} after {moment.batch} batches: {seen.heading([moment], number)[0]}"
-        st.html(tables.grid_table(caption, grid, pairs.ANY, grid.weights, ".2f"))
+        st.html(tables.grid_table(caption, grid, pairs.ANY))
     shown = seen.telling(moments, _ROWS)
     for name, row in moment.of.items():
         rows = [(f"{at.batch}", _measured(at.of[name])) for at in shown]

@@ -10,8 +10,7 @@ from attnviz.models import checkpoint_values
 from attnviz.select import select
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import title
-from dashboard.inside.scene import Column
-from dashboard.learn.chapter import LONG, SHORT, Chapter, Drawn, column, state, trace
+from dashboard.learn.chapter import LONG, SHORT, Chapter, Drawn, column, state
 from dashboard.markup import tables
 from dashboard.markup.terms import cited
 from dashboard.markup.text import escape, output
@@ -28,7 +27,7 @@ def draw(dark: bool) -> Drawn:
     map_words = f"<h4>{attending.title} looks back at the long sentence</h4>{words}"
     lines = heading.of_map(attending.trace, grid)
     cells.append((map_words, named(heatmap(grid, dark=dark), "attention on a long sentence", dark, lines=lines)))
-    equivalents = tables.grid_table("Weights on the long sentence", grid, attending.languages, grid.weights, ".2f")
+    equivalents = tables.grid_table("Weights on the long sentence", grid, attending.languages)
     if rows := _study():
         frame = pd.DataFrame(rows)
         study_words = (
@@ -43,15 +42,10 @@ def draw(dark: bool) -> Drawn:
 
 def _both(heading: str, text: str) -> str:
     outputs = "".join(
-        f"<h4>{title(name)}</h4>{output(trace(name, text), _language(name, text), name=title(name))}"
-        for name in (WITHOUT, WITH)
+        f"<h4>{shown.title}</h4>{output(shown.trace, shown.languages.target, name=shown.title)}"
+        for shown in (column(WITHOUT, text), column(WITH, text))
     )
     return f'<h4>{heading}</h4><p class="small">{escape(text)}</p>{outputs}'
-
-
-def _language(name: str, text: str) -> str:
-    shown: Column = column(name, text)
-    return shown.languages.target
 
 
 def _study() -> list[dict]:

@@ -33,20 +33,15 @@ def draw_heads(dark: bool) -> Drawn:
     cells: list[Cell] = [(words, named(overview(shown.trace, "cross", dark=dark), "all heads", dark, lines=lines))]
     grids = [select(shown.trace, "cross", layer, head) for layer, head in OPENED]
     cells += [(_words(grid), _map(shown.trace, grid, dark)) for grid in grids]
-    equivalents = [
-        tables.grid_table(f"Weights of {_name(grid)}", grid, shown.languages, grid.weights, ".2f") for grid in grids
-    ]
+    equivalents = [tables.grid_table(f"Weights of {_name(grid)}", grid, shown.languages) for grid in grids]
     return Drawn(cells, _all_heads(shown.trace) + "".join(equivalents))
 
 
 def _all_heads(trace: Trace) -> str:
     """The text equivalent of the small maps: how sharply each head looks."""
-    layers = [attention.weights for attention in trace.maps if attention.kind == "cross"]
-    rows = [
-        (f"layer {number}", [f"{weights.max(-1).mean():.2f}" for weights in heads])
-        for number, heads in enumerate(layers, 1)
-    ]
-    columns = [f"head {number}" for number in range(1, len(layers[0]) + 1)]
+    sharpness = [attention.weights.max(-1).mean(-1) for attention in trace.maps if attention.kind == "cross"]
+    rows = tables.of_numbers([f"layer {number + 1}" for number in range(len(sharpness))], sharpness, ".2f")
+    columns = [f"head {number + 1}" for number in range(len(sharpness[0]))]
     return tables.table("The largest weight of a row in each head, mean over the rows", columns, rows)
 
 

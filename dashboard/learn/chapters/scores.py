@@ -25,34 +25,23 @@ def draw_scores(dark: bool) -> Drawn:
     step = caches.step(shown, STEP)
     learnt = tuple(name for name in [model(PAIR, "luong-general")] if catalogue.is_there(name))
     frame = caches.other_scores(shown, STEP, learnt)
+    bars, functions = score_bars(step, dark=dark), score_functions(step, frame, dark=dark)
+    lines = heading.of_trace(f"Scores become weights at step {STEP + 1}", shown.trace)
+    others = heading.of_trace(f"The query of step {STEP + 1} through other score functions", shown.trace)
+    below = (
+        "<h4>The same query through other score functions</h4>"
+        '<p class="small">The first row is the model’s own. The others were not trained with this model: they '
+        "compare formulas, not models.</p>"
+    )
     cells = [
-        (
-            "<h4>Scores become weights (Bahdanau)</h4>",
-            named(
-                score_bars(step, dark=dark),
-                "scores become weights",
-                dark,
-                lines=heading.of_trace(f"Scores become weights at step {STEP + 1}", shown.trace),
-            ),
-        ),
-        (
-            "<h4>The same query through other score functions</h4>"
-            '<p class="small">The first row is the model’s own. The others were not trained with this model: they '
-            "compare formulas, not models.</p>",
-            named(
-                score_functions(step, frame, dark=dark),
-                "other score functions",
-                dark,
-                lines=heading.of_trace(f"The query of step {STEP + 1} through other score functions", shown.trace),
-            ),
-        ),
+        ("<h4>Scores become weights (Bahdanau)</h4>", named(bars, "scores become weights", dark, lines=lines)),
+        (below, named(functions, "other score functions", dark, lines=others)),
     ]
     names, weights = weights_by_score(step, frame)
-    rows = [(name, [f"{value:.2f}" for value in row]) for name, row in zip(names, weights.tolist())]
-    columns = labels.shown(step.keys)
+    rows, columns = tables.of_numbers(names, weights.tolist(), ".2f"), labels.shown(step.keys)
     scored = [
-        (f"{place + 1} {token}", [f"{step.scores[place]:.2f}", f"{step.weights[place]:.3f}"])
-        for place, token in enumerate(labels.shown(step.keys))
+        (name, [f"{score:.2f}", f"{weight:.3f}"])
+        for name, score, weight in zip(tables.numbered(step.keys), step.scores, step.weights)
     ]
     words = tables.table("Scores and weights of Bahdanau", ["score", "weight"], scored)
     cells += chapter.study_table(chapter.MECHANISMS_STUDY)
@@ -111,26 +100,18 @@ def draw_scaling(dark: bool) -> Drawn:
     shown = column("transformer", SENTENCE, TRANSLATION, LAYER)
     step = caches.step(shown, STEP)
     entropies = inside.temperatures(step, TEMPERATURES)
-    cells: list[Cell] = [
-        (
-            f"<h4>Temperature {value:g}: entropy {entropy:.2f} nats</h4>",
-            named(
-                score_bars(step, temperature=value, dark=dark),
-                f"temperature {value:g}",
-                dark,
-                lines=heading.of_trace(f"Step {STEP + 1} at temperature {value:g}{shown.place}", shown.trace),
-            ),
-        )
-        for value, entropy in zip(TEMPERATURES, entropies["entropy_nats"])
-    ]
+    cells: list[Cell] = []
+    for value, entropy in zip(TEMPERATURES, entropies["entropy_nats"]):
+        lines = heading.of_trace(f"Step {STEP + 1} at temperature {value:g}{shown.place}", shown.trace)
+        figure = named(score_bars(step, temperature=value, dark=dark), f"temperature {value:g}", dark, lines=lines)
+        cells.append((f"<h4>Temperature {value:g}: entropy {entropy:.2f} nats</h4>", figure))
     spread = inside.spread(samples=300)
     cells.append(("<h4>Why √d</h4>", named(product_spread(spread, dark=dark), "spread of dot products", dark)))
     compared = [column(name, SENTENCE, TRANSLATION) for name in PRODUCTS]
     cells += [_product(column_shown, dark) for column_shown in compared]
     cells += chapter.study_table(chapter.DROPOUT_STUDY)
-    rows = [
-        (f"{row.temperature:g}", [f"{row.entropy_nats:.2f}", f"{row.max_weight:.2f}"]) for row in entropies.itertuples()
-    ]
+    values = entropies[["entropy_nats", "max_weight"]].to_numpy()
+    rows = tables.of_numbers([f"{value:g}" for value in entropies["temperature"]], values, ".2f")
     words = tables.table("Weights by temperature", ["entropy (nats)", "largest weight"], rows)
     return Drawn(cells, words + _weights(step) + opened.spread_table(spread) + _products_table(compared))
 
@@ -147,19 +128,17 @@ def _product(shown: Column, dark: bool) -> Cell:
 
 
 def _products_table(compared: list[Column]) -> str:
-    grids = [select(shown.trace) for shown in compared]
     return "".join(
-        tables.grid_table(f"Weights of {shown.title}", grid, shown.languages, grid.weights, ".2f")
-        for shown, grid in zip(compared, grids)
+        tables.grid_table(f"Weights of {shown.title}", select(shown.trace), shown.languages) for shown in compared
     )
 
 
 def _weights(step: Step) -> str:
     """The text equivalent of the bars: the score of each token, and its weight at each temperature."""
-    heated = [step.weights_at(value) for value in TEMPERATURES]
+    heated = zip(*(step.weights_at(value) for value in TEMPERATURES))
     rows = [
-        (f"{place + 1} {token}", [f"{step.scores[place]:.2f}", *(f"{w[place]:.3f}" for w in heated)])
-        for place, token in enumerate(labels.shown(step.keys))
+        (name, [f"{score:.2f}", *(f"{weight:.3f}" for weight in weights)])
+        for name, score, weights in zip(tables.numbered(step.keys), step.scores, heated)
     ]
     columns = ["score", *(f"weight at {value:g}" for value in TEMPERATURES)]
     return tables.table("Scores, and weights at each temperature", columns, rows)

@@ -43,18 +43,13 @@ def draw_masks(dark: bool) -> Drawn:
         grid = padded(step, masked)
         lost = _lost(grid)
         words = f"Weight on padding: {lost:.2f}."
-        figure = named(
-            step_bars(grid, 0, dark=dark),
-            f"{title}, with padding",
-            dark,
-            lines=heading.of_trace(title, recurrent.trace),
-        )
-        cells.append(
-            Cell(f'<h4>{title}: step {step.step + 1} of Luong general</h4><p class="small">{words}</p>', figure)
-        )
+        lines = heading.of_trace(title, recurrent.trace)
+        figure = named(step_bars(grid, 0, dark=dark), f"{title}, with padding", dark, lines=lines)
+        above = f"<h4>{title}: step {step.step + 1} of Luong general</h4>"
+        cells.append(Cell(f'{above}<p class="small">{words}</p>', figure))
         rows.append((title, [f"{lost:.3f}", f"{grid.weights[0, :-PADS].max():.3f}"]))
     table = tables.table("One step with padding", ["weight on padding", "largest weight of a word"], rows)
-    return Drawn(cells, table + tables.grid_table("Weights", causal, shown.languages, causal.weights, ".2f"))
+    return Drawn(cells, table + tables.grid_table("Weights", causal, shown.languages))
 
 
 def padded(step: Step, masked: bool) -> Grid:
@@ -95,18 +90,11 @@ def draw_rows(dark: bool) -> Drawn:
     )
     figure = difference(turned, square, ("weights", "mirrored"), dark=dark)
     lines = heading.of_trace("A map minus the same with rows and columns exchanged", own.trace)
-    cells.append(
-        Cell(
-            f'<h4>How far it is from symmetric</h4><p class="small">{words}</p>',
-            named(figure, "not symmetric", dark, lines=lines),
-        )
-    )
-    sums = [(token, [f"{value:.2f}"]) for token, value in zip(labels.shown(grid.keys), grid.weights.sum(0).tolist())]
-    return Drawn(
-        cells,
-        tables.table("Sum of each column of Bahdanau’s map", ["sum"], sums)
-        + tables.grid_table("Self-attention", square, own.languages, square.weights, ".2f"),
-    )
+    above = f'<h4>How far it is from symmetric</h4><p class="small">{words}</p>'
+    cells.append(Cell(above, named(figure, "not symmetric", dark, lines=lines)))
+    sums = tables.of_numbers(labels.shown(grid.keys), grid.weights.sum(0)[:, None].tolist(), ".2f")
+    columns = tables.table("Sum of each column of Bahdanau’s map", ["sum"], sums)
+    return Drawn(cells, columns + tables.grid_table("Self-attention", square, own.languages))
 
 
 def draw_itself(dark: bool) -> Drawn:
@@ -122,7 +110,7 @@ def draw_itself(dark: bool) -> Drawn:
     ]
     shares = [(name, [f"{_share_after(grid):.2f}"]) for name, grid in (("bidirectional", encoder), ("causal", decoder))]
     table = tables.table("Mean weight on tokens after the query’s own", ["weight"], shares)
-    return Drawn(cells, table + tables.grid_table("Bidirectional", encoder, both.languages, encoder.weights, ".2f"))
+    return Drawn(cells, table + tables.grid_table("Bidirectional", encoder, both.languages))
 
 
 def _share_after(grid: Grid) -> float:

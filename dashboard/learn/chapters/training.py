@@ -1,7 +1,7 @@
 """Chapters 11 and 15: training and using a model; and how alignment appears during training."""
 
 from attnviz.export import heading
-from attnviz.figures import heatmap, labels
+from attnviz.figures import heatmap
 from attnviz.figures.learning import over_time
 from attnviz.select import select
 from attnviz.trace import Trace
@@ -39,10 +39,7 @@ def _forced(name: str, shown: Column, dark: bool) -> Cell:
 
 
 def _sureness(name: str, trace: Trace) -> str:
-    rows = [
-        (f"{place} {token}", [f"{log_prob:.2f}"])
-        for place, (token, log_prob) in enumerate(zip(labels.shown(trace.target), trace.log_probs), 1)
-    ]
+    rows = tables.of_numbers(tables.numbered(trace.target), zip(trace.log_probs), ".2f")
     return tables.table(f"{name}: log-probability of each token", ["nats"], rows)
 
 
@@ -56,12 +53,10 @@ def draw_appears(dark: bool) -> Drawn:
     cells = [_moment(place, dark) for place in places]
     curves = over_time({title(MECHANISM): pictures.course(rows)}, panels=pictures.COURSE, unit="moment", dark=dark)
     lines = heading.of_trace("Measured in a training", column(MECHANISM, SENTENCE, TRANSLATION).trace)
-    cells.append(
-        Cell(f"<h4>Measured at {count} moments</h4>", named(curves, "curves of a training", dark, lines=lines))
-    )
-    measured = [
-        (trained_title(place), [tables.cell(rows[place][key], ".2f") for key in pictures.COURSE]) for place in places
-    ]
+    figure = named(curves, "curves of a training", dark, lines=lines)
+    cells.append(Cell(f"<h4>Measured at {count} moments</h4>", figure))
+    values = [[rows[place][key] for key in pictures.COURSE] for place in places]
+    measured = tables.of_numbers(map(trained_title, places), values, ".2f")
     return Drawn(cells, tables.table("Bahdanau in training", list(pictures.COURSE.values()), measured))
 
 

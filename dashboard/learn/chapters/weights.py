@@ -18,27 +18,12 @@ def draw_weights(dark: bool) -> Drawn:
     shown = column("bahdanau", SENTENCE, TRANSLATION)
     grid = select(shown.trace)
     token = labels.shown(grid.queries)[STEP]
-    cells = [
-        (
-            "<h4>Every step: one row each</h4>",
-            named(
-                heatmap(grid, STEP, dark=dark),
-                "attention of all steps",
-                dark,
-                lines=heading.of_map(shown.trace, grid),
-            ),
-        ),
-        (
-            f'<h4>One row: the step that writes <span lang="fr">‘{token}’</span></h4>',
-            named(
-                step_bars(grid, STEP, dark=dark),
-                "attention of one step",
-                dark,
-                lines=heading.of_step(shown.trace, grid, STEP),
-            ),
-        ),
-    ]
-    return Drawn(cells, tables.grid_table("Weights, one row per step", grid, shown.languages, grid.weights, ".2f"))
+    every, one = heatmap(grid, STEP, dark=dark), step_bars(grid, STEP, dark=dark)
+    named(every, "attention of all steps", dark, lines=heading.of_map(shown.trace, grid))
+    named(one, "attention of one step", dark, lines=heading.of_step(shown.trace, grid, STEP))
+    words = f'<h4>One row: the step that writes <span lang="fr">‘{token}’</span></h4>'
+    cells = [("<h4>Every step: one row each</h4>", every), (words, one)]
+    return Drawn(cells, tables.grid_table("Weights, one row per step", grid, shown.languages))
 
 
 WEIGHTS = Chapter(

@@ -2,7 +2,6 @@
 value."""
 
 from attnviz.export import heading
-from attnviz.figures import labels
 from attnviz.figures.inside import score_bars
 from dashboard.browser.plot import Cell, named
 from dashboard.inside import caches
@@ -34,10 +33,7 @@ def _scores(shown: Column, dark: bool) -> Cell:
 
 def _table(columns: list[Column]) -> str:
     steps = [caches.step(shown, STEP) for shown in columns]
-    rows = [
-        (f"{place + 1} {token}", [f"{step.weights[place]:.3f}" for step in steps])
-        for place, token in enumerate(labels.shown(steps[0].keys))
-    ]
+    rows = tables.of_numbers(tables.numbered(steps[0].keys), zip(*(step.weights for step in steps)), ".3f")
     return tables.table(f"Weights of step {STEP + 1}", [shown.title for shown in columns], rows)
 
 

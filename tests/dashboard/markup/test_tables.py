@@ -57,7 +57,7 @@ def test_a_token_has_one_sign_in_maps_and_in_tables():
     assert labels.ticks(tokens) == labels.shown(tokens) == signs
     weights, visible = np.eye(5, dtype=np.float32), np.ones((5, 5), dtype=bool)
     grid = Grid("en-fr/x", "x", "cross", 0, 0, tokens, tokens, weights, np.zeros(5), visible)
-    text = grid_table("Weights", grid, TASKS["en-fr"], grid.weights, ".2f")
+    text = grid_table("Weights", grid, TASKS["en-fr"])
     html = notebook.weights_table(tokens, tokens, grid.weights, visible, ("target", "source"))
     for sign in signs:
         assert text.count(f">{sign}</th>") == html.count(f">{sign}</th>") == 2
