@@ -200,7 +200,8 @@ def _guess(column: Column, step: int, guesses: Guesses) -> None:
         )
         return
     left = POINTS - sum(points)
-    st.html(f'<p class="what" role="status">{escape(_plain(label))} {left} of {POINTS} points left.</p>')
+    question = label.replace("\\", "")  # without the signs of Markdown
+    st.html(f'<p class="what" role="status">{escape(question)} {left} of {POINTS} points left.</p>')
     with st.container(horizontal=True, gap="xsmall", key="guess_points"):
         for place, name in enumerate(names):
             words = markdown(name) + (f" · **{points[place]}**" if points[place] else "")
@@ -210,10 +211,6 @@ def _guess(column: Column, step: int, guesses: Guesses) -> None:
         st.button(
             "Take all back", key="guess_none", type="tertiary", on_click=_take_back, args=(points,), disabled=none
         )
-
-
-def _plain(label: str) -> str:
-    return label.replace("\\", "")
 
 
 def _take_words(key: str, points: list[int]) -> None:
@@ -261,7 +258,8 @@ def _buttons(columns: Sequence[Column], step: int, steps: Sequence[int], guesses
         off = done or not any(guesses.points[step])
         look = "secondary" if off else "primary"  # a primary one that is disabled shows no words
         st.button("Show", key="guess_show", type=look, on_click=_show, args=(columns, step, guesses), disabled=off)
-        st.button("Next word", key="guess_next", on_click=_go_to, args=(following,), disabled=following is None)
+        go, last = {"guess_step": following}, following is None
+        st.button("Next word", key="guess_next", on_click=st.session_state.update, kwargs=go, disabled=last)
         off = guesses.given_up
         st.button(
             "Show the maps now", key="guess_all", type="tertiary", on_click=_give_up, args=(guesses,), disabled=off
@@ -287,10 +285,6 @@ def _show(columns: Sequence[Column], step: int, guesses: Guesses) -> None:
                 "overlap_of_even_guess": round(seen.even, 3),
             }
         )
-
-
-def _go_to(step: int) -> None:
-    st.session_state["guess_step"] = step
 
 
 def _give_up(guesses: Guesses) -> None:

@@ -1,5 +1,7 @@
 """The sidebar of the page that compares mechanisms. Every control is bound to the URL, so a link reopens the view."""
 
+import functools
+
 import streamlit as st
 
 from attnviz.figures.wording import listed
@@ -24,7 +26,7 @@ def show() -> dict:
     fields = (
         {"pair": pair, "mechanisms": tuple(chosen), "guest": guest}
         | moments
-        | widgets.target(pair, mechanisms, _other_target)
+        | widgets.target(pair, mechanisms, functools.partial(st.session_state.update, gold=""))
         | marked
         | _reading(pair)
     )
@@ -127,10 +129,6 @@ def _take() -> None:
         _own_translations()
     else:
         st.session_state.update(text=sentence.source, target=TYPED, force=sentence.target)
-
-
-def _other_target() -> None:
-    st.session_state["gold"] = ""
 
 
 def _own_translations() -> None:

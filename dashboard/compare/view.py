@@ -4,7 +4,6 @@ import contextlib
 import functools
 import itertools
 import math
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import streamlit as st
 from attnviz import figures
 from attnviz.export import heading
 from attnviz.figures.bars import window_shapes
+from attnviz.figures.labels import columns as width
 from attnviz.figures.learning import over_time
 from attnviz.figures.maps import DASHED
 from attnviz.figures.theme import lines
@@ -46,13 +46,10 @@ def show(fields: dict) -> None:
     if fields["present"]:
         with st.container(key="presenting"):
             st.html(Path(__file__).with_name("presentation.css"))  # hides the sidebar and enlarges the type
-            st.button("Leave the presentation (Esc)", key="leave", on_click=_leave_presentation)
+            leave = {"present": False}
+            st.button("Leave the presentation (Esc)", key="leave", on_click=st.session_state.update, kwargs=leave)
     tour.show()
     _sentence(fields)
-
-
-def _leave_presentation() -> None:
-    st.session_state["present"] = False
 
 
 @address.fragment
@@ -167,7 +164,7 @@ def _hypotheses(column: Column, choices: CompareChoices) -> str:
 def _presented_height(current: CompareScene) -> int:
     """px of a map in a presentation. Translations longer than two lines are set smaller, and maps leave room for
     them."""
-    longest = max(_letters(column.trace.translation) for column in current.columns) * len(current.columns)
+    longest = max(width(column.trace.translation) for column in current.columns) * len(current.columns)
     room = PRESENTED_MAP[1] - NOTICE * bool(captions.notices(current))
     if longest <= 2 * LARGE:
         return room
@@ -175,12 +172,7 @@ def _presented_height(current: CompareScene) -> int:
     return max(LEAST_MAP, room - LINE * (math.ceil(longest / SMALLER) - 2))
 
 
-def _letters(text: str) -> int:
-    """How wide a text is, in letters; a Japanese one is twice as wide."""
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
-
-
-def _heatmap(column: Column, texts, dark: bool, height: int | None, below_it: str = "") -> Cell:
+def _heatmap(column: Column, texts, dark: bool, height: int | None, below_it: str) -> Cell:
     """The words, figure and observations of a map. height : px in a presentation, None on the page. below_it : HTML
     below the translation."""
     judge = confidence.judge(column.model)

@@ -48,18 +48,13 @@ def show(current: HeadsScene, dark: bool) -> None:
     )
     if off:
         try:
-            _effect(current, caches.effect(*_effect_arguments(current, off)), dark)
+            forced = current.target if current.trace.forced else None
+            effect = caches.effect(current.choices.source.name, current.input, tuple(sorted(off)), forced)
+            _effect(current, effect, dark)
         except ValueError as error:  # an output so long that it cannot be forced
             refuse(error)
     else:
         st.html('<p class="small" role="status">Choose heads above, or measure how much each head matters below.</p>')
-
-
-def _effect_arguments(current: HeadsScene, off: list[Head]) -> tuple:
-    """The arguments of `caches.effect`."""
-    forced = current.trace.forced and current.choices.writing is None
-    target = current.target if forced else None
-    return current.choices.source.name, current.input, tuple(sorted(off)), target
 
 
 def say_why_not(problem: str) -> bool:
@@ -223,8 +218,9 @@ def show_importance(current: HeadsScene, dark: bool) -> None:
     _measure_controls(subject, len(measured), len(every), measuring)
     if measured:
         _importance_results(current, measured, dark)
-    if measuring:
-        _go_on(current, measured, wanted)
+    end = time.monotonic() + _SLICE
+    if measuring and _add(current, measured, wanted, lambda: time.monotonic() > end):
+        st.rerun(scope="fragment")
 
 
 def _heads_in(words: str, count: int) -> int:
@@ -257,13 +253,6 @@ def _measure_controls(subject: tuple[str, str, str], done: int, count: int, meas
 def _measure(subject: tuple[str, str, str], wanted: int) -> None:
     """Set how many heads to measure for a model, text and forced output; 0 to stop."""
     st.session_state[_MEASURING] = subject, wanted
-
-
-def _go_on(current: HeadsScene, measured: list[Importance], wanted: int) -> None:
-    """Measure more heads, then show them."""
-    end = time.monotonic() + _SLICE
-    if _add(current, measured, wanted, lambda: time.monotonic() > end):
-        st.rerun(scope="fragment")
 
 
 def _measure_all(current: HeadsScene, measured: list[Importance], wanted: int) -> None:

@@ -51,7 +51,8 @@ def _rollout(current: HeadsScene, dark: bool) -> tuple[Cell, str]:
         "models only attention and residual connections (Abnar & Zuidema 2020).",
     )
     try:
-        grid = _grid(current, layer)
+        joined = rollout.rollout(current.trace, current.choices.kind)  # between pieces, then joined to words
+        grid = select.select(joined, current.choices.kind, layer, words=current.choices.words)
     except ValueError as error:  # a trace from elsewhere that lacks a layer, or is of words
         return _no_rollout(f"Rollout is not possible here: {error}.")
     name = f"rollout layer {layer + 1}"
@@ -64,12 +65,6 @@ def _rollout(current: HeadsScene, dark: bool) -> tuple[Cell, str]:
 
 def _no_rollout(reason: str) -> tuple[Cell, str]:
     return (f'<p class="what" role="status">{escape(reason)}</p>', None), ""
-
-
-def _grid(current: HeadsScene, layer: int) -> Grid:
-    """The rollout up to a layer, computed between pieces, then joined to words if words are shown."""
-    kind = current.choices.kind
-    return select.select(rollout.rollout(current.trace, kind), kind, layer, words=current.choices.words)
 
 
 def _rollout_words(layer: int, grid: Grid) -> str:

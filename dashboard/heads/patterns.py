@@ -129,16 +129,12 @@ def _pattern(current: HeadsScene, name: str) -> None:
         clicked = st.button(
             "Read random words twice",
             key="repeated",
-            on_click=_read_twice,
+            on_click=st.session_state.update,
+            kwargs={"text": patterns.repeated(), "written": 0, "way": "", "pattern": "induction"},
             help="Only the first copy says how the second goes on, so an induction head shows here.",
         )
         if clicked and address.runs_alone():
             st.rerun()  # the text stands above this panel
-
-
-def _read_twice() -> None:
-    """Read a prompt made for induction, without writing."""
-    st.session_state.update(text=patterns.repeated(), written=0, way="", pattern="induction")
 
 
 def _examples(current: HeadsScene, name: str, head: Head) -> str:

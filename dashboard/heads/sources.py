@@ -81,7 +81,7 @@ class TrainedSource:
 
     def write(self, text: str, writing: Writing) -> Trace:
         """The text with what the model writes after it."""
-        check_text(text, most=limit(self.languages))
+        self.check(text)
         return caches.written(self.name, text, writing)
 
 

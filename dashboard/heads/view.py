@@ -84,14 +84,10 @@ def _may_take_long(source: sources.HuggingFaceSource, text: str) -> SceneError |
     if seconds <= _SOON or st.session_state.get(_READS) == (source.key, text):
         return None
     took = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
-    st.button("Read it", key="read_long", on_click=_read_long, args=((source.key, text),))
+    st.button("Read it", key="read_long", on_click=st.session_state.update, args=({_READS: (source.key, text)},))
     return Waiting(
         f"This text is long: reading it takes one processor about {took}. Click “Read it” to go on, or shorten it."
     )
-
-
-def _read_long(which: tuple) -> None:
-    st.session_state[_READS] = which
 
 
 def _draw(current: HeadsScene, dark: bool) -> None:

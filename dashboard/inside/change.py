@@ -3,6 +3,7 @@
 import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -66,7 +67,8 @@ def show(current: InsideScene, dark: bool) -> None:
         )
         return
     changes = _by_hand(current) if name == BY_HAND else _by_rule(name, current)
-    steps = Steps("Decoding with changed attention", effects.steps(current.columns), "stop-change", _unchanged)
+    stop = functools.partial(st.session_state.update, change=NONE)
+    steps = Steps("Decoding with changed attention", effects.steps(current.columns), "stop-change", stop)
     affected = [
         (column, outcome)
         for column in current.columns
@@ -78,15 +80,11 @@ def show(current: InsideScene, dark: bool) -> None:
         effects.draw(current, affected, effects.CHANGED, _title(name, affected), caution, dark)
 
 
-def _models(current: InsideScene) -> list[str]:
-    return [column.model for column in current.columns]
-
-
 def _by_rule(name: str, current: InsideScene) -> dict[str, Change]:
     """Model -> the change. A hidden token is that at the same place of the text: models may divide it otherwise."""
     value = _value(name, current)
     if not isinstance(value, intervene.Hide):
-        return dict.fromkeys(_models(current), value)
+        return {column.model: value for column in current.columns}
     hidden = current.columns[0].keys()[value.tokens[0]]
     span, changes = (hidden.start, hidden.end), {}
     for column in current.columns:
@@ -102,10 +100,6 @@ def _by_rule(name: str, current: InsideScene) -> dict[str, Change]:
         else:
             st.caption(f"{markdown(column.title)}: it has no token at this place of the text, so nothing is hidden.")
     return changes
-
-
-def _unchanged() -> None:
-    st.session_state["change"] = NONE
 
 
 def _change_title(name: str, writes: bool) -> str:
@@ -125,11 +119,11 @@ def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
     name = left.selectbox("Change", list(CHANGES), format_func=words, key="change", bind="query-params")
     where = _where(middle, name, offered)
     part = several and _part(right, name, several)
-    scope = _scope(where)
-    place = (
-        {"layer": {"layer": several.layer}, "head": {"layer": several.layer, "head": several.head}} if several else {}
-    )
-    return name, {False: Scope(*scope), True: Scope(*scope, **place.get(part, {}))}
+    steps = (st.session_state["step"] - 1,) if where == "step" else None
+    everywhere = Scope(steps, where if where in _KINDS_OF_WORDS else None)
+    place = {"layer": several.layer} if part in ("layer", "head") else {}
+    place |= {"head": several.head} if part == "head" else {}
+    return name, {False: everywhere, True: replace(everywhere, **place)}
 
 
 def _part(place, name: str, several: Column) -> str:
@@ -159,12 +153,6 @@ def places(language: str) -> list[str]:
     """The options for where attention is changed. Function words are known in some languages only."""
     listed = language in function_words.languages()
     return [where for where in WHERE if listed or where not in _KINDS_OF_WORDS]
-
-
-def _scope(where: str) -> tuple[tuple[int, ...] | None, str | None]:
-    """The first two fields of a `Scope`: its steps, and its kind of words."""
-    steps = (st.session_state["step"] - 1,) if where == "step" else None
-    return steps, where if where in _KINDS_OF_WORDS else None
 
 
 def _value(name: str, current: InsideScene) -> Change:

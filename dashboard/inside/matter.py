@@ -5,6 +5,7 @@ The tests run a stage at a time; in between, the page shows progress and can be 
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -138,17 +139,14 @@ def _results(current: InsideScene, tested_columns: list[TestedColumn], of_tasks:
 def _attributed(tested_columns: list[TestedColumn], method: str) -> list[FaithfulnessResults]:
     """The tests with the attributions of the chosen method; the page shows progress."""
     count = sum(-(-len(tests.subject.target) // AT_ONCE) for _, tests in tested_columns)
-    steps = Steps("Integrated gradients", count, "stop-gradients", _without_integrated)
+    stop = partial(st.session_state.update, method=GRADIENT)
+    steps = Steps("Integrated gradients", count, "stop-gradients", stop)
     shown = [
         FaithfulnessResults(column, tests, attribution(column, tests, method, steps))
         for column, tests in tested_columns
     ]
     steps.end()
     return shown
-
-
-def _without_integrated() -> None:
-    st.session_state["method"] = GRADIENT
 
 
 def percentiles(tested_columns: list[TestedColumn]) -> str:

@@ -1,5 +1,7 @@
 """A source word replaced, masked or deleted, and each model's output for the new text."""
 
+from functools import partial
+
 import streamlit as st
 
 from attnviz import intervene
@@ -29,7 +31,8 @@ def show(current: InsideScene, dark: bool) -> None:
         downloads.drop("replaced")
         st.html('<p class="small" role="status">Choose a word of the text above.</p>')
         return
-    steps = Steps("Reading the other text", effects.steps(current.columns), "stop-replaced", _as_it_was)
+    stop = partial(st.session_state.update, word=NONE)
+    steps = Steps("Reading the other text", effects.steps(current.columns), "stop-replaced", stop)
     affected = [
         (column, rewritten)
         for column in current.columns
@@ -40,10 +43,6 @@ def show(current: InsideScene, dark: bool) -> None:
         return
     st.html(f'<p class="what">The other text: <b>{escape(affected[0][1].free.text)}</b></p>')
     effects.draw(current, affected, effects.REPLACED, f"Other text: {affected[0][1].free.text}", CAUTION, dark)
-
-
-def _as_it_was() -> None:
-    st.session_state["word"] = NONE
 
 
 def _controls(words: list[str]) -> tuple[int, str]:

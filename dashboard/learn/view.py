@@ -71,12 +71,8 @@ def _turn(place: int) -> None:
     with st.container(horizontal=True, key="turn"):
         for step, words in ((-1, "‹ {}"), (1, "{} ›")):
             if 0 <= place + step < len(CHAPTERS):
-                other = CHAPTERS[place + step]
-                st.button(words.format(other.title), key=f"turn{step}", on_click=_open, args=(other.key,))
-
-
-def _open(key: str) -> None:
-    st.session_state["chapter"] = key
+                other, turn = CHAPTERS[place + step], st.session_state.update
+                st.button(words.format(other.title), key=f"turn{step}", on_click=turn, kwargs={"chapter": other.key})
 
 
 def _lesson(name: str) -> None:

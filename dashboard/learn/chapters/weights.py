@@ -18,11 +18,11 @@ def draw_weights(dark: bool) -> Drawn:
     shown = column("bahdanau", SENTENCE, TRANSLATION)
     grid = select(shown.trace)
     token = labels.shown(grid.queries)[STEP]
-    every, one = heatmap(grid, STEP, dark=dark), step_bars(grid, STEP, dark=dark)
+    every, bars = heatmap(grid, STEP, dark=dark), step_bars(grid, STEP, dark=dark)
     named(every, "attention of all steps", dark, lines=heading.of_map(shown.trace, grid))
-    named(one, "attention of one step", dark, lines=heading.of_step(shown.trace, grid, STEP))
+    named(bars, "attention of one step", dark, lines=heading.of_step(shown.trace, grid, STEP))
     words = f'<h4>One row: the step that writes <span lang="fr">‘{token}’</span></h4>'
-    cells = [("<h4>Every step: one row each</h4>", every), (words, one)]
+    cells = [("<h4>Every step: one row each</h4>", every), (words, bars)]
     return Drawn(cells, tables.grid_table("Weights, one row per step", grid, shown.languages))
 
 
