@@ -16,20 +16,8 @@ import numpy as np
 
 from attnviz import lazy_pandas as pd
 from attnviz.arguments import check_columns, checked
-from attnviz.figures import labels
+from attnviz.figures import labels, theme
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import (
-    CLEAR,
-    LineStyle,
-    build,
-    grid_axis,
-    in_panel,
-    layout,
-    lines,
-    note,
-    palette,
-    panel_axis,
-)
 from attnviz.figures.wording import TITLES, listed, statistic_title
 
 _HEIGHT = 300  # px of the panels
@@ -76,16 +64,16 @@ def by_step(
     """
     frames = _plain(frames, queries)
     keys = counts(keys, max(len(frame["step"]) for frame in frames.values()))
-    styles = lines(frames, dark)
+    styles = theme.lines(frames, dark)
     places = itertools.product(range(len(PANELS)), frames.items())
     traces = [_line(name, frame, panel, styles[name], marked) for panel, (name, frame) in places]
     traces += [*reference_marks(frames, references, styles)]
     shared = tokens and len({tuple(frame["token"]) for frame in frames.values()}) == 1
     margin = (40, 12, 66, 76 if shared else 40)
-    figure = layout(dark, _HEIGHT, margin, title, _description(frames, keys, references))
+    figure = theme.layout(dark, _HEIGHT, margin, title, _description(frames, keys, references))
     figure.update(_panels(frames, keys, step, shared, references, dark))
     figure["meta"]["axes"] = {"x": "step"}
-    return build(traces, _stacked(figure) if stacked else figure)
+    return theme.build(traces, _stacked(figure) if stacked else figure)
 
 
 Columns = Mapping[str, list]  # what is drawn of a frame
@@ -114,7 +102,7 @@ def _stacked(figure: dict) -> dict:
     figure["height"] = around + count * plot + (count - 1) * _BETWEEN
     whole = count * plot + (count - 1) * _BETWEEN
     for panel in range(count):
-        axis, top = panel_axis(panel), panel * (plot + _BETWEEN)
+        axis, top = theme.panel_axis(panel), panel * (plot + _BETWEEN)
         figure[f"xaxis{axis}"]["domain"] = [0, 1]
         figure[f"yaxis{axis}"]["domain"] = [1 - (top + plot) / whole, 1 - top / whole]
     return figure
@@ -149,7 +137,7 @@ def _line(name: str, frame: Columns, panel: int, style, marked: bool) -> dict:
     shown = labels.escape(labels.plain(name))
     steps = frame["step"]
     spoken = [f"‘{labels.escape(token)}’" for token in frame["token"]]
-    return in_panel(shown, panel_axis(panel)) | dict(
+    return theme.in_panel(shown, theme.panel_axis(panel)) | dict(
         mode="lines+markers" if marked or len(steps) <= 2 else "lines",
         x=steps,
         y=np.round(np.array(frame[statistic], dtype=float), 4).tolist(),
@@ -165,14 +153,14 @@ def _panels(
     frames, keys: int | list[int] | None, step: int | None, shared: bool, references: References, dark: bool
 ) -> dict:
     """Axes, panel titles, the uniform reference and the chosen step."""
-    colors, longest = palette(dark), max(frames.values(), key=lambda frame: len(frame["step"]))
+    colors, longest = theme.palette(dark), max(frames.values(), key=lambda frame: len(frame["step"]))
     size = (1 - 2 * _GAP) / 3
     legend = dict(
         orientation="h", x=0, y=1, xref="paper", yref="container", xanchor="left", yanchor="top", font=dict(size=13)
     )
     part: dict[str, Any] = dict(annotations=[], shapes=[], showlegend=True, hovermode="x unified", legend=legend)
     for panel, (statistic, name, uniform, _) in enumerate(PANELS):
-        axis, start, level = panel_axis(panel), panel * (size + _GAP), levels(uniform, keys)
+        axis, start, level = theme.panel_axis(panel), panel * (size + _GAP), levels(uniform, keys)
         part[f"xaxis{axis}"] = _step_axis(longest, shared, colors) | dict(
             anchor=f"y{axis}",
             range=steps_axis(frames, references),
@@ -180,7 +168,7 @@ def _panels(
             domain=[start, min(1, start + size)],
         )
         most = 1.04 if panel == 1 else max(top(frames, statistic, level), highest_reference(references, statistic))
-        part[f"yaxis{axis}"] = grid_axis(colors, anchor=f"x{axis}", range=[0, most], nticks=5)
+        part[f"yaxis{axis}"] = theme.grid_axis(colors, anchor=f"x{axis}", range=[0, most], nticks=5)
         part["annotations"] += _panel_texts(name, level, axis, steps_span(frames)[1], dark)
         part["shapes"] += _panel_shapes(level, step, axis, colors)
     return part
@@ -207,7 +195,7 @@ def _panel_texts(name: str, level, axis: str, end: float, dark: bool) -> list[di
         text = "uniform" if curve else f"uniform {level:.3g}"
         y = [height for height in level if height is not None][-1] if curve else level
         place = dict(xref=f"x{axis}", yref=f"y{axis}", x=end, y=y, xanchor="right", yanchor="bottom")
-        texts.append(note(text, dark, **place))
+        texts.append(theme.note(text, dark, **place))
     return texts
 
 
@@ -256,13 +244,13 @@ def _step_axis(frame: Columns, shared: bool, colors) -> dict:
 
 
 def reference_marks(
-    frames: Mapping[str, Columns], references: References, styles: Mapping[str, LineStyle]
+    frames: Mapping[str, Columns], references: References, styles: Mapping[str, theme.LineStyle]
 ) -> Iterator[dict]:
     """A trace for each reference of each panel."""
     start, end = steps_span(frames)
     places = {name: end + (place + 0.5) * _PLACE * (end - start) for place, name in enumerate(references)}
     for panel, statistic in enumerate(PANEL_STATISTICS):
-        axis = panel_axis(panel)
+        axis = theme.panel_axis(panel)
         for name, levels in references.items():
             for kind, numbers in levels.items():
                 mark = reference_mark(name, kind, places[name], numbers[statistic], styles[name].color, 10)
@@ -328,7 +316,7 @@ def comparison(frame: pd.DataFrame, title: str | None = None, *, threshold: floa
         for row in frame[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)
     }
     mechanisms, statistics = (list(dict.fromkeys(frame[column])) for column in ("mechanism", "statistic"))
-    colors = palette(dark)
+    colors = theme.palette(dark)
     columns = [[labels.escape(statistic_title(name, threshold)) for name in statistics]]
     columns += [[cells.get((statistic, mechanism), "–") for statistic in statistics] for mechanism in mechanisms]
     align = ["left", *["right"] * len(mechanisms)]
@@ -339,7 +327,9 @@ def comparison(frame: pd.DataFrame, title: str | None = None, *, threshold: floa
         type="table",
         columnwidth=[1.7, *[1] * len(mechanisms)],
         header=dict(values=head, fill=dict(color=colors.panel), font=dict(color=colors.text, size=13), **look),
-        cells=dict(values=columns, fill=dict(color=CLEAR), font=dict(color=colors.text, size=13), **look),
+        cells=dict(values=columns, fill=dict(color=theme.CLEAR), font=dict(color=colors.text, size=13), **look),
     )
     description = f"Mean ± standard deviation over the steps of {len(statistics)} statistics for {listed(mechanisms)}."
-    return build([table], layout(dark, _ROW * (len(statistics) + 1) + 24, (1, 34, 2, 2), title, description))
+    return theme.build(
+        [table], theme.layout(dark, _ROW * (len(statistics) + 1) + 24, (1, 34, 2, 2), title, description)
+    )

@@ -46,7 +46,7 @@ def show(current: CompareScene, dark: bool) -> None:
         downloads.zip_and_link(build, "attnviz.zip", "zip", words)
         words = "Every model with its maps, the bars of each step and its statistics. It opens offline."
         build = functools.partial(whole_page, current, cursor)
-        downloads.button("This page as one HTML", build, "attnviz.html", "whole", help=words)
+        downloads.button("This page as one HTML", build, "attnviz.html", key="whole", help=words)
         if current.mapped:
             _figures(current, dark, cursor)
             _pictures(current, cursor)

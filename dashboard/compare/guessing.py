@@ -342,7 +342,9 @@ def _take_along(current: CompareScene, columns: Sequence[Column], guesses: Guess
     with st.container(horizontal=True):
         if record := st.session_state.get(RECORD):
             words = "All guesses of this visit whose rows were shown. They are kept nowhere else."
-            downloads.csv_button("Save my guesses", lambda: pd.DataFrame(record), "guesses.csv", "guess_save", words)
+            downloads.csv_button(
+                "Save my guesses", lambda: pd.DataFrame(record), "guesses.csv", key="guess_save", note=words
+            )
         with st.popover("A link for a class", key="guess_link"):
             _link_for_a_class(current)
 

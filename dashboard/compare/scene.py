@@ -12,20 +12,7 @@ from attnviz import lazy_pandas as pd
 from attnviz.export import heading
 from attnviz.select import Grid
 from attnviz.trace import Token, Trace
-from dashboard.choices import pairs
-from dashboard.choices.options import (
-    BEAMS,
-    KINDS,
-    OWN,
-    SHIFTS,
-    facts,
-    head_title,
-    model,
-    place_title,
-    target_title,
-    title,
-    trained_title,
-)
+from dashboard.choices import options, pairs
 from dashboard.session.memory import Held, sizes
 from dashboard.shell import side_by_side
 from dashboard.shell.side_by_side import ModelColumn, SideBySide, Tracer, forced_text
@@ -40,7 +27,7 @@ class CompareChoices:
     text: str
     mechanisms: tuple[str, ...]
     pair: str = pairs.DEFAULT
-    target: str = OWN  # OWN, TYPED or FROM + mechanism
+    target: str = options.OWN  # OWN, TYPED or FROM + mechanism
     forced: str = ""  # the typed target
     beam: int = 1
     words: bool = False
@@ -65,28 +52,28 @@ class CompareChoices:
 
     def model(self, mechanism: str) -> str:
         """The name of the model shown for a mechanism."""
-        return model(self.pair, mechanism, self.moment if mechanism in self.courses else -1)
+        return options.model(self.pair, mechanism, self.moment if mechanism in self.courses else -1)
 
     def query(self) -> dict[str, str | list[str]]:
         """The URL parameters that reopen this view: Streamlit writes options there in the words of the page."""
         chosen = {
             "pair": pairs.task(self.pair).title,
             "text": self.text,
-            "show": [title(name) for name in self.mechanisms],
-            "target": target_title(self.target),
+            "show": [options.title(name) for name in self.mechanisms],
+            "target": options.target_title(self.target),
             "force": self.forced,
-            "beam": BEAMS[self.beam],
+            "beam": options.BEAMS[self.beam],
             "units": "words" if self.words else "pieces",
             "special": str(self.special).lower(),
-            "kind": KINDS[self.kind],
-            "head": head_title(self.head),
+            "kind": options.KINDS[self.kind],
+            "head": options.head_title(self.head),
             "tables": str(self.tables).lower(),
             "links": str(self.links).lower(),
             "listed": str(self.listed).lower(),
         }
-        some = {"layer": place_title(self.layer)} if self.layer >= 0 else {}
-        some |= {"trained": trained_title(self.moment)} if self.moment >= 0 else {}
-        some |= {"shift": SHIFTS[self.shift]} if self.shift else {}
+        some = {"layer": options.place_title(self.layer)} if self.layer >= 0 else {}
+        some |= {"trained": options.trained_title(self.moment)} if self.moment >= 0 else {}
+        some |= {"shift": options.SHIFTS[self.shift]} if self.shift else {}
         some |= {"guess": "true"} if self.guess else {}
         some |= {"guest": self.guest} if self.guest else {}
         return chosen | some | ({"gold": self.gold} if self.gold else {})
@@ -244,7 +231,7 @@ def _column(
     if not trace.maps:
         steps = tuple(token for token in shown.target if choices.special or not token.special)
         return Column(trace, shown, steps, None)
-    several = len(facts(mechanism).kinds) > 1
+    several = len(options.facts(mechanism).kinds) > 1
     kind, layer, head = (choices.kind, choices.layer, choices.head) if several else ("cross", -1, None)
     shift = choices.shift if linked and kind == "cross" else 0
     layer, head = side_by_side.fitting(trace, kind, layer, head)

@@ -291,7 +291,9 @@ def _importance_results(current: HeadsScene, measured: list[Importance], dark: b
     left, right = st.columns([3, 2], gap="large")
     with left:
         _importance_map(current, frame, dark)
-    downloads.csv_button("Table as CSV", lambda: frame, "importance.csv", "importance_csv", downloads.HEADS_FROM_0)
+    downloads.csv_button(
+        "Table as CSV", lambda: frame, "importance.csv", key="importance_csv", note=downloads.HEADS_FROM_0
+    )
     ranked = sorted(measured, key=lambda head: head.change)
     shown = ranked if current.choices.tables else ranked[:_MOST_IMPORTANT]
     rows = [(f"{head.head.kind} {head.head.title}", [signed(head.change)]) for head in shown]

@@ -127,7 +127,7 @@ def show_table(current: HeadsScene) -> None:
     )
     st.html(f'<div class="on-paper">{_printed(current, joined, numbers)}</div>')  # style.css
     file = f"heads-{current.choices.kind}.csv"
-    downloads.csv_button("Table as CSV", lambda: current.table, file, "heads_csv", downloads.HEADS_FROM_0)
+    downloads.csv_button("Table as CSV", lambda: current.table, file, key="heads_csv", note=downloads.HEADS_FROM_0)
 
 
 def _printed(current: HeadsScene, frame: pd.DataFrame, numbers: dict[str, str]) -> str:

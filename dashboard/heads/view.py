@@ -117,7 +117,7 @@ def _draw(current: HeadsScene, dark: bool) -> None:
     comparison.show_table(current)
     words = "Everything that this page shows. Open it here as “A saved trace”, or in Python with attnviz.load_trace()."
     build = functools.partial(files.pack, current.trace)
-    downloads.button("Trace (safetensors)", build, "trace.safetensors", "keep", help=words)
+    downloads.button("Trace (safetensors)", build, "trace.safetensors", key="keep", help=words)
     patterns.show(current, dark)
     patterns.show_search(current, dark)
     # the parser reads whole sentences

@@ -15,17 +15,6 @@ from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName, is_hugging_face
 from dashboard.browser.plot import plots
 from dashboard.inside import caches, downloads, faithfulness
-from dashboard.inside.faithfulness import (
-    AT_ONCE,
-    GRADIENT,
-    OFFERED,
-    STAGES,
-    TITLES,
-    FaithfulnessResults,
-    FaithfulnessTests,
-    RunningTests,
-    attribution,
-)
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup import tables
 from dashboard.markup.terms import says
@@ -44,7 +33,7 @@ DEBATE = (
     f"expect attention to matter more in translation than in classification. {says('moradi')} tested translation, and "
     "found content words to depend on it more than function words."
 )
-TestedColumn = tuple[Column, FaithfulnessTests]
+TestedColumn = tuple[Column, faithfulness.FaithfulnessTests]
 MEASURES = {
     "variation median": "total variation under permuted attention",
     "variation uniform": "total variation under uniform attention",
@@ -89,7 +78,7 @@ def show(current: InsideScene, dark: bool) -> None:
         _results(current, tested_columns, both_tasks(tested_columns, other, judged) if other else "", dark)
 
 
-def _finish(testings: list[RunningTests]) -> None:
+def _finish(testings: list[faithfulness.RunningTests]) -> None:
     """Do the remaining stages, and show progress.
 
     A run of this panel alone does one stage and requests the next run, because only a new run sees that the switch was
@@ -99,7 +88,7 @@ def _finish(testings: list[RunningTests]) -> None:
         return
     bar = st.empty()
     while waiting := [testing for testing in testings if not testing.finished]:
-        done, count = sum(testing.done for testing in testings), STAGES * len(testings)
+        done, count = sum(testing.done for testing in testings), faithfulness.STAGES * len(testings)
         bar.progress(done / count, f"Tests: {done} of {count} stages done. Switch the tests off to stop.")
         with turns.long_turn([waiting[0].model]):
             waiting[0].advance(turns.end_if_superseded)
@@ -113,10 +102,10 @@ def _results(current: InsideScene, tested_columns: list[TestedColumn], of_tasks:
     above = st.container()
     method = st.segmented_control(
         "Beside attention",
-        OFFERED,
-        default=GRADIENT,
+        faithfulness.OFFERED,
+        default=faithfulness.GRADIENT,
         required=True,
-        format_func=TITLES.get,
+        format_func=faithfulness.TITLES.get,
         key="method",
         bind="query-params",
         help="Integrated gradients of all target tokens take a second or two for each model.",
@@ -136,13 +125,13 @@ def _results(current: InsideScene, tested_columns: list[TestedColumn], of_tasks:
     downloads.csv_button("tests")
 
 
-def _attributed(tested_columns: list[TestedColumn], method: str) -> list[FaithfulnessResults]:
+def _attributed(tested_columns: list[TestedColumn], method: str) -> list[faithfulness.FaithfulnessResults]:
     """The tests with the attributions of the chosen method; the page shows progress."""
-    count = sum(-(-len(tests.subject.target) // AT_ONCE) for _, tests in tested_columns)
-    stop = partial(st.session_state.update, method=GRADIENT)
+    count = sum(-(-len(tests.subject.target) // faithfulness.AT_ONCE) for _, tests in tested_columns)
+    stop = partial(st.session_state.update, method=faithfulness.GRADIENT)
     steps = Steps("Integrated gradients", count, "stop-gradients", stop)
     shown = [
-        FaithfulnessResults(column, tests, attribution(column, tests, method, steps))
+        faithfulness.FaithfulnessResults(column, tests, faithfulness.attribution(column, tests, method, steps))
         for column, tests in tested_columns
     ]
     steps.end()
@@ -225,7 +214,9 @@ def classifier(column: Column) -> ClassifiedText | None:
     return ClassifiedText(column.text) if fits else None
 
 
-def both_tasks(tested_columns: list[TestedColumn], classified: ClassifiedText, running: RunningTests) -> str:
+def both_tasks(
+    tested_columns: list[TestedColumn], classified: ClassifiedText, running: faithfulness.RunningTests
+) -> str:
     """The panel's text on both tasks; HTML. running : the finished tests of the classifier."""
     if running.tests is None:
         return ""
@@ -256,7 +247,7 @@ def _study_cells(sums: tuple[float, int] | None, rows: dict[str, dict], measure:
     return [here, f"{value} ({low} to {high})"]
 
 
-def _verdict(tested_columns: list[TestedColumn], running: RunningTests) -> str:
+def _verdict(tested_columns: list[TestedColumn], running: faithfulness.RunningTests) -> str:
     """Plain sentences on the results for this text, and their limits."""
     label = escape(running.tests.subject.trace.translation)
     stays = running.tests.results.sums["preserved uniform all"][0] == 1

@@ -33,7 +33,7 @@ def show(current: ManyScene) -> None:
         build = functools.partial(bundle, current, downloads.panels_of(PAGE))
         words = "Figures as HTML, all numbers as CSV, and a manifest."
         downloads.zip_and_link(build, "attnviz-sentences.zip", "many_zip", words)
-        downloads.csv_button("All numbers as CSV", current.saved, "sentences.csv", "many_csv")
+        downloads.csv_button("All numbers as CSV", current.saved, "sentences.csv", key="many_csv")
 
 
 def bundle(current: ManyScene, shown: ShownPanels) -> bytes:

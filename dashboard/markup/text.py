@@ -13,18 +13,7 @@ from attnviz.reading import sentence
 from attnviz.select import Grid
 from attnviz.trace import Trace
 from attnviz.trace.visible import escaped, visible
-from dashboard.choices import pairs
-from dashboard.choices.options import (
-    KINDS,
-    TYPED,
-    facts,
-    head_title,
-    model,
-    model_title,
-    place_title,
-    target_title,
-    title,
-)
+from dashboard.choices import options, pairs
 
 _SHOWN = 300  # characters of a saved text that stand above its maps
 # parameters that mean the same on the first page and on that of one step
@@ -176,10 +165,10 @@ def sentence_link(pair: str, mechanisms: Sequence[str], text: str, target: str |
     target : the forced output of the models.
     """
     if pairs.task(pair).writes:
-        query = {"model": model_title(model(pair, mechanisms[0])), "text": text, "written": "0"}
+        query = {"model": options.model_title(options.model(pair, mechanisms[0])), "text": text, "written": "0"}
         return _link(query, text, pairs.task(pair).source, "heads")
-    query = {"pair": pairs.task(pair).title, "text": text, "show": [title(name) for name in mechanisms]}
-    query |= {"target": target_title(TYPED), "force": target} if target else {}
+    query = {"pair": pairs.task(pair).title, "text": text, "show": [options.title(name) for name in mechanisms]}
+    query |= {"target": options.target_title(options.TYPED), "force": target} if target else {}
     query |= {"guest": guest} if guest else {}
     return _link(query, text, pairs.task(pair).source)
 
@@ -187,7 +176,7 @@ def sentence_link(pair: str, mechanisms: Sequence[str], text: str, target: str |
 def map_link(translation: str, language: str, query: Mapping[str, str | list[str]]) -> str:
     """HTML: a translation, as a link to the maps of all models with it as the forced output. query : the
     parameters of the first page."""
-    return _link({**query, "target": target_title(TYPED), "force": translation}, translation, language)
+    return _link({**query, "target": options.target_title(options.TYPED), "force": translation}, translation, language)
 
 
 def _link(query: Mapping[str, str | list[str]], text: str, language: str, page: str = "") -> str:
@@ -209,16 +198,16 @@ def step_link(query: Mapping[str, str | list[str]], mechanisms: Sequence[str], s
 
     query : the parameters of the first page.
     """
-    attending = [title(name) for name in mechanisms if facts(name).kinds]
+    attending = [options.title(name) for name in mechanisms if options.facts(name).kinds]
     if not attending:
         return "<p></p>"
     if _in_visit(query):
         return '<p class="open-step">The page “Inside a step” above opens a step.</p>'
     same = {key: value for key, value in query.items() if key in _SAME}
-    is_cross = query.get("kind", KINDS["cross"]) == KINDS["cross"]
-    if is_cross and any(facts(name).multi_head for name in mechanisms):
-        same.setdefault("head", head_title(None))  # the first page starts with the mean, the other with head 1
+    is_cross = query.get("kind", options.KINDS["cross"]) == options.KINDS["cross"]
+    if is_cross and any(options.facts(name).multi_head for name in mechanisms):
+        same.setdefault("head", options.head_title(None))  # the first page starts with the mean, the other with head 1
     else:
         same = {key: value for key, value in same.items() if key not in ("layer", "head")}
-    address = "inside?" + urlencode(same | {"show": attending, "step": place_title(step)}, doseq=True)
+    address = "inside?" + urlencode(same | {"show": attending, "step": options.place_title(step)}, doseq=True)
     return f'<p class="open-step"><a href="{escape(address)}" target="_self">Open this step ›</a></p>'

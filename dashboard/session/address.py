@@ -27,21 +27,7 @@ from streamlit.runtime.state.query_params import _coerce_value_for_query_url, _p
 
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
-from dashboard.choices import pairs
-from dashboard.choices.options import (
-    BEAMS,
-    FROM,
-    KINDS,
-    LIMIT,
-    OWN,
-    chapter_title,
-    facts,
-    head_title,
-    model_title,
-    place_title,
-    target_title,
-    title,
-)
+from dashboard.choices import options, pairs
 from dashboard.session import catalogue
 
 _PAGE, _WRITTEN, _ALSO = "page of the address", "address was written", "also in the address"  # in the session
@@ -316,7 +302,7 @@ def _as_drawn(session: Mapping, page: str) -> tuple[dict, dict]:
     held = dict(session)
     _, drawn = session.get(_DRAWN, {}).get(page, ({}, {}))
     text = held.get("text")
-    if not session.get(_STAYING) and (text is None or (text.strip() and len(text) <= LIMIT)):
+    if not session.get(_STAYING) and (text is None or (text.strip() and len(text) <= options.LIMIT)):
         return held, {}
     refused = {key: held[key] for key, value in drawn.items() if key in held and held[key] != value}
     return held | {key: drawn[key] for key in refused}, refused
@@ -345,17 +331,17 @@ def _models(session: Mapping, page: str) -> dict:
     keys = ("show", "target", "force", "guest", *["beam"] * (page in ("", "inside")))
     along = {key: session[key] for key in keys if key in session}
     if page and "show" in along:
-        along["show"] = [name for name in along["show"] if facts(name).kinds]
-        giver = along.get("target", OWN).removeprefix(FROM)
+        along["show"] = [name for name in along["show"] if options.facts(name).kinds]
+        giver = along.get("target", options.OWN).removeprefix(options.FROM)
         if giver in MECHANISMS and not MECHANISMS[giver].kinds:
-            along["target"] = OWN
+            along["target"] = options.OWN
     return {key: value for key, value in along.items() if value}
 
 
 def _opened_head(session: Mapping) -> dict:
     """The head or the mean of heads of the first page, which the page of one step opens, whatever is opened between."""
     shown = session.get("show", MECHANISMS)
-    if session.get("kind", "cross") != "cross" or not any(facts(name).multi_head for name in shown):
+    if session.get("kind", "cross") != "cross" or not any(options.facts(name).multi_head for name in shown):
         return {}
     return {key: session[key] for key in ("layer", "head") if key in session}
 
@@ -365,15 +351,15 @@ def _as_written(key: str, value) -> str | list[str]:
     if isinstance(value, bool):
         return str(value).lower()
     words = {
-        "show": lambda names: [title(name) for name in names],
-        "target": target_title,
+        "show": lambda names: [options.title(name) for name in names],
+        "target": options.target_title,
         "pair": lambda name: pairs.task(name).title,
-        "model": model_title,
-        "beam": BEAMS.get,
-        "chapter": chapter_title,
-        "kind": KINDS.get,
-        "layer": place_title,
-        "head": lambda head: head_title(head if head >= 0 else None),
+        "model": options.model_title,
+        "beam": options.BEAMS.get,
+        "chapter": options.chapter_title,
+        "kind": options.KINDS.get,
+        "layer": options.place_title,
+        "head": lambda head: options.head_title(head if head >= 0 else None),
     }
     return words.get(key, str)(value)
 

@@ -7,26 +7,7 @@ import streamlit as st
 
 from attnviz.data.tasks import Task
 from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
-from dashboard.choices import pairs, settings
-from dashboard.choices.options import (
-    A_TRANSLATOR,
-    A_WRITER,
-    BEAMS,
-    FROM,
-    HF,
-    LIMIT,
-    MOST,
-    OWN,
-    PIECES,
-    SAVED,
-    TYPED,
-    head_title,
-    limit,
-    model_title,
-    place_title,
-    target_title,
-    title,
-)
+from dashboard.choices import options, pairs, settings
 from dashboard.markup.text import escape, markdown
 from dashboard.session import caches, catalogue
 from dashboard.shell.problems import SceneError, Waiting
@@ -63,9 +44,9 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
     facts = pairs.task(pair)
     field = st.text_area if facts.writes else st.text_input  # a text that is written on may have lines
     text = field(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint, on_change=on_change)
-    over = ' over" role="status' if len(text) > limit(facts) else ""
+    over = ' over" role="status' if len(text) > options.limit(facts) else ""
     st.html(
-        f'<div class="count{over}" data-most="{_most(facts)}" data-limit="{limit(facts)}" '
+        f'<div class="count{over}" data-most="{_most(facts)}" data-limit="{options.limit(facts)}" '
         f'data-unit="{facts.unit}" data-firsts="{escape(_firsts())}">{counted(text, facts)}</div>'
     )
     with st.container(horizontal=True, gap="xxsmall", key="examples"):
@@ -106,8 +87,10 @@ def one_sentence(text: str, sentences: Sequence[str]) -> str:
 def _firsts() -> str:
     """The default sentence of an address without one, by its pair or model, for history.js."""
     of_pairs = {pairs.task(name).title: pairs.task(name).first for name in catalogue.offered() | catalogue.attending()}
-    of_models = {model_title(name): pairs.task(ModelName.parse(name).pair).first for name in catalogue.many_headed()}
-    brought = {model_title(name): pairs.ANY.first for name in (HF, SAVED)}
+    of_models = {
+        options.model_title(name): pairs.task(ModelName.parse(name).pair).first for name in catalogue.many_headed()
+    }
+    brought = {options.model_title(name): pairs.ANY.first for name in (options.HF, options.SAVED)}
     default = {"": next(iter(of_pairs.values()))}
     return json.dumps(default | of_pairs | of_models | brought)
 
@@ -119,7 +102,11 @@ def _use(example: str, on_change: Callable[[], None]) -> None:
 
 def _most(facts: Task) -> str:
     """The largest length of a text. A model that writes has its own context size, which its error names."""
-    return f"{limit(facts):,} characters" if facts.writes else f"{LIMIT} characters (and {PIECES} {facts.piece}s)"
+    return (
+        f"{options.limit(facts):,} characters"
+        if facts.writes
+        else f"{options.LIMIT} characters (and {options.PIECES} {facts.piece}s)"
+    )
 
 
 def counted(text: str, facts: Task = pairs.ANY) -> str:
@@ -167,7 +154,9 @@ def _beside(writes: bool) -> str:
     if not {settings.FOLDERS, settings.HUB} & settings.allowed():
         return ""
     try:
-        name = named_model(_BESIDE, "A model of yours beside them", *(A_WRITER if writes else A_TRANSLATOR))
+        name = named_model(
+            _BESIDE, "A model of yours beside them", *(options.A_WRITER if writes else options.A_TRANSLATOR)
+        )
     except (ValueError, OSError) as error:
         _refuse(error)
         return ""
@@ -180,9 +169,11 @@ def _stands(name: str, writes: bool) -> bool:
     try:
         guest = caches.guest(name)
         if writes and not guest.writes_on:
-            raise SceneError(f"{title(name)} does not write a text on. The page “Heads and layers” shows it.")
+            raise SceneError(f"{options.title(name)} does not write a text on. The page “Heads and layers” shows it.")
         if not writes and "cross" not in guest.kinds:
-            raise SceneError(f"{title(name)} reads a text and produces none. The page “Heads and layers” shows it.")
+            raise SceneError(
+                f"{options.title(name)} reads a text and produces none. The page “Heads and layers” shows it."
+            )
     except (ValueError, OSError) as error:  # a model that cannot be shown; a folder that cannot be read
         _refuse(error)
         return False
@@ -244,26 +235,27 @@ def _take_typed(key: str) -> None:
     _allow(name)
     if key == _BESIDE and name:
         others = [other for other in st.session_state.get("show", ()) if not is_hugging_face(other)]
-        st.session_state["show"] = [*others[: MOST - 1], catalogue.guest(name)]
+        st.session_state["show"] = [*others[: options.MOST - 1], catalogue.guest(name)]
 
 
 def mechanisms(offered: list[str]) -> list[str]:
     """Up to MOST of the mechanisms on offer."""
     chosen = st.pills(
-        f"Mechanisms, up to {MOST}" if len(offered) > MOST else "Mechanisms",
+        f"Mechanisms, up to {options.MOST}" if len(offered) > options.MOST else "Mechanisms",
         offered,
         selection_mode="multi",
         default=pairs.first(offered),
-        format_func=title,
+        format_func=options.title,
         key="show",
         bind="query-params",
         on_change=_hold,
     )
-    if st.session_state.pop(_OVER, False) or len(chosen) > MOST:  # more than that come with a link
+    if st.session_state.pop(_OVER, False) or len(chosen) > options.MOST:  # more than that come with a link
         st.html(
-            f'<p class="over" role="status">At most {MOST} mechanisms fit side by side. Remove one to add another.</p>'
+            f'<p class="over" role="status">At most {options.MOST} mechanisms fit side by side. '
+            "Remove one to add another.</p>"
         )
-    return chosen[:MOST]
+    return chosen[: options.MOST]
 
 
 def keep_those(offered: list[str]) -> None:
@@ -276,8 +268,8 @@ def keep_those(offered: list[str]) -> None:
 def _hold() -> None:
     """Keep the first MOST."""
     chosen = st.session_state["show"]
-    st.session_state[_OVER] = len(chosen) > MOST
-    st.session_state["show"] = chosen[:MOST]
+    st.session_state[_OVER] = len(chosen) > options.MOST
+    st.session_state["show"] = chosen[: options.MOST]
 
 
 def target(pair: str, mechanisms: list[str], on_change: Callable[[], None] = lambda: None) -> dict:
@@ -285,8 +277,8 @@ def target(pair: str, mechanisms: list[str], on_change: Callable[[], None] = lam
     output = pairs.task(pair).output
     chosen = st.selectbox(
         output[0].upper() + output[1:],
-        [OWN, TYPED, *(FROM + name for name in mechanisms)],
-        format_func=target_title,
+        [options.OWN, options.TYPED, *(options.FROM + name for name in mechanisms)],
+        format_func=options.target_title,
         key="target",
         bind="query-params",
         on_change=on_change,
@@ -297,7 +289,7 @@ def target(pair: str, mechanisms: list[str], on_change: Callable[[], None] = lam
         "Text for all models",
         key="force",
         bind="query-params",
-        disabled=chosen != TYPED,
+        disabled=chosen != options.TYPED,
         placeholder=pairs.task(pair).forced,
         on_change=on_change,
     )
@@ -308,10 +300,10 @@ def beam() -> int:
     """The number of hypotheses in decoding: 1 is greedy."""
     return st.segmented_control(
         "Decoding",
-        list(BEAMS),
+        list(options.BEAMS),
         default=1,
         required=True,
-        format_func=BEAMS.get,
+        format_func=options.BEAMS.get,
         key="beam",
         bind="query-params",
         help="Greedy decoding takes the most probable piece at each step. A beam of 5 keeps the five most probable "
@@ -364,7 +356,7 @@ def layer(layers, default: int, **look) -> int:
         "Layer",
         layers,
         default=default,
-        format_func=place_title,
+        format_func=options.place_title,
         key="layer",
         required=True,
         bind="query-params",
@@ -379,7 +371,7 @@ def head(count: int, default: int, **look) -> int | None:
             "Head",
             head_options(count),
             default=default,
-            format_func=lambda option: head_title(head_of(option)),
+            format_func=lambda option: options.head_title(head_of(option)),
             key="head",
             required=True,
             bind="query-params",

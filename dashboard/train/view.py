@@ -278,7 +278,9 @@ def _models(training: Apart, names: list[str]) -> None:
                 key, arguments = f"open-{page}", (training, page, fitting)
                 st.button(words, key=key, on_click=_open, args=arguments, disabled=alone, help=problem or _VISIT)
         words = problem or "Unpack it. ATTNVIZ_CHECKPOINTS=FOLDER then opens the models on every page."
-        downloads.button("Keep the models as a zip", training.models, "models.zip", "keep", disabled=alone, help=words)
+        downloads.button(
+            "Keep the models as a zip", training.models, "models.zip", key="keep", disabled=alone, help=words
+        )
     if refused := st.session_state.get(_REFUSED):
         st.error(markdown(sentence(refused.rstrip("."))), icon=":material/info:")
     if not (training.settings.causal and training.settings.masked):
