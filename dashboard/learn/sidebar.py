@@ -1,5 +1,7 @@
 """The sidebar of the page Learn: the lessons and the chapters."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from dashboard.choices.options import CHAPTER_TITLES, chapter_title
@@ -12,7 +14,10 @@ def show() -> dict:
     """Draw the sidebar -> the key of the chapter, and the name of the lesson open instead of it ("" for none)."""
     widgets.brand("Attention in fifteen short chapters, with live pictures. You need to know what a neural network is.")
     files = lesson.files()
-    names = {name: _title(name, files) for name in files}
+    names: dict[str, str] = {}
+    for name, file in files.items():
+        title = _title(name, file)
+        names[name] = f"{title}, {name}" if title in names.values() else title
     written = st.query_params.get("lesson")
     if written in files and names[written] != written:
         address.put("lesson", written, names[written])  # a link may name the file
@@ -36,10 +41,10 @@ def show() -> dict:
     return {"lesson": "", "chapter": chapter, "tables": widgets.tables()}
 
 
-def _title(name: str, files: dict) -> str:
-    """The title of a lesson and its minutes; the file name if two titles are equal or the file is not a lesson."""
+def _title(name: str, file: Path) -> str:
+    """The title of a lesson and its minutes; its name if the file is not a lesson."""
     try:
-        opened = lesson.open_file(files[name])
+        opened = lesson.open_file(file)
     except lesson.LessonError:
         return f"{name} (cannot be read)"
     return f"{opened.title} ({opened.minutes} minutes)"

@@ -114,6 +114,19 @@ def test_a_teachers_own_comes_first_and_a_bad_file_is_said(tmp_path, monkeypatch
         assert reason in (said := run(lesson=name).error[0].value) and f" {name}.md " in said
 
 
+def test_two_lessons_of_one_title_are_told_apart_by_the_file(tmp_path, monkeypatch):
+    (tmp_path / "one.md").write_text(BODY, encoding="utf-8")
+    (tmp_path / "two.md").write_text(BODY.replace("## First", "## Another"), encoding="utf-8")
+    monkeypatch.setenv(settings.LESSONS, str(tmp_path))
+    for name, part in (("one", "First"), ("two", "Another")):
+        app = run(lesson=name)
+        assert app.selectbox(key="lesson").options[1:3] == [
+            "Where & why? (15 minutes)",
+            "Where & why? (15 minutes), two",
+        ]
+        assert app.session_state["lesson"] == name and part in words(app)
+
+
 @pytest.mark.parametrize("name", ["../SECURITY", "/etc/passwd", "..%2f..%2fREADME", "first-look.md", "\x00"])
 def test_a_link_names_no_other_file(name):
     app = run(lesson=name)
