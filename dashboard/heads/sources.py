@@ -9,6 +9,7 @@ from attnviz import mechanisms
 from attnviz.data.tasks import Task
 from attnviz.models.measured import Reduced
 from attnviz.models.names import ModelName, without_prefix
+from attnviz.service import Guest
 from attnviz.trace import AttentionMap, Trace
 from dashboard.choices import pairs
 from dashboard.choices.options import Writing, limit, model_title
@@ -30,16 +31,35 @@ _SECONDS, _LONG_ROW = 7e-8, 2500
 
 
 @dataclass(frozen=True)
-class TrainedSource:
-    """A checkpoint, by its name (`pair/mechanism`)."""
+class _ModelSource:
+    """A model, by its name."""
 
     name: str
-    why_no_ablation = why_no_importance = ""
-    begins_with = 20
 
     @property
     def key(self) -> tuple:
         return caches.key(self.name)
+
+    def check(self, text: str) -> None:
+        """Raises SceneError for a text that is not read."""
+        raise NotImplementedError
+
+    def trace(self, text: str, target: str | None = None) -> Trace:
+        self.check(text)
+        return caches.trace(self.name, text, target)
+
+    def write(self, text: str, writing: Writing) -> Trace:
+        """The text with what the model writes after it."""
+        self.check(text)
+        return caches.written(self.name, text, writing)
+
+
+@dataclass(frozen=True)
+class TrainedSource(_ModelSource):
+    """A checkpoint, by its name (`pair/mechanism`)."""
+
+    why_no_ablation = why_no_importance = ""
+    begins_with = 20
 
     @property
     def title(self) -> str:
@@ -65,10 +85,6 @@ class TrainedSource:
         """Raises SceneError for a text that is not read."""
         check_text(text, most=limit(self.languages))
 
-    def trace(self, text: str, target: str | None = None) -> Trace:
-        self.check(text)
-        return caches.trace(self.name, text, target)
-
     def reduced(self, text: str) -> None:
         """The text is read whole."""
 
@@ -79,27 +95,22 @@ class TrainedSource:
     def writes_on(self) -> bool:
         return self.languages.writes
 
-    def write(self, text: str, writing: Writing) -> Trace:
-        """The text with what the model writes after it."""
-        self.check(text)
-        return caches.written(self.name, text, writing)
-
 
 @dataclass(frozen=True)
-class HuggingFaceSource:
+class HuggingFaceSource(_ModelSource):
     """A model for the transformers library, named by `catalogue.guest`. Loaded when it is made; raises ValueError."""
 
-    name: str
     mechanism = ""
     languages = pairs.ANY
     begins_with = 0  # such a model may be large, and a token may take it a while
 
     def __post_init__(self):
-        caches.guest(self.name)
+        _ = self.told
 
     @property
-    def key(self) -> tuple:
-        return caches.key(self.name)
+    def told(self) -> Guest:
+        """What the model says of itself."""
+        return caches.guest(self.name)
 
     @property
     def title(self) -> str:
@@ -107,34 +118,19 @@ class HuggingFaceSource:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return ordered(caches.guest(self.name).kinds)
-
-    @property
-    def codes(self) -> tuple[str, ...]:
-        """The language codes of a multilingual model; () for others."""
-        return caches.guest(self.name).codes
-
-    @property
-    def reads_pairs(self) -> bool:
-        return caches.guest(self.name).reads_pairs
-
-    @property
-    def limit(self) -> int:
-        """The number of tokens of the longest text."""
-        return caches.guest(self.name).context
+        return ordered(self.told.kinds)
 
     def is_long(self, text: str) -> bool:
         """Has it more tokens than a trace keeps? A token has at least a character, but for a few around the text."""
-        told = caches.guest(self.name)
-        if told.context == told.limit or len(text) + _AROUND <= told.limit:
+        if self.told.context == self.told.limit or len(text) + _AROUND <= self.told.limit:
             return False
-        return self._length(text) > told.limit
+        return self._length(text) > self.told.limit
 
     def _length(self, text: str) -> int:
         """The number of its tokens."""
 
         def read() -> int:
-            return len(caches.work(self.name, ":read", text, most=caches.guest(self.name).context).ids)
+            return len(caches.work(self.name, ":read", text, most=self.told.context).ids)
 
         return caches.keep(("length", self.key, text), read, lambda made: len(text))
 
@@ -143,7 +139,7 @@ class HuggingFaceSource:
         if not text.strip() or not self.is_long(text):
             return 0
         count = self._length(text)
-        return caches.guest(self.name).heads * count**2 * _SECONDS * (1 + count / _LONG_ROW)
+        return self.told.heads * count**2 * _SECONDS * (1 + count / _LONG_ROW)
 
     def reduced(self, text: str) -> Reduced | None:
         """Read head by head, where a trace would be too large."""
@@ -167,12 +163,12 @@ class HuggingFaceSource:
 
     @property
     def why_no_ablation(self) -> str:
-        reason = caches.guest(self.name).why_no_ablation
+        reason = self.told.why_no_ablation
         return sentence(reason) if reason else ""
 
     @property
     def why_no_importance(self) -> str:
-        return caches.guest(self.name).why_no_importance
+        return self.told.why_no_importance
 
     @property
     def writes(self) -> bool:
@@ -180,21 +176,12 @@ class HuggingFaceSource:
 
     @property
     def writes_on(self) -> bool:
-        return caches.guest(self.name).writes_on
+        return self.told.writes_on
 
     def check(self, text: str) -> None:
         """Raises Waiting if there is no text."""
         if not text.strip():
             raise Waiting("There is no text yet. Type one above.")
-
-    def trace(self, text: str, target: str | None = None) -> Trace:
-        self.check(text)
-        return caches.trace(self.name, text, target)
-
-    def write(self, text: str, writing: Writing) -> Trace:
-        """The text with what the model writes after it."""
-        self.check(text)
-        return caches.written(self.name, text, writing)
 
 
 @dataclass(frozen=True)
