@@ -1,5 +1,7 @@
 """A trained translation model with its tokenizer and card: text in, Trace out."""
 
+import functools
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -12,7 +14,7 @@ import torch
 from attnviz.arguments import shown
 from attnviz.data import MOST_PIECES
 from attnviz.data.batching import pad
-from attnviz.data.tokenizer import BOS, PAD
+from attnviz.data.tokenizer import BOS, PAD, SubwordTokenizer
 from attnviz.data.tokenizer_rules import TokenizerError, contained
 from attnviz.models import batches, measured, probabilities
 from attnviz.models.batches import Job
@@ -33,6 +35,16 @@ def check_beam(beam: int) -> None:
     """ValueError unless the number of hypotheses is from 1 to BEAMS."""
     if isinstance(beam, bool) or not isinstance(beam, int | np.integer) or not 1 <= beam <= BEAMS:
         raise ValueError(f"beam must be from 1 to {BEAMS}; got {shown(beam)}")
+
+
+@functools.lru_cache(8)  # of a sentence, for each model that guesses from it
+def _pieces(tokenizer: SubwordTokenizer, guess: str) -> tuple[int, ...]:
+    """The pieces of a guess, without <eos>; () for a text that cannot be read."""
+    try:
+        with contained():
+            return tuple(tokenizer.ids(guess)[:-1])
+    except TokenizerError:
+        return ()
 
 
 class Translator(Trained):
@@ -67,7 +79,7 @@ class Translator(Trained):
         batch_size: int = batches.BATCH,
         beam: int = 1,
         keep: Collection[str] = ("maps",),
-        guess: str = "",
+        guesses: Sequence[str] = (),
     ) -> Iterator[Trace | TraceStatistics | TextError]:
         """`trace` of each text (and target: None leaves it to the model) in the order given, in batches of
         similar lengths.
@@ -75,15 +87,15 @@ class Translator(Trained):
         The tokens are the same as one by one, and the numbers agree up to rounding. The number of texts is not limited,
         because a few hundred are read at a time. A text that cannot be read yields its TextError in its place. keep :
         ("maps",) yields Trace; ("statistics",) TraceStatistics, without weights, which is faster; both, TraceStatistics
-        with its trace. guess : a likely translation of a text, such as another model's; it speeds up greedy decoding of
-        a single text and changes nothing but rounding. Raises ValueError for a beam, batch_size or keep out of range,
-        and when there are more texts than targets or fewer.
+        with its trace. guesses : likely translations of a text, such as other models', the likeliest first; they speed
+        up greedy decoding of a single text and change nothing but rounding. Raises ValueError for a beam, batch_size or
+        keep out of range, and when there are more texts than targets or fewer.
         """
         check_beam(beam)
         batches.check_size(batch_size)
         wanted = batches.parts_kept(keep)
         jobs = batches.jobs(self.read, texts, targets)
-        return batches.in_order(jobs, lambda batch: self._run(batch, beam, wanted, guess), batch_size)
+        return batches.in_order(jobs, lambda batch: self._run(batch, beam, wanted, guesses), batch_size)
 
     def samples(self, text: str, count: int) -> tuple[str, ...]:
         """Other translations of a text, drawn at random (networks/decode.py); the same text and count give the same
@@ -117,7 +129,7 @@ class Translator(Trained):
         inputs = torch.cat([wanted.new_tensor([[BOS]]), wanted[:, :-1]], dim=1)
         return probabilities.total(self.model(source, inputs)[0][0], wanted[0].tolist())
 
-    def _unroll(self, jobs: Sequence[Job], beam: int, guess: str = "") -> Unrolled:
+    def _unroll(self, jobs: Sequence[Job], beam: int, guesses: Sequence[str] = ()) -> Unrolled:
         """Decode a batch of texts, either all forced or none. For several forced texts, the logits are not yet
         computed."""
         source = pad([list(job.source.ids) for job in jobs])
@@ -127,20 +139,12 @@ class Translator(Trained):
         elif beam > 1:
             target = [decode.beam(self.model, torch.tensor([job.source.ids]), beam, end_loops=True) for job in jobs]
         else:
-            pieces = self._guessed(guess) if guess and len(jobs) == 1 else ()
-            return decode.greedy(self.model, source, mask, end_loops=True, guess=pieces)
+            pieces = [_pieces(self.tokenizer, guess) for guess in guesses] if len(jobs) == 1 else ()
+            return decode.greedy(self.model, source, mask, end_loops=True, guesses=pieces)
         if len(jobs) == 1:
             return decode.forced(self.model, source, pad(target))
         with OneDNN():
             return decode.forced(self.model, source, pad(target), mask, project=False)
-
-    def _guessed(self, guess: str) -> tuple[int, ...]:
-        """The pieces of a guess, without <eos>; () for a text that cannot be read."""
-        try:
-            with contained():
-                return tuple(self.tokenizer.ids(guess)[:-1])
-        except TokenizerError:
-            return ()
 
     def _output(self, job: Job, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
         """The target's text and tokens."""
@@ -149,9 +153,9 @@ class Translator(Trained):
         return job.target, job.wanted.tokens
 
     def _run(
-        self, jobs: Sequence[Job], beam: int, keep: Collection[str], guess: str
+        self, jobs: Sequence[Job], beam: int, keep: Collection[str], guesses: Sequence[str]
     ) -> Sequence[Trace | TraceStatistics]:
-        unrolled = self._unroll(jobs, beam, guess)
+        unrolled = self._unroll(jobs, beam, guesses)
         ends = [decode.limit(len(job.source.ids)) if job.wanted is None else MOST_PIECES for job in jobs]
         steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # each text has its own limit in a batch
         outputs = [self._output(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]
@@ -200,16 +204,13 @@ class Translator(Trained):
         ]
 
     def _trace(self, job: Job, unrolled: Unrolled, output: tuple, token_probabilities: TokenProbabilities) -> Trace:
-        maps = [
-            AttentionMap(kind, layer, weights.numpy()[0])
-            for kind in KINDS
-            for layer, weights in enumerate(getattr(unrolled, kind))
-        ]
-        return Trace(
+        layers = ((kind, weights) for kind in KINDS if (weights := getattr(unrolled, kind)))
+        maps = (AttentionMap.of_layers(kind, torch.cat(weights).numpy()) for kind, weights in layers)
+        return Trace.of_model(
             **self._outline(job, *output),
             log_probs=token_probabilities.log_probs,
             alternatives=token_probabilities.alternatives,
-            maps=tuple(maps),
+            maps=tuple(itertools.chain.from_iterable(maps)),
         )
 
     def _outline(self, job: Job, translation: str, target: tuple[Token, ...]) -> dict:

@@ -105,14 +105,15 @@ class Walk:
         self._decoder: list[tuple] = []
 
     def __call__(self, tokens: Tensor) -> Tensor:
-        logits = []
-        for token in tokens.unbind(1):
-            step = self._network.step(self._memory, self._state, token)
-            self._state = step.state
-            self._cross.append(step.cross)
-            self._decoder.append(step.decoder)
-            logits.append(step.logits)
-        return torch.stack(logits, dim=1)
+        return torch.stack([self._step(token) for token in tokens.unbind(1)], dim=1)
+
+    def _step(self, token: Tensor) -> Tensor:
+        """token before (B,) -> logits (B, V)."""
+        step = self._network.step(self._memory, self._state, token)
+        self._state = step.state
+        self._cross.append(step.cross)
+        self._decoder.append(step.decoder)
+        return step.logits
 
     def forget(self, count: int) -> None:
         """Forget the last `count` tokens, fewer than those of the last call."""

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 
 import numpy as np
 import torch
@@ -66,6 +67,7 @@ def lengths(tokens: Tensor) -> list[int]:
 
 
 Choose = Callable[[int, Tensor], Tensor]  # step, logits (B, V) -> tokens (B,)
+Guesses = Sequence[Sequence[int]]
 
 
 def limit(source_length: int) -> int:
@@ -92,23 +94,24 @@ def _places(tokens: tuple[int, ...], device: torch.device) -> Tensor:
 
 @torch.inference_mode()
 def unroll(
-    model: Network, source: Tensor, mask: Tensor | None, choose: Choose, steps: int, guess: Sequence[int] = ()
+    model: Network, source: Tensor, mask: Tensor | None, choose: Choose, steps: int, guesses: Guesses = ()
 ) -> Unrolled:
     """Step a model from <bos> until every sentence has its <eos>, or `steps` times, recording all attention.
 
     source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded.
-    guess : ids of a likely output for one sentence, without <eos>. Guessed steps are computed together, and steps after
-    a wrong guess are discarded. So the tokens are the same, and all else is the same up to rounding (Leviathan et al.
-    2023, without sampling).
+    guesses : likely outputs for one sentence, the likeliest first, each as ids without <eos>. Guessed steps are
+    computed together, and steps after a wrong guess are discarded. So the tokens are the same, and all else is the same
+    up to rounding (Leviathan et al. 2023, without sampling).
     """
     memory = model.encode(source, mask)
     walk = getattr(model, "walk", partial(Walk, model))(memory)
-    guess = list(guess) if walk.goes_back and len(source) == 1 else []
+    if not walk.goes_back or len(source) > 1:
+        guesses = ()
     token, open_rows = source.new_full((len(source),), BOS), set(range(len(source)))
     tokens: list[Tensor] = []
     logits: list[Tensor] = []
     while open_rows and len(tokens) < steps:
-        ahead = _what_follows(guess, tokens)[: steps - len(tokens) - 1]
+        ahead = list(_what_follows(guesses, tokens)[: steps - len(tokens) - 1])
         rows = walk(torch.cat([token, token.new_tensor(ahead)])[None] if ahead else token[:, None])
         for place, row in enumerate(rows.unbind(1)):
             token = choose(len(tokens), row)
@@ -122,24 +125,30 @@ def unroll(
     return Unrolled(torch.stack(tokens, dim=1), torch.stack(logits, dim=1), cross, list(memory.maps), decoder)
 
 
-def _what_follows(guess: list[int], tokens: Sequence[Tensor]) -> list[int]:
-    """The part of a guess after the occurrence of the last chosen token that is nearest to its position; at the
-    beginning the whole guess."""
-    if not guess or not tokens:
-        return guess
-    last = int(tokens[-1])
-    places = (place for place, number in enumerate(guess) if number == last)
-    nearest = min(places, key=lambda place: abs(place + 1 - len(tokens)), default=len(guess))
-    return guess[nearest + 1 :]
+def _what_follows(guesses: Guesses, tokens: Sequence[Tensor]) -> Sequence[int]:
+    """What stands in a guess after the last chosen token, where most of the tokens before it are the same too, and then
+    nearest to its position; at the beginning the first guess."""
+    if not guesses or not tokens:
+        return guesses[0] if guesses else ()
+    written = [int(token) for token in reversed(tokens)]
+
+    def likeness(place: tuple[Sequence[int], int]) -> tuple[int, int]:
+        guess, end = place
+        pairs = zip(reversed(guess[:end]), written)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)), -abs(end - len(tokens))
+
+    ends = ((guess, end) for guess in guesses for end, number in enumerate(guess, 1) if number == written[0])
+    guess, end = max(ends, key=likeness, default=((), 0))
+    return guess[end:]
 
 
 def greedy(
-    model: Network, source: Tensor, mask: Tensor | None = None, end_loops: bool = False, guess: Sequence[int] = ()
+    model: Network, source: Tensor, mask: Tensor | None = None, end_loops: bool = False, guesses: Guesses = ()
 ) -> Unrolled:
     """The most probable token at every step. source (B, S), mask (B, S). end_loops : <eos> after a loop, see `Loop`.
-    guess : as in `unroll`."""
+    guesses : as in `unroll`."""
     choose = best_or_end(len(source)) if end_loops else best
-    return unroll(model, source, mask, choose, limit(source.shape[1]), guess)
+    return unroll(model, source, mask, choose, limit(source.shape[1]), guesses)
 
 
 def best_or_end(rows: int) -> Choose:

@@ -21,6 +21,10 @@ from attnviz.networks.cpu import Dropout, Packed, columns, gru_step
 class GRUCell(nn.GRUCell):
     """torch's GRUCell with its state in a tuple (h,), like (h, c) of LSTMCell."""
 
+    def __call__(self, x, state):
+        """At once: a decoder calls it at every step, and torch's look for hooks takes a tenth of that time."""
+        return self.forward(x, state)
+
     def forward(self, x, state):  # type: ignore[override]  # a tuple in place of torch's tensor
         return (torch.gru_cell(x, state[0], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh),)
 
@@ -126,11 +130,11 @@ class Recurrent(nn.Module):
 
     def embed(self, tokens: Tensor) -> Tensor:
         """tokens (...) -> (..., E), scaled so that the tied output matrix keeps a small variance."""
-        return self.scale(self.embedding(tokens))
+        return self.scale(F.embedding(tokens, self.embedding.weight))
 
     def scale(self, vectors: Tensor) -> Tensor:
         """Rows of the embedding (..., E) as encoder and decoder read them."""
-        return self.dropout(vectors * self.embedding.embedding_dim**0.5)
+        return self.dropout(vectors * vectors.shape[-1] ** 0.5)
 
     def logits(self, readout: Tensor) -> Tensor:
         """readout (..., E) -> (..., V)."""
@@ -181,8 +185,8 @@ class Recurrent(nn.Module):
     ) -> DecoderStep:
         """state, token (B,) the token before this position -> DecoderStep. reweigh : changes the weights of the one
         layer."""
-        readout, *rest = self.step_readout(memory, state, token, reweigh)
-        return DecoderStep(self.logits(readout), *rest)
+        readout, state, cross, _ = self.step_readout(memory, state, token, reweigh)
+        return DecoderStep(self.logits(readout), state, cross)
 
     def step_readout(
         self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()
@@ -248,9 +252,9 @@ class RecurrentWalk(Walk):
 
     def __call__(self, tokens: Tensor) -> Tensor:
         if tokens.shape[1] == 1:
-            logits = super().__call__(tokens)
+            logits = self._step(tokens[:, 0])
             self._states.append(self._state)
-            return logits
+            return logits.unsqueeze(1)
         readouts, cross, states = self._network.follow(self._memory._replace(state=self._state), tokens)
         self._cross += cross
         self._decoder += [()] * len(states)

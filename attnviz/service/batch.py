@@ -10,9 +10,10 @@ from typing import Any
 
 from attnviz import loading
 from attnviz.models.measured import TraceStatistics
+from attnviz.models.model import Trained
 from attnviz.models.names import is_hugging_face
 from attnviz.models.translator import Translator
-from attnviz.networks.cpu import quick_products
+from attnviz.networks.cpu import found_at_once, quick_products
 from attnviz.service.request import Guest, Request, Stopped
 from attnviz.trace import Hypothesis, Trace
 
@@ -22,8 +23,8 @@ FEW = 3  # texts that are sooner checked one by one than decoded together
 # a trace, its statistics, samples or hypotheses; or why there are none. What work gives may be anything else
 Answer = Trace | TraceStatistics | Guest | tuple[str, ...] | tuple[Hypothesis, ...] | str
 
-# pair and text -> a model, and what it wrote: a guess at what another model will write, which costs it less then
-Translations = dict[tuple[str, str], tuple[str, str]]
+# pair and text -> models, and what each wrote: guesses at what another model will write, which costs it less then
+Translations = dict[tuple[str, str], dict[str, str]]
 
 
 class Models:
@@ -51,6 +52,8 @@ class Models:
                 model = _read(name, root)
             finally:
                 self._report(None)
+            if isinstance(model, Trained):
+                found_at_once(model.model)
             self._models[key] = model, _step_weights(model)
         self._models.move_to_end(key)
         while len(self._models) > (GUESTS if is_hugging_face(name) else KEPT):
@@ -77,7 +80,7 @@ def _step_weights(model: Any) -> int:
 
 def answers(models: Models, requests: Sequence[Request]) -> Iterator[tuple[int, Answer]]:
     """(place, answer) of each request, in groups of requests that differ only in their texts. The model with the
-    cheapest steps comes first, because it takes every step; the others only verify its translation as a guess.
+    cheapest steps comes first, because it takes every step; the others only verify translations as guesses.
 
     A batch of one text for one model has the numbers of the library bit for bit; any other, equal up to rounding.
     """
@@ -107,27 +110,25 @@ def _group(models: Models, group: Sequence[Request], translations: Translations,
     try:
         model = models.model_for(first)
         texts = [request.text for request in group]
-        guesses = [_guess(model, text, translations) for text in texts]
+        guesses = [_guesses(model, text, translations) for text in texts]
         with quick_products() if quick else nullcontext():
             if len(group) <= FEW and first.beam == 1 and targets is None and all(guesses):
                 pairs = zip(texts, guesses, strict=True)
-                traces = [trace for text, guess in pairs for trace in model.traces([text], guess=guess, **options)]
+                traces = [trace for text, likely in pairs for trace in model.traces([text], guesses=likely, **options)]
             else:
                 traces = list(model.traces(texts, targets, **options))
-        translations |= {
-            (model.pair, trace.text): (model.name, trace.translation)
-            for trace in traces
-            if isinstance(model, Translator) and not isinstance(trace, Exception)
-        }
+        for trace in traces:
+            if isinstance(model, Translator) and not isinstance(trace, Exception):
+                translations.setdefault((model.pair, trace.text), {})[model.name] = trace.translation
         return [str(trace) if isinstance(trace, Exception) else trace for trace in traces]
     except ValueError as error:  # a checkpoint that cannot be read, a target or a beam that does not apply
         return [str(error)] * len(group)
 
 
-def _guess(model: Any, text: str, translations: Translations) -> str:
-    """Another model's translation of the text; "" if there is none."""
-    name, guess = translations.get((model.pair, text), ("", "")) if isinstance(model, Translator) else ("", "")
-    return guess if name != model.name else ""
+def _guesses(model: Any, text: str, translations: Translations) -> list[str]:
+    """Other models' translations of the text."""
+    of_text = translations.get((model.pair, text), {}) if isinstance(model, Translator) else {}
+    return list(dict.fromkeys(guess for name, guess in of_text.items() if name != model.name))
 
 
 def _several(models: Models, request: Request) -> Answer:

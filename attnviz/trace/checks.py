@@ -13,12 +13,16 @@ TOLERANCE = 1e-4  # how far from 1 the sum of a row, or a probability, may be
 _BITS = np.float32(1 + TOLERANCE).view(np.uint32)  # read so, negative numbers, infinity and NaN are larger
 
 
+def are_rows(weights) -> bool:
+    """Quickly: are all weights (..., K) float32 surely at least 0, and do all rows surely sum to 1?"""
+    if weights.view(np.uint32).max() > _BITS:  # one is not from 0 to 1, or NaN
+        return False
+    sums = weights.sum(-1)
+    return sums.min() >= 1 - TOLERANCE / 2 and sums.max() <= 1 + TOLERANCE / 2
+
+
 def rows(weights, name: str) -> None:
     """weights (H, Q, K) float32: finite, at least 0, each row sums to 1."""
-    if weights.view(np.uint32).max() <= _BITS:  # all from 0 to 1, and none is NaN
-        sums = weights.sum(-1)
-        if sums.min() >= 1 - TOLERANCE / 2 and sums.max() <= 1 + TOLERANCE / 2:  # nearly always
-            return
     if not np.isfinite(weights).all() or weights.min() < 0:
         head, query, key = np.argwhere(~(weights >= 0) | np.isinf(weights))[0]
         raise ValueError(

@@ -16,6 +16,7 @@ A model that only reads a text has no target. Its self-attention is over the sou
 All checks run once, when the Trace is made.
 """
 
+import functools
 import json
 from dataclasses import MISSING, asdict, dataclass, fields
 
@@ -69,7 +70,8 @@ class AttentionMap:
             raise ValueError(f"{name} must be numbers with axes [heads, queries, keys]") from None
         if weights.ndim != 3 or not weights.size:
             raise ValueError(f"{name} must have axes [heads, queries, keys], none empty; got shape {weights.shape}")
-        checks.rows(weights, name)
+        if not checks.are_rows(weights):
+            checks.rows(weights, name)
         weights.setflags(write=False)
         object.__setattr__(self, "weights", weights)
         checks.marks(name, sink=self.sink, averaged=self.averaged)
@@ -79,6 +81,15 @@ class AttentionMap:
             raise ValueError(f"{self.name} must have one head to be a mean of heads; got {len(weights)}")
         if self.mask is not None:
             object.__setattr__(self, "mask", checks.mask(self))
+
+    @classmethod
+    def of_layers(cls, kind: str, layers: np.ndarray) -> "tuple[AttentionMap, ...]":
+        """A map of each layer from float32 weights (L, H, Q, K) that a model has just made: checked together, and not
+        copied. The array becomes read-only."""
+        if not layers.size or not checks.are_rows(layers):
+            return tuple(cls(kind, layer, weights) for layer, weights in enumerate(layers))  # its error names the place
+        layers.setflags(write=False)
+        return tuple(_unchecked(cls, kind=kind, layer=layer, weights=weights) for layer, weights in enumerate(layers))
 
     @property
     def keys(self) -> np.ndarray:
@@ -176,9 +187,19 @@ class Trace:
             raise ValueError(f"target must hold the tokens of the translation, {self.translation!r:.80}; got none")
         if not self.source:
             raise ValueError("source must hold at least one token, if only <eos>; got none")
+        checks.steps(self)
+        self._check_fit()
+
+    @classmethod
+    def of_model(cls, **fields) -> "Trace":
+        """A trace of a model trained here. The types of its fields are not checked, only how they fit together."""
+        trace = _unchecked(cls, **fields)
+        trace._check_fit()
+        return trace
+
+    def _check_fit(self) -> None:
         checks.tokens("source", self.source, self.text)
         checks.tokens("target", self.target, self.translation)
-        checks.steps(self)
         checks.maps(self)
 
     @checked
@@ -311,6 +332,18 @@ class Trace:
         except ValueError as error:
             raise ValueError(f"trace must be JSON; {error}") from None
         return cls.from_dict(values)
+
+
+def _unchecked(cls, **values):
+    """A frozen data class of these values, and its defaults, without its checks."""
+    made = object.__new__(cls)
+    vars(made).update(_defaults(cls), **values)
+    return made
+
+
+@functools.cache
+def _defaults(cls) -> dict:
+    return {field.name: field.default for field in fields(cls) if field.default is not MISSING}
 
 
 def _fields_of(cls, values, what):

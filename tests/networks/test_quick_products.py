@@ -1,12 +1,14 @@
 """The product with the output matrix is bit for bit that of torch; the quick one follows the matrix."""
 
+import copy
+
 import pytest
 import torch
 from decoding import every, ids, made
 from torch.nn import functional as F
 
 from attnviz.networks import decode
-from attnviz.networks.cpu import Packed, quick_products
+from attnviz.networks.cpu import Packed, found_at_once, quick_products
 
 
 @pytest.fixture
@@ -46,3 +48,15 @@ def test_quick_products_change_no_token_and_no_weight(name):
     for ours, theirs in zip(quick.cross + quick.decoder, plain.cross + plain.decoder, strict=True):
         assert torch.equal(ours, theirs)
     torch.testing.assert_close(quick.logits, plain.logits, atol=1e-5, rtol=1e-5)
+
+
+@every
+def test_a_network_whose_parts_are_found_at_once_writes_the_same_and_can_be_copied_and_changed(name):
+    model, source = made(name), ids(1, 7)
+    plain = decode.greedy(model, source)
+    found_at_once(model)
+    assert torch.equal(decode.greedy(model, source).logits, plain.logits)
+    changed = copy.deepcopy(model)
+    changed.embedding.weight = torch.nn.Parameter(torch.zeros_like(model.embedding.weight), requires_grad=False)
+    assert not changed.embedding(source).any() and model.embedding(source).any()
+    assert torch.equal(decode.greedy(model, source).logits, plain.logits)

@@ -101,23 +101,23 @@ def same(trace, alone):
 
 def test_models_of_one_text_guess_from_each_other_and_differ_in_rounding_alone(root, ask, monkeypatch):
     """In one process, as both services run it: the first model is on its own, the others begin with what it wrote."""
-    guesses, greedy = [], decode.greedy
+    seen, greedy = [], decode.greedy
     monkeypatch.setattr(
-        decode, "greedy", lambda *given, guess, **more: [guesses.append(guess), greedy(*given, guess=guess, **more)][1]
+        decode, "greedy", lambda *given, **more: [seen.append(more["guesses"]), greedy(*given, **more)][1]
     )
     requests, models = [ask(TEXTS[1], name) for name in MECHANISMS], batch.Models()
     for place, trace in batch.answers(models, [*requests, ask(TEXTS[1], target="Le chien dort.")]):
         if place < len(requests):
-            assert bool(guesses.pop()) == (place > 0)
+            assert bool(seen.pop()) == (place > 0)
             same(trace, loading.load_checkpoint(requests[place].model, root).trace(TEXTS[1]))
-            guesses.clear()  # of the model alone
+            seen.clear()  # of the model alone
     in_turn = [place for place, _ in batch.answers(models, requests)]  # now that all are in memory
     assert in_turn == sorted(range(len(requests)), key=lambda place: models.step_weights(requests[place]))
-    assert [bool(guess) for guess in guesses] == [False, *[True] * (len(requests) - 1)]
-    guesses.clear()
+    assert [bool(guesses) for guesses in seen] == [False, *[True] * (len(requests) - 1)]
+    seen.clear()
     of_two = [ask(text, name) for name in MECHANISMS for text in TEXTS[1:3]]  # each text is checked alone
     traces = dict(batch.answers(models, of_two))
-    assert [bool(guess) for guess in guesses] == [False, *[True] * (len(of_two) - 2)]
+    assert [bool(guesses) for guesses in seen] == [False, *[True] * (len(of_two) - 2)]
     for place, request in enumerate(of_two):
         same(traces[place], loading.load_checkpoint(request.model, root).trace(request.text))
 

@@ -15,6 +15,23 @@ def message(error):
     return str(error.value)
 
 
+def test_maps_of_layers_are_those_made_one_by_one():
+    weights = np.array([HALF, [[[1, 0], [0, 1]]]], dtype=np.float32)
+    wanted = tuple(AttentionMap("cross", layer, own) for layer, own in enumerate(weights))
+    maps = AttentionMap.of_layers("cross", weights)
+    assert maps == wanted
+    assert [vars(ours).keys() for ours in maps] == [vars(theirs).keys() for theirs in wanted]
+    with pytest.raises(ValueError, match="read-only"):
+        maps[1].weights[0, 0, 0] = 0.5
+    trace = synthetic.trace()
+    assert type(trace).of_model(**vars(trace)) == trace
+    with pytest.raises(ValueError) as error:
+        AttentionMap.of_layers("cross", np.array([HALF, [[[1, 0], [0, np.nan]]]], dtype=np.float32))
+    assert "layer 1 must be finite and at least 0; got nan in head 0, query 1, key 1" in message(error)
+    with pytest.raises(ValueError, match="weights of the cross map of layer 0 must have 4 queries"):
+        type(trace).of_model(**vars(trace) | {"maps": maps})
+
+
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 
