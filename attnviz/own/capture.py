@@ -192,12 +192,14 @@ class Subject:
             return self.run(inputs, dropout=training, train=training).weights
         result = _called(self.target, self.given(inputs))
         tensor = left_by(result, self.module if place.name.startswith("self.") else None, []).get(place.name)
-        return as_weights(self._fitting(place, tensor, inputs), place.axes, len(inputs.query))
+        own = self._fitting(place, tensor, inputs)
+        return as_weights(own.exp() if place.log else own, place.axes, len(inputs.query))
 
     def _one(self, inputs: Inputs, dropout: bool, frozen: tuple, train: bool) -> Outcome:
         left, softmaxes = self.call(self.given(inputs), dropout, frozen, train)
         place, context, batch = self.form.weights, None, len(inputs.query)
         own = self._fitting(place, left.get(place.name), inputs)
+        own = own.exp() if place.log else own
         if self.form.context is not None:
             of_context = self._fitting(self.form.context, left.get(self.form.context.name), inputs)
             context = forms.as_context(of_context, self.form.context.axes)

@@ -29,7 +29,7 @@ _TESTS: tuple[Callable, ...] = (
     masks.padding,
     masks.nothing_visible,
     gradients.sentences,
-    checks.order,
+    masks.order,
     gradients.evaluation,
     gradients.sizes,
     gradients.large,

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -84,6 +85,8 @@ def shares(subject: Subject) -> Line:
         return None
 
     example, outcome = smallest(subject, examine), subject.run(subject.inputs(3, 7 if subject.form.many else 1, 5))
+    if subject.form.weights.log and not example:
+        return Line(test, LIMIT, "logarithms of weights come back, as a loss takes them: a context needs their exp()")
     if not example:
         reason = _softmax_of_weights(outcome)
         return Line(
@@ -147,20 +150,6 @@ def backwards(weights: Tensor) -> bool:
     """Does no token of a self-attention see one before it, while the first sees others? weights (B, H, T, S)."""
     seen = weights.nan_to_num(0).amax(dim=(0, 1)) > 0
     return seen.shape[0] == seen.shape[1] > 1 and not bool(seen.tril(-1).any()) and bool(seen.triu(1).any())
-
-
-def _off_by_one(weights: Tensor) -> str:
-    """What is wrong with a causal mask whose diagonal is one too high or too low; "" for any other. weights (B, H, T,
-    S)."""
-    least, most = weights.amin(dim=(0, 1)) > 0, weights.amax(dim=(0, 1)) > 0
-    for diagonal, reason in (
-        (1, "a token sees the one after it, and none further on: the causal mask hides one too few"),
-        (-1, "a token sees those before it and not itself: the causal mask hides one too many"),
-    ):
-        wanted = torch.ones_like(least).tril(diagonal)
-        if all(torch.equal(seen[1:], wanted[1:]) for seen in (least, most)):  # the first may see none, and then all
-            return f"{reason} (triu needs diagonal=1, tril diagonal=0)"
-    return ""
 
 
 def _why_no_shares(outcome: Outcome) -> str:
@@ -228,16 +217,29 @@ def context(subject: Subject) -> Line:
         return Line(test, OK, "the context is weights times values in projections that the module learns")
     if math.isinf(residual):
         return Line(test, FAULT, "the values do not change the context: are keys in their place?", example)
-    if of_weighted_sum(subject) or (subject.form.itself and (projected(subject, others=True) or 0.0) < 1e-3):
-        return Line(test, OK, "what is returned is made of weights times values and of the query")
-    if (projected(subject, centred=True) or 0.0) < 1e-3:
-        return Line(
-            test, LIMIT, "a number is added to all weights after the softmax, as by the bias of a layer", example
-        )
+    verdict, reason = _made_otherwise(subject)
+    return Line(test, verdict, reason, example if verdict != OK else "")
+
+
+def _made_otherwise(subject: Subject) -> tuple[str, str]:
+    """Verdict and reason of a context that is no weights times projected values."""
+
+    def explained(**how: bool) -> bool:
+        return (projected(subject, **how) or 0.0) < 1e-3
+
+    itself = subject.form.itself
+    if of_weighted_sum(subject) or (itself and explained(others=True)):
+        return OK, "what is returned is made of weights times values and of the query"
+    if explained(every=True):
+        return OK, "the context is made of weights times values, of every softmax that is taken (hops)"
+    if itself and explained(turned=True):
+        return FAULT, "the weights are transposed before they are multiplied with the values"
+    if explained(centred=True):
+        return LIMIT, "a number is added to all weights after the softmax, as by the bias of a layer"
     reason = "the context is not the weights times any projection of the values"
     if subject.run(subject.inputs(1, 1, 2)).weights.shape[1] > 1:
         reason += ": are the heads joined by view or reshape, without the transpose before it?"
-    return Line(test, FAULT, reason, example)
+    return FAULT, reason
 
 
 def _other_context(subject: Subject) -> str:
@@ -247,6 +249,9 @@ def _other_context(subject: Subject) -> str:
     weights = outcome.weights.mean(dim=1)
     total, others = inputs.values.sum(dim=1, keepdim=True).expand(-1, weights.shape[1], -1), {}
     others["weights times keys, not values"] = weights @ inputs.keys
+    others["weights times values, summed over the features and not over the keys"] = (
+        weights * inputs.values.sum(dim=-1)[:, None]
+    )
     others |= {"the sum of the values, without weights": total, "the mean of the values, without weights": total / 5}
     if outcome.scores is not None:
         others["scores times values: the softmax is not used"] = outcome.scores.mean(dim=1) @ inputs.values
@@ -267,10 +272,13 @@ def _given(outcome: Outcome) -> Tensor:
     return outcome.context
 
 
-def projected(subject: Subject, others: bool = False, centred: bool = False) -> float | None:
+def projected(
+    subject: Subject, others: bool = False, centred: bool = False, every: bool = False, turned: bool = False
+) -> float | None:
     """The error with which the weights explain the effect of one changed value on the context: 0 for a projection of
     values, also of normalised ones. others : not on the row of the token itself, to which x may be added. centred : up
-    to a constant that is added to all weights.
+    to a constant that is added to all weights. every : the weights of every softmax, as of hops. turned : the
+    transposed weights.
 
     All values are x at first, and the weights are fixed. Where value s becomes y, the context of query t changes by
     sum_h a_hts (V_h y - V_h x). These differences are fitted. None if values cannot change without the weights;
@@ -282,14 +290,9 @@ def projected(subject: Subject, others: bool = False, centred: bool = False) -> 
     frozen = () if form.separate else tuple(softmax.weights for softmax in weights.softmaxes)
     if not form.separate and not frozen:
         return None
+    explaining = weights.weights.mT if turned else _every(weights) if every else weights.weights
     change = torch.randn(inputs.values.shape[-1], generator=torch.Generator().manual_seed(1)).to(inputs.values)
-
-    def context_of(values: Tensor) -> Tensor:
-        changed = Inputs(inputs.query, inputs.keys, values)
-        if not form.separate:
-            changed = Inputs(values if form.itself else inputs.query, values, values)
-        return _given(subject.run(changed, frozen=frozen))
-
+    context_of = partial(_context_of, subject, inputs, frozen)
     same = inputs.values[:1, :1].expand_as(inputs.values)
     before, effects, rows = context_of(same.clone()), [], []
     for key in range(6):
@@ -297,14 +300,31 @@ def projected(subject: Subject, others: bool = False, centred: bool = False) -> 
         values[:, key] += change
         counted = torch.arange(before.shape[1]) != (key if others else -1)
         effects.append((context_of(values) - before)[:, counted].flatten(0, 1))
-        rows.append(weights.weights[..., key].permute(0, 2, 1)[:, counted].flatten(0, 1))
+        rows.append(explaining[..., key].permute(0, 2, 1)[:, counted].flatten(0, 1))
     shares, effect = torch.cat(rows).double(), torch.cat(effects).double()
     if centred:
         shares, effect = shares - shares.mean(dim=0), effect - effect.mean(dim=0)
     if not others and float(effect.norm()) < 1e-9:
         return math.inf
     fit = torch.linalg.lstsq(shares, effect, driver="gelsd").solution
+    if every and float(fit[: weights.weights.shape[1]].norm()) < 1e-3 * float(fit.norm()):
+        return 1.0  # made of other weights than those that come back
     return float((shares @ fit - effect).norm() / effect.norm().clamp_min(1e-9))
+
+
+def _context_of(subject: Subject, inputs: Inputs, frozen: tuple, values: Tensor) -> Tensor:
+    """The context with other values, and with the weights of `frozen` where keys change with them."""
+    changed = Inputs(inputs.query, inputs.keys, values)
+    if not subject.form.separate:
+        changed = Inputs(values if subject.form.itself else inputs.query, values, values)
+    return _given(subject.run(changed, frozen=frozen))
+
+
+def _every(outcome: Outcome) -> Tensor:
+    """The weights, and beside them, as further heads, those of all other softmaxes of their size."""
+    own = outcome.weights
+    alike = [x.weights.reshape(own.shape) for x in outcome.softmaxes if x.weights.numel() == own.numel()]
+    return torch.cat([own, *(x for x in alike if not torch.equal(x, own))], dim=1)
 
 
 def of_weighted_sum(subject: Subject) -> bool:
@@ -329,10 +349,7 @@ def of_weighted_sum(subject: Subject) -> bool:
     def effect(of_keys: Tensor) -> float:
         values = inputs.values.clone()
         values[0] += (of_keys.unsqueeze(1) * change).to(values)
-        changed = Inputs(inputs.query, inputs.keys, values)
-        if not form.separate:
-            changed = Inputs(values if form.itself else inputs.query, values, values)
-        return float((_given(subject.run(changed, frozen=frozen)) - _given(outcome))[0, row].abs().max())
+        return float((_context_of(subject, inputs, frozen, values) - _given(outcome))[0, row].abs().max())
 
     hidden = shares - torch.linalg.pinv(fixed) @ (fixed @ shares)
     return effect(hidden) < 1e-3 * effect(shares)
@@ -342,39 +359,6 @@ def difference_of(before: Outcome, after: Outcome, sentence: int) -> float:
     """The largest difference of weights and context of one sentence."""
     pairs = [(before.weights, after.weights), (before.context, after.context)]
     return max(float((a[sentence] - b[sentence]).abs().max()) for a, b in pairs if a is not None and b is not None)
-
-
-def order(subject: Subject) -> Line:
-    """Permuted keys give permuted weights."""
-    test = "permuted keys give permuted weights"
-    if subject.form.itself and backwards(subject.run(subject.inputs(3, 4, 5)).weights):
-        reason = "a token sees itself and those after it, none before: the causal mask is upside down (triu for tril?)"
-        return Line(test, FAULT, reason)
-    if subject.form.itself and (reason := _off_by_one(subject.run(subject.inputs(3, 4, 7)).weights)):
-        return Line(test, FAULT, reason)
-    if subject.form.causal:
-        return Line(test, UNTESTED, "causal attention depends on the order")
-    if reason := undefined(subject):
-        return Line(test, UNTESTED, reason)
-
-    def examine(inputs: Inputs) -> str | None:
-        turn = torch.arange(inputs.keys.shape[1]).roll(1)
-        keys, values = inputs.keys[:, turn], inputs.values[:, turn]
-        itself = subject.form.itself
-        after = subject.run(Inputs(keys if itself else inputs.query, keys, values)).weights
-        before = subject.run(inputs).weights[..., turn]
-        before = before[..., turn, :] if itself else before
-        if (difference := float((after - before).abs().max())) > NEAR:
-            return f"a weight differs by {difference:.2g}"
-        return None
-
-    example = smallest(subject, examine)
-    if not example:
-        return Line(test, OK, "the order of the keys does not matter")
-    if mixes(subject):
-        reason = "the score of a key changes with another key: view or reshape in place of transpose mixes positions"
-        return Line(test, FAULT, reason, example)
-    return Line(test, OK, "the weights depend on the positions of the keys, each score on its own key alone", example)
 
 
 def _beside_another_key(subject: Subject) -> tuple[Tensor, Tensor]:

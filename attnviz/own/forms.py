@@ -44,7 +44,7 @@ FREE = 9  # the width of what has no matrix to say its width
 FORMS = """The forms that are recognised:
   forward(query, keys, values, mask=None): query (B,T,D), (B,1,D) or (B,D); keys and values (B,S,D);
   forward(decoder_hidden, encoder_outputs): in either order, with or without a mask; hidden (B,D) or (layers,B,D);
-  forward(x, mask=None): self-attention, with heads or without.
+  forward(x, mask=None): self-attention, with heads or without; or pooling, with a context (B,D) and weights (B,S).
 All may be batch-first or sequence-first, or for one sentence without a batch. Weights are (B,S), (B,1,S), (B,T,S) or
 (B,H,T,S), and are returned, kept as an attribute, or made by softmax."""
 
@@ -66,10 +66,11 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Place:
-    """A tensor left by a call: its name, such as `result[1]` or `self.attn`, and its axes."""
+    """A tensor left by a call: its name, such as `result[1]` or `self.attn`, and its axes. log : its logarithms."""
 
     name: str
     axes: str
+    log: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,11 @@ class Form:
         return INPUT in self.roles.values()
 
     @property
+    def pools(self) -> bool:
+        """Takes no query: that is learnt, or none."""
+        return not {INPUT, QUERY, PAIR, TRIPLE} & {*self.roles.values()}
+
+    @property
     def separate(self) -> bool:
         """Takes values apart from keys."""
         return bool({VALUES, TRIPLE} & {*self.roles.values()})
@@ -190,9 +196,10 @@ class Form:
         if self.mask is not None:
             given.append(f"{self.mask.parameter} {self.mask_in_words()}")
         comes = [f"context {self.axes_in_words(self.context.axes)}"] if self.context else []
-        comes.append(f"weights {self.axes_in_words(self.weights.axes)}{_from(self.weights.name)}")
+        logs = "logarithms of " if self.weights.log else ""
+        comes.append(f"{logs}weights {self.axes_in_words(self.weights.axes)}{_from(self.weights.name)}")
         order = "sequence-first" if self.keys == "SBD" else "one sentence at a time" if self.alone else "batch-first"
-        kind = "self-attention" if self.itself else "attention"
+        kind = "self-attention" if self.itself else "pooling" if self.pools else "attention"
         causal = ", causal: a token sees none after it" if self.causal else ""
         asks = f"; it asks with {' and '.join(map(self.name_of, self.reads))}" if self.state and self.reads else ""
         return f"{kind}, {order}: ({', '.join(given)}) -> {', '.join(comes)}{causal}{asks}"

@@ -75,6 +75,8 @@ def _recognised(subject: Subject) -> Formula:
     if reason := seen.no_scores():
         return Formula(f"none of the known ones: {reason}, so no scores can be read off")
     matrices = list(matrices_of(module, seen.weights.shape[1])) if module else []
+    if subject.form.pools:
+        return _pooled(seen, matrices, module)
     for variant in variants(seen, module):
         for kind in (_dots, _projections, _hidden_layers, _biaffine):
             if (formula := kind(variant, matrices, module)) is not None:
@@ -82,6 +84,20 @@ def _recognised(subject: Subject) -> Formula:
     if (formula := _with_terms(seen, own, matrices)) is not None:
         return _with_more(formula, seen)
     return Formula(f"none of the known ones{shape_of(subject, seen)}")
+
+
+def _pooled(seen: Seen, matrices: list[Matrix], module) -> Formula:
+    """Scores of the keys alone: v · tanh(U k), and with other functions, or v · k."""
+    width = seen.keys.shape[-1]
+    layers = [m for m in (*matrices, Matrix("1", torch.eye(width).double())) if m.weight.shape[1] == width]
+    for matrix, (label, function) in itertools.product(layers, _ACTIVATIONS.items()):
+        for name, vector in (pair for pair in _vectors(module) if len(pair[1]) == len(matrix.weight)):
+            factor = seen.factor((function(matrix(seen.keys)) @ vector)[:, None, None].expand_as(seen.weights))
+            if factor is not None and _is(factor, 1):
+                score = "v · U k" if label == "no tanh" else f"v · {label}(U k)"
+                words = f"{score} with U = {matrix.words}{_with_bias(matrix)}, v = `{name}`; {seen.difference()}"
+                return Formula(f"none of the known ones: pooling without a query, {words}")
+    return Formula("none of the known ones: pooling without a query")
 
 
 def _with_more(formula: Formula, seen: Seen) -> Formula:
@@ -106,7 +122,7 @@ def _dots(seen: Seen, matrices: list, module) -> Formula | None:
             return Formula(f"dot: q · k; {seen.difference()}", ("dot",))
         if _is(factor, width**-0.5):
             return Formula(f"scaled dot: q · k / √d; {seen.difference()}", ("scaled-dot",))
-        learnt, times = _learnt(seen.factors(scores), module), _times(factor, width)
+        learnt, times = _learnt(seen.factors(scores), module), _times(factor, width, counts=seen.counts)
         return Formula(f"dot products {times}{learnt}: near scaled dot", slip="not" in times and not learnt)
     cosine = dot_scores(F.normalize(seen.query, dim=-1), F.normalize(seen.keys, dim=-1)).unsqueeze(1)
     distance = (seen.query.unsqueeze(-2) - seen.keys.unsqueeze(-3)).square().sum(-1).unsqueeze(1)
@@ -121,9 +137,9 @@ def _is(a: float, b: float) -> bool:
     return math.isclose(a, b, rel_tol=1e-4)
 
 
-def _times(factor: float, width: int, whole: int = 0, read: int = 0) -> str:
+def _times(factor: float, width: int, whole: int = 0, read: int = 0, counts: tuple[int, ...] = ()) -> str:
     """A factor in words. width : d, of one head if there are heads. whole : of all heads together. read : of the heads'
-    input."""
+    input. counts : of keys and of queries."""
     if _is(factor, 1 / width):
         return "divided by d, not by its root"
     if _is(factor, width**0.5):
@@ -134,6 +150,10 @@ def _times(factor: float, width: int, whole: int = 0, read: int = 0) -> str:
         return "divided by the root of the whole width, not of a head's"
     if read and _is(factor, read**-0.5):
         return "divided by the root of the width of the input, not of a head's"
+    for name, count in zip(("keys", "queries"), counts):
+        for words, power in (("root of the number", -0.5), ("number", -1)):
+            if _is(factor, count**power):
+                return f"divided by the {words} of {name}, not by √d"
     return f"times {factor:.3g}"
 
 
@@ -240,6 +260,8 @@ def _with_terms(seen: Seen, own: Subject, matrices: list[Matrix]) -> Formula | N
             width = len(first.weight) // groups.heads
             times = "" if _is(factor, width**-0.5) else f", {_times(factor, width, len(first.weight))}"
             words = f"{groups.words}: queries by {first.words}{_with_bias(first)}, keys by {second.words}{times}"
+            if _is(factor, 1) and second.words == "1":
+                words = f"Luong general: q · W k with W = {first.words}ᵀ" if first.words != "1" else "dot: q · k"
             words = f"{words}; {difference}" if difference else words
             return Formula(words, more=f"plus {more}")
     return None
@@ -253,7 +275,7 @@ def _general(seen: Seen, factor: float, words: str, places: dict) -> Formula:
     if _is(factor, 1):
         words = f"Luong general: q · W k with W = {words}; {seen.difference()}"
         return Formula(words, ("general",), places=places)
-    times = _times(factor, seen.query.shape[-1])
+    times = _times(factor, seen.query.shape[-1], counts=seen.counts)
     if _is(factor, seen.query.shape[-1] ** -0.5):
         times = "divided by √d, which the paper does not do"
     return Formula(f"near Luong general: q · W k with W = {words}, {times}", slip="not by" in times)
@@ -269,7 +291,7 @@ def _multi_head(
         names = (groups.name, *(["scaled-dot"] if heads == 1 else ["grouped-query"] if groups.count == 1 else []))
         words = f"{groups.words}: {words}{more}; {seen.difference()}"
         return Formula(words, names, places=query.places("W") | keys.places("U") | places)
-    times = _times(factor, whole // heads, whole, seen.query.shape[-1])
+    times = _times(factor, whole // heads, whole, seen.query.shape[-1], seen.counts)
     slip = "not" in times and (times != "not divided by √d" or heads > 1 or seen.itself)
     return Formula(f"near {groups.words}: {words}, but the products are {times}", slip=slip)
 
@@ -292,31 +314,38 @@ def _of_values(seen: Seen, groups: Groups, matrices: list[Matrix]) -> tuple[str,
 
 
 def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
-    """v . tanh(W q + U k) and v . tanh(W [q; k]), with biases, and with other functions than tanh."""
-    if seen.weights.shape[1] != 1:
-        return None
-    vectors = _vectors(module)
+    """v . tanh(W q + U k) and v . tanh(W [q; k]), with biases, also in heads, and with other functions than tanh."""
+    heads = seen.weights.shape[1]
+    vectors = _vectors(module, heads)
     for (names, words, query, keys, places), (label, function) in itertools.product(
         _layers(seen, matrices), _ACTIVATIONS.items()
     ):
         width = query.shape[-1]
-        free = [(name, vector) for name, vector in vectors if len(vector) == width]
-        for extra, added in (("", 0.0), *free):
+        free = [(name, vector) for name, vector in vectors if len(vector) == width and width % heads == 0]
+        for extra, added in (("", 0.0), *(free if heads == 1 else ())):
             hidden = function(query.unsqueeze(2) + keys.unsqueeze(1) + added)
-            for name, vector in (*free, ("", query.new_ones(width))):
-                scores = (hidden @ vector).unsqueeze(1)
-                if (factor := seen.factor(scores)) is not None:
+            for name, vector in (*free, *([("", query.new_ones(width))] if heads == 1 else [])):
+                scores = (hidden * vector).unflatten(-1, (heads, -1)).sum(dim=-1).movedim(-1, 1)
+                at_last = label == "no tanh" and seen.factor(scores.tanh()) is not None
+                factor = seen.factor(scores) if not at_last else 1.0
+                if factor is not None:
                     more = {"v": Place(name)} if name else {}
                     more |= {"h bias": Place(extra)} if extra else {}
                     words = f"{words}, v = {f'`{name}`' if name else '1'}"
-                    return _additive(seen, factor, names, words, label, places | more)
+                    if at_last:
+                        return Formula(f"near additive (Bahdanau): {words}, with tanh after v and not before it")
+                    formula = _additive(seen, factor, names, words, label, places | more)
+                    in_heads = replace(formula, names=(), words=f"{formula.words}; in {heads} heads")
+                    return formula if heads == 1 else in_heads
     return None
 
 
-def _vectors(module) -> list[tuple[str, Tensor]]:
-    """The parameters with one axis that is longer than 1, by name."""
-    named = module.named_parameters() if module else ()
-    return [(n, p.detach().flatten()) for n, p in named if p.ndim and p.numel() == max(p.shape)]
+def _vectors(module, heads: int = 1) -> list[tuple[str, Tensor]]:
+    """The parameters with one axis that is longer than 1, or beside it that of heads, by name."""
+    named = [(n, p.detach()) for n, p in module.named_parameters() if p.ndim] if module else []
+    alone = [(n, p.flatten()) for n, p in named if p.numel() == max(p.shape)]
+    several = [(n, p) for n, p in named if heads > 1 and p.numel() != max(p.shape)]
+    return alone + [(n, p.flatten()) for n, p in several if p.numel() == heads * p.shape[-1]]
 
 
 def _biaffine(seen: Seen, matrices: list[Matrix], module) -> Formula | None:

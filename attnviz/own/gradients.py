@@ -55,14 +55,14 @@ def parameters(subject: Subject) -> Line:
         return Line(test, LIMIT, more)
     if never:
         return Line(test, FAULT, "; ".join(never))
-    if deaf:
+    if deaf and not subject.form.pools:
         reason = "it is not used, or cut off by detach(), .data, no_grad() or argmax"
         return Line(test, FAULT, f"the query gets no gradient: {reason}")
     if _ignores_the_query(subject):
         reason = "what the query adds to the scores is the same for every key, and cancels in the softmax"
         return Line(test, FAULT, f"the weights are the same for every query: {reason}")
     if not subject.module or not list(subject.module.parameters()):
-        return Line(test, OK, "it has no parameters, and the query gets a gradient")
+        return Line(test, OK, f"it has no parameters{', and the query gets a gradient' * (not subject.form.pools)}")
     reason = "a constant added to all scores changes no weight"
     if BEFORE in subject.form.roles.values():
         reason += ", and at the first step there are no weights before"
@@ -71,7 +71,7 @@ def parameters(subject: Subject) -> Line:
 
 
 def _ignores_the_query(subject: Subject) -> bool:
-    if subject.form.itself:
+    if subject.form.itself or subject.form.pools:
         return False
     inputs = subject.inputs(1 if subject.form.alone else 3, 4 if subject.form.many else 1, 4)
     before, after = (subject.run(replace(inputs, query=inputs.query * times)).weights for times in (1, -2))
@@ -84,7 +84,7 @@ def _gradients(subject: Subject) -> tuple[list[str], list[str], bool]:
     module = copy.deepcopy(subject.module) if subject.module else None
     own = Subject(module or subject.target, subject.form, subject.title)
     inputs = own.inputs(1 if subject.form.alone else 3, 4 if subject.form.many else 1, 5, seed=3)
-    (inputs.keys if subject.form.itself else inputs.query).requires_grad_(True)
+    (inputs.keys if subject.form.itself or subject.form.pools else inputs.query).requires_grad_(True)
     with torch.enable_grad():
         outcome = own.run(inputs)
         outputs = [outcome.weights, outcome.context]

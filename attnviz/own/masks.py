@@ -1,4 +1,5 @@
-"""Tests of a mask: hidden keys get exactly 0, the rest sums to 1, and nothing comes from what is hidden."""
+"""Tests of a mask: hidden keys get exactly 0, the rest sums to 1, and nothing comes from what is hidden; and of the
+order of the keys, which a causal mask fixes."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +11,21 @@ from torch import Tensor
 
 from attnviz.own import forms
 from attnviz.own.capture import Outcome, Subject
-from attnviz.own.checks import FAULT, LIMIT, OK, UNTESTED, Line, difference_of, numbers, shares, smallest
+from attnviz.own.checks import (
+    FAULT,
+    LIMIT,
+    NEAR,
+    OK,
+    UNTESTED,
+    Line,
+    backwards,
+    difference_of,
+    mixes,
+    numbers,
+    shares,
+    smallest,
+    undefined,
+)
 from attnviz.own.forms import Inputs
 from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING
@@ -117,6 +132,7 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
         return Line(test, UNTESTED, "it takes no mask: in a batch, padding gets weight like any key")
     if (whole := shares(subject).verdict) == FAULT:
         return Line(test, UNTESTED, _NO_SHARES)
+    whole = OK if subject.form.weights.log else whole
 
     def examine(inputs: Inputs) -> str | None:
         keys = inputs.keys.shape[1]
@@ -126,6 +142,8 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
         row = subject.run(replace(inputs, visible=visible)).weights[0, :, 0].mean(dim=0)
         if bool((row[~visible[0]] != 0).any()) or (whole == OK and abs(float(row.sum()) - 1) > 1e-4):
             return f"key {keys} hidden: weights {numbers(row)}, their sum {float(row.sum()):.3g}"
+        if _swallowed(subject.run(inputs).weights[0, :, 0], row[visible[0]], visible[0]):
+            return f"key {keys} hidden: weights {numbers(row)}"
         return None
 
     example = smallest(subject, examine)
@@ -140,6 +158,12 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
         return Line(test, FAULT, reason, "2 keys, mask 1 0: " + _two(subject))
     sums = "rows sum to 1" if whole == OK else "rows sum to less than 1, as without it"
     return Line(test, OK, f"hidden keys get exactly 0 and {sums} ({subject.form.mask_in_words()})")
+
+
+def _swallowed(before: Tensor, kept: Tensor, visible: Tensor) -> bool:
+    """Do visible keys, whose weights differ without a mask, all get the same with it? before (H, S), kept : their
+    weights, visible (S)."""
+    return len(kept) > 1 and float(kept.std()) < 1e-7 and float(before.mean(dim=0)[visible].std()) > NEAR
 
 
 def _two(subject: Subject) -> str:
@@ -158,6 +182,10 @@ def _why(subject: Subject) -> str:
     gone = (~visible)[:, None, None].expand_as(after.weights)
     if torch.allclose(before.weights, after.weights, atol=1e-6):
         return f"{subject.form.given_mask.parameter} is taken and never used: the weights are the same without it"
+    row = after.weights[0, :, 0].mean(dim=0)[visible[0]]
+    if _swallowed(before.weights[0, :, 0], row, visible[0]):
+        lost = "a number such as 1e9 that is added to their scores swallows them"
+        return f"with a mask all visible keys get the same weight: {lost}; hide the other keys, with −∞"
     if not bool(after.weights.isfinite().all()):
         return "a mask makes weights NaN or infinite"
     if bool((after.weights[~gone] == 0).all()) and subject.form.given_mask.kind == "lengths":
@@ -217,6 +245,53 @@ def padding(subject: Subject) -> Line:
 
 def _cut(context: Tensor | None, first: int) -> Tensor | None:
     return None if context is None else context[:, :first]
+
+
+def _off_by_one(weights: Tensor) -> str:
+    """What is wrong with a causal mask whose diagonal is one too high or too low; "" for any other. weights (B, H, T,
+    S)."""
+    least, most = weights.amin(dim=(0, 1)) > 0, weights.amax(dim=(0, 1)) > 0
+    for diagonal, reason in (
+        (1, "a token sees the one after it, and none further on: the causal mask hides one too few"),
+        (-1, "a token sees those before it and not itself: the causal mask hides one too many"),
+    ):
+        wanted = torch.ones_like(least).tril(diagonal)
+        if all(torch.equal(seen[1:], wanted[1:]) for seen in (least, most)):  # the first may see none, and then all
+            return f"{reason} (triu needs diagonal=1, tril diagonal=0)"
+    return ""
+
+
+def order(subject: Subject) -> Line:
+    """Permuted keys give permuted weights."""
+    test = "permuted keys give permuted weights"
+    if subject.form.itself and backwards(subject.run(subject.inputs(3, 4, 5)).weights):
+        reason = "a token sees itself and those after it, none before: the causal mask is upside down (triu for tril?)"
+        return Line(test, FAULT, reason)
+    if subject.form.itself and (reason := _off_by_one(subject.run(subject.inputs(3, 4, 7)).weights)):
+        return Line(test, FAULT, reason)
+    if subject.form.causal:
+        return Line(test, UNTESTED, "causal attention depends on the order")
+    if reason := undefined(subject):
+        return Line(test, UNTESTED, reason)
+
+    def examine(inputs: Inputs) -> str | None:
+        turn = torch.arange(inputs.keys.shape[1]).roll(1)
+        keys, values = inputs.keys[:, turn], inputs.values[:, turn]
+        itself = subject.form.itself
+        after = subject.run(Inputs(keys if itself else inputs.query, keys, values)).weights
+        before = subject.run(inputs).weights[..., turn]
+        before = before[..., turn, :] if itself else before
+        if (difference := float((after - before).abs().max())) > NEAR:
+            return f"a weight differs by {difference:.2g}"
+        return None
+
+    example = smallest(subject, examine)
+    if not example:
+        return Line(test, OK, "the order of the keys does not matter")
+    if mixes(subject):
+        reason = "the score of a key changes with another key: view or reshape in place of transpose mixes positions"
+        return Line(test, FAULT, reason, example)
+    return Line(test, OK, "the weights depend on the positions of the keys, each score on its own key alone", example)
 
 
 def nothing_visible(subject: Subject) -> Line:

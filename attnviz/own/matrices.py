@@ -259,7 +259,9 @@ def widths(target: Callable) -> list[int]:
     whole += _under_roots(target)
     differences = [a - b for a in sizes for b in (*sizes, *whole) if a > b]  # of a matrix that reads two things, joined
     halves = [n // 2 for n in sizes if n % 2 == 0]
-    return [n for n in dict.fromkeys((*sizes, *halves, *whole, *differences)) if n > 1][:_MOST]
+    heads = [n for part in target.modules() for name, n in vars(part).items() if "head" in name and type(n) is int]
+    joined = [n * count for count in heads for n in sizes if 1 < count < 65]  # of matrices that each head has
+    return [n for n in dict.fromkeys((*sizes, *halves, *joined[:2], *whole, *differences)) if n > 1][:_MOST]
 
 
 def _under_roots(module: nn.Module) -> list[int]:

@@ -52,14 +52,13 @@ _STATES = re.compile(r"hid|state|^h$|^h[_xnct]|^hs?$")
 @dataclass
 class Trials:
     """The state of the search: the best subject so far, and the results of the first trials. widths : that the module
-    may read. close : forms that only lack a mask. pools : the result is weights without a query."""
+    may read. close : forms that only lack a mask."""
 
     widths: list[int]
     best: Subject | None = None
     rank: tuple = ()
     returned: str = ""
     failed: str = ""
-    pools: bool = False
     close: list[Form] = field(default_factory=list)
 
     def done(self, roles: Mapping[str, str]) -> bool:
@@ -92,7 +91,16 @@ def _recognised(target: Callable, title: str) -> Subject:
     if trials.best is None:
         reason = f"{_reason(trials).rstrip('.')}.{_within(target)}"
         raise NotRecognised(f"{title} is not recognised as attention: {reason}\n{forms.FORMS}")
-    return _per_head(_with_mask(_with_parts(trials.best), masks))
+    return _per_head(_with_mask(_with_logs(_with_parts(trials.best)), masks))
+
+
+def _with_logs(subject: Subject) -> Subject:
+    """The subject; where it returns logarithms of weights and nothing else, with their exp() as weights."""
+    outcome = subject.run(subject.inputs(3, 2, 4))
+    sums = outcome.weights.exp().sum(dim=-1)
+    if outcome.context is None and bool((outcome.weights <= 0).all()) and torch.allclose(sums, sums.new_ones(())):
+        return _with(subject, weights=replace(subject.form.weights, log=True))
+    return subject
 
 
 def _with_parts(subject: Subject) -> Subject:
@@ -151,6 +159,8 @@ def _within(target: Callable) -> str:
         if not kind.__module__.startswith("torch.nn") or "Att" in kind.__name__
     ]
     inner = [f"{kind} (self.{name})" for name, kind in names if re.search("att", f"{name.split('.')[-1]} {kind}", re.I)]
+    if not inner and {"input", "hidden", "encoder_outputs"} <= {*_parameters(target)}:
+        return " It seems to be a whole step of a decoder: test its attention in a class of its own, or use own.watch."
     return f" It holds {inner[0]}: test that class by itself." if inner else ""
 
 
@@ -159,8 +169,6 @@ def _name(target: Callable) -> str:
 
 
 def _reason(trials: Trials) -> str:
-    if trials.pools:
-        return f"{trials.returned}: weights of keys without a query, as pooling has them"
     if trials.returned:
         return f"{trials.returned}, and none of it has an axis for the keys, as weights have"
     return trials.failed or "its parameters name no queries and no keys"
@@ -184,7 +192,7 @@ def _assignments(parameters: dict) -> Iterator[dict[str, str]]:
     more = [name for name in parameters if name not in needed and roles[name] in (QUERY, KEYS, VALUES)]
     for names in (needed + more, needed) if more else (needed,):
         if len(names) == 1:
-            yield from ({names[0]: role} | before for role in (INPUT, forms.PAIR, forms.TRIPLE))
+            yield from ({names[0]: role} | before for role in (INPUT, forms.PAIR, forms.TRIPLE, KEYS))
         elif len(names) in (2, 3):
             yield from (order | before for order in (*_with_states(names, roles), *_orders(names, roles)))
 
@@ -212,7 +220,7 @@ def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
 def _width_choices(target: Callable, roles: dict, sizes: list[int]) -> Iterator[tuple[int, int, int]]:
     """Widths of query, keys and values to try; different ones first if the module does not determine them. sizes :
     those that it may read."""
-    if INPUT in roles.values():
+    if {INPUT, KEYS} == {INPUT, *roles.values()}:
         yield from ((n, n, n) for n in sizes or [6])
         return
     free = [(6, 7), (6, 6)]  # where no matrix says a width, and of a lazy layer, which takes any
@@ -228,7 +236,9 @@ def _sweep(target, title, roles: dict, extras: dict, trials: Trials) -> None:
     """Try every layout and width with these roles, until one fits in all respects."""
     itself = INPUT in roles.values()
     layouts = product(_SELF_LAYOUTS if itself else _LAYOUTS, ("",))
-    if STATE in roles.values():
+    if {*roles.values()} == {KEYS}:
+        layouts = product([layout for layout in _LAYOUTS if layout[0] in ("BD", "D")], ("",))
+    elif STATE in roles.values():
         layouts = product([layout for layout in _LAYOUTS if layout[0] in ("BTD", "TBD", "BD")], forms.PARTS)
     for (query, keys, many), state in layouts:
         if "B" not in keys and trials.best is not None:
@@ -259,6 +269,8 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
         return
     sizes = {"B": batch, "T": queries, "S": keys}
     for places in _places(form, left, softmaxes, sizes):
+        if form.pools and places["context"] is None:
+            continue  # anything may have these axes
         candidate = Subject(subject.target, replace(form, **places), title)
         try:
             rank = _rank(candidate, inputs, sum(name.startswith("result") for name in left))
@@ -269,10 +281,6 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
     if trials.best is None and not trials.returned:
         shapes = ", ".join(str(tuple(t.shape)) for name, t in left.items() if name.startswith("result")) or "no tensor"
         trials.returned = f"called with {_shapes(subject, inputs)} it returned {shapes}"
-        pooled = [
-            tensor for tensor in left.values() if form.itself and tensor.shape in ((batch, keys), (batch, keys, 1))
-        ]
-        trials.pools = any(torch.allclose(t.flatten(1).sum(1), t.new_ones(batch), atol=1e-4) for t in pooled)
 
 
 def _shapes(subject: Subject, inputs) -> str:

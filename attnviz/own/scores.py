@@ -77,6 +77,11 @@ class Seen:
     sparse: bool = False
     mixed: bool = False
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The numbers of keys and of queries."""
+        return self.keys.shape[1], self.query.shape[1]
+
     @cached_property
     def visible(self) -> Tensor:
         """The keys with a weight (B, H, T, S)."""

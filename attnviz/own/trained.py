@@ -341,7 +341,7 @@ def _in_sizes(made: Built, subject: Subject, sizes: Sizes, widths: tuple[int, in
 def _fill(subject: Subject, formula: Formula, matrices: dict[str, Tensor], heads: int = 1, width: int = 0) -> None:
     """Put matrices into a module, and 0 around them. width : of a head of the trained attention, if scores are divided
     by its root."""
-    if subject.module is None or not formula.places:
+    if subject.module is None or not (formula.places or matrices):
         return
     if len({*formula.places.values()}) < len(formula.places):
         raise Unfit("two of its matrices are one")

@@ -108,12 +108,12 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
     with torch.no_grad():
         subject = recognise(module, title)
     query, keys = subject.form.widths[:2]
-    if subject.form.itself:
-        raise ValueError(f"{subject.title} is self-attention: it has no query for the state of a decoder")
+    if kind := "is self-attention" * subject.form.itself or "pools" * subject.form.pools:
+        raise ValueError(f"{subject.title} {kind}: it has no query for the state of a decoder")
     if keys not in (query, 2 * query):
         raise ValueError(f"keys must be as wide as the query, or twice as wide; got {keys} and {query}")
     with torch.no_grad():
-        divided = shares(subject).verdict == LIMIT
+        divided = shares(subject).verdict == LIMIT and not subject.form.weights.log
         scores = SCORES if _shows_scores(subject) else NO_SCORES
     learns = subject.module is not None and any(True for _ in subject.module.parameters())
     size = {"width": query if learns else _FREE, "embedding_width": 64, "dropout": 0.0}

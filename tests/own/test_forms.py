@@ -184,9 +184,44 @@ def test_what_holds_an_attention_is_refused_with_its_name():
         own.check(Decoder())
 
 
-def test_pooling_is_refused_by_its_name():
-    with pytest.raises(own.forms.NotRecognised, match="weights of keys without a query, as pooling has them"):
-        own.check(Pooling())
+class LearntPooling(nn.Module):
+    """Yang et al. 2016, eq. 5 to 7: sequence-first, with a learnt query."""
+
+    def __init__(self, hidden_dim):
+        super().__init__()
+        self.word, self.query = nn.Linear(hidden_dim, hidden_dim), nn.Linear(hidden_dim, 1, bias=False)
+
+    def forward(self, outputs):
+        scores = self.query(torch.tanh(self.word(outputs))).squeeze(2)
+        weights = torch.softmax(scores, dim=0)
+        return (weights.unsqueeze(2) * outputs).sum(dim=0), weights.T
+
+
+def test_pooling_is_attention_without_a_query():
+    report = own.check(Pooling())
+    assert report.ok and report.form == "pooling, batch-first: (x (B,S,D)) -> context (B,D), weights (B,S)"
+    report = own.check(LearntPooling)
+    assert report.ok and report.form == "pooling, sequence-first: (outputs (S,B,D)) -> context (B,D), weights (B,S)"
+    words = "v · tanh(U k) with U = `word.weight` and its bias, v = `query.weight`; largest difference "
+    assert report.formula.startswith(f"none of the known ones: pooling without a query, {words}")
+    with pytest.raises(ValueError, match="Pooling pools: it has no query for the state of a decoder"):
+        own.wrap(Pooling())
+
+
+class WholeStep(nn.Module):
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.cell = nn.GRUCell(hidden_size, hidden_size)
+
+    def forward(self, input, hidden, encoder_outputs):
+        hidden = self.cell(input, hidden)
+        weights = torch.softmax(torch.einsum("bd,bsd->bs", hidden, encoder_outputs), dim=-1)
+        return torch.einsum("bs,bsd->bd", weights, encoder_outputs), hidden, weights
+
+
+def test_a_whole_step_of_a_decoder_is_refused_with_what_to_do():
+    with pytest.raises(own.forms.NotRecognised, match="It seems to be a whole step of a decoder: test its"):
+        own.check(WholeStep)
 
 
 def test_settings_are_arguments_of_the_class():

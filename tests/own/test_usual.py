@@ -1,0 +1,167 @@
+"""Modules as courses and blogs have them, right ones and usual mistakes, each told by its cause."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attnviz import own
+
+
+class Projected(nn.Module):
+    """Queries, keys and values in projections. `weigh` and `read` are for subclasses."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(d_model, d_model) for _ in range(3))
+
+    def weigh(self, q, k):
+        return F.softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-1)
+
+    def read(self, weights, values):
+        return weights @ self.v(values)
+
+    def forward(self, x):
+        weights = self.weigh(self.q(x), self.k(x))
+        return self.read(weights, x), weights
+
+
+class Transposed(Projected):
+    def read(self, weights, values):
+        return weights.mT @ self.v(values)
+
+
+class RootOfKeys(Projected):
+    def weigh(self, q, k):
+        return F.softmax(q @ k.mT / math.sqrt(k.shape[1]), dim=-1)
+
+
+class OverFeatures(nn.Module):
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.W = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, hidden, encoder_outputs):
+        weights = F.softmax((self.W(encoder_outputs) * hidden.unsqueeze(1)).sum(-1), dim=1)
+        return (weights.unsqueeze(2) * encoder_outputs).sum(dim=2), weights
+
+
+class LargeForVisible(nn.Module):
+    def forward(self, query, key, value, mask=None):
+        scores = query @ key.mT / math.sqrt(query.shape[-1])
+        if mask is not None:
+            scores = scores + mask.unsqueeze(1).to(scores) * 1e9
+        weights = F.softmax(scores, dim=-1)
+        return weights @ value, weights
+
+
+class OtherWeightsUsed(nn.Module):
+    """Two softmaxes, as hops have them, but the weights that come back are used for nothing."""
+
+    def __init__(self, embed_dim):
+        super().__init__()
+        self.values = nn.Linear(embed_dim, embed_dim)
+
+    def forward(self, query, memory):
+        scores = torch.einsum("bd,bsd->bs", query, memory)
+        used, returned = F.softmax(scores / 2, dim=1), F.softmax(scores, dim=1)
+        return torch.einsum("bs,bsd->bd", used, self.values(memory)), returned
+
+
+@pytest.mark.parametrize(
+    "module, test, cause",
+    [
+        (Transposed, "context is", "the weights are transposed before they are multiplied with the values"),
+        (RootOfKeys, "scores are scaled", "divided by the root of the number of keys, not by √d"),
+        (OverFeatures, "context is", "weights times values, summed over the features and not over the keys"),
+        (
+            LargeForVisible,
+            "hidden keys get 0",
+            "with a mask all visible keys get the same weight: a number such as 1e9",
+        ),
+        (OtherWeightsUsed, "context is", "the context is not the weights times any projection of the values"),
+    ],
+)
+def test_a_usual_mistake_is_told_by_its_cause(module, test, cause):
+    reasons = {line.test: line.reason for line in own.check(module).faults}
+    assert any(name.startswith(test) and cause in reason for name, reason in reasons.items()), reasons
+
+
+class Hops(nn.Module):
+    """Sukhbaatar et al. 2015: the answer of a hop is the next query."""
+
+    def __init__(self, embed_dim, hops=3):
+        super().__init__()
+        self.hops, self.H = hops, nn.Linear(embed_dim, embed_dim, bias=False)
+
+    def forward(self, query, memory):
+        for _ in range(self.hops):
+            weights = F.softmax(torch.einsum("bd,bsd->bs", query, memory), dim=1)
+            query = self.H(query) + torch.einsum("bs,bsd->bd", weights, memory)
+        return query, weights
+
+
+def test_the_context_of_several_hops_is_right():
+    report = own.check(Hops)
+    assert report.ok, report.faults
+    assert report.lines[1].reason.endswith("of every softmax that is taken (hops)")
+
+
+class Pointer(nn.Module):
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.W, self.U = (nn.Linear(hidden_size, hidden_size, bias=False) for _ in range(2))
+        self.v = nn.Linear(hidden_size, 1, bias=False)
+
+    def forward(self, decoder_state, encoder_outputs, mask):
+        scores = self.v(torch.tanh(self.U(encoder_outputs) + self.W(decoder_state).unsqueeze(1))).squeeze(-1)
+        return F.log_softmax(scores.masked_fill(mask == 0, -math.inf), dim=-1)
+
+
+def test_logarithms_of_weights_alone_are_a_limit_and_all_else_is_tested():
+    report = own.check(Pointer)
+    lines = {line.test: (line.verdict, line.reason) for line in report.lines}
+    assert report.ok and report.form.endswith("-> logarithms of weights (B,S)")
+    assert lines["weights sum to 1 over keys"][0] == "limit" and lines["hidden keys get 0"][0] == "ok"
+    assert report.formula.startswith("additive (Bahdanau): v · tanh(W q + U k) with W = `W.weight`, U = `U.weight`")
+
+
+class AdditiveHeads(nn.Module):
+    def __init__(self, hidden_size, num_heads):
+        super().__init__()
+        self.heads, self.W, self.U = num_heads, nn.Linear(hidden_size, hidden_size), nn.Linear(hidden_size, hidden_size)
+        self.v = nn.Parameter(torch.randn(num_heads, hidden_size // num_heads))
+
+    def forward(self, query, keys):
+        q, k = (x.unflatten(-1, (self.heads, -1)) for x in (self.W(query), self.U(keys)))
+        return F.softmax((torch.tanh(q + k) * self.v).sum(-1), dim=1).transpose(1, 2)
+
+
+class TanhLast(nn.Module):
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.W, self.v = nn.Linear(2 * hidden_size, hidden_size), nn.Linear(hidden_size, 1, bias=False)
+
+    def forward(self, hidden, encoder_outputs):
+        both = torch.cat([hidden.unsqueeze(1).expand_as(encoder_outputs), encoder_outputs], dim=-1)
+        return F.softmax(torch.tanh(self.v(self.W(both))).squeeze(-1), dim=1)
+
+
+@pytest.mark.parametrize(
+    "module, words",
+    [
+        (
+            AdditiveHeads,
+            "additive (Bahdanau): v · tanh(W q + U k) with W = `W.weight` and its bias, U = `U.weight` and",
+        ),
+        (
+            TanhLast,
+            "near additive (Bahdanau): W [q; k] with W = `W.weight` and its bias, v = `v.weight`, with tanh after v",
+        ),
+    ],
+)
+def test_other_additive_scores(module, words):
+    report = own.check(module)
+    assert report.ok and report.formula.startswith(words)
