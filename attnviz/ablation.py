@@ -6,7 +6,6 @@ use it at the same time and nothing needs to be undone. The model must name its 
 (networks/projections.py).
 """
 
-import copy
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from attnviz.arguments import brief, checked
 from attnviz.heads import Head
 from attnviz.models.huggingface.single_stack import Prediction, SingleStackModel
 from attnviz.models.model import Model, TextError
+from attnviz.networks import sharing
 from attnviz.networks.projections import Projection
 from attnviz.trace import Trace
 
@@ -49,8 +49,7 @@ def without(model: nn.Module, places: Iterable[Projection], off: Iterable[Head])
     every = _heads_of(places)
     if unknown := sorted(off - set(every)):
         raise ValueError(f"heads must be heads of the model ({_listed(every, 3)}); got {_listed(unknown, 3)}")
-    shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
-    changed = copy.deepcopy(model, shared)
+    changed = sharing(model)
     for kind, layer, path, count in places:
         gates = torch.tensor([float(Head(kind, layer, head) not in off) for head in range(count)])
         if not gates.all():

@@ -83,6 +83,12 @@ def check(name: str, value: Any, hint: Any) -> None:
         raise ValueError(f"{name} must be {_in_words(hint)}; got {shown(value)}{', which is too large' * large}")
 
 
+def within(name: str, value: Any, least: int, most: int, why: str = "") -> None:
+    """ValueError unless it is a whole number from `least` to `most`. why : they are these, after a comma."""
+    if not (_is(value, int) and least <= value <= most):
+        raise ValueError(f"{name} must be from {least} to {most}{why}; got {shown(value)}")
+
+
 def path(name: str, value: Any) -> Path:
     """A path from a caller's argument. ValueError for an invalid file name."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else None

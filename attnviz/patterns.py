@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnviz.arguments import checked, shown
+from attnviz.arguments import checked, shown, within
 from attnviz.trace import AttentionMap, Token, Trace
 
 _WORDS = (
@@ -268,8 +268,7 @@ def repeated(count: int = 12, seed: int = 1) -> str:
     >>> patterns.repeated(3)
     'door letter paper door letter paper'
     """
-    if not 2 <= count <= len(_WORDS):
-        raise ValueError(f"count must be from 2 to {len(_WORDS)}; got {shown(count)}")
+    within("count", count, 2, len(_WORDS))
     if seed < 0:
         raise ValueError(f"seed must be at least 0; got {shown(seed)}")
     words = np.random.default_rng(seed).permutation(_WORDS)[:count].tolist()

@@ -17,7 +17,7 @@ from attnviz.data import MOST_PIECES, batching
 from attnviz.data.tokenizer import EOS, PAD, SubwordTokenizer
 from attnviz.evaluation import metrics
 from attnviz.models.model import TextError
-from attnviz.models.translator import BEAMS, Translator
+from attnviz.models.translator import Translator, check_beam
 from attnviz.networks import Network, decode
 from attnviz.networks.decode import Unrolled
 from attnviz.progress import bar as progress_bar
@@ -197,8 +197,7 @@ def translations(
     Greedy decoding runs in batches, a beam sentence by sentence. progress : show a bar on standard error.
     Raises ValueError for no text at all and for a beam out of range, TextError for a text that is too long.
     """
-    if not 1 <= beam <= BEAMS:
-        raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam}")
+    check_beam(beam)
     started = time.perf_counter()
     ids = translator.tokenizer.batch_ids(list(sources))
     nonempty, seconds = _nonempty(ids), time.perf_counter() - started

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 
 from attnviz import lazy_pandas as pd
-from attnviz.arguments import checked
+from attnviz.arguments import checked, within
 from attnviz.figures import by_head, labels, maps
 from attnviz.figures.by_head import LABEL, Rows, placed
 from attnviz.figures.chart import Chart
@@ -174,8 +174,7 @@ def _light(
     """Mark a row of queries in every map by a line on either side. ValueError if the row does not exist."""
     first = trace.map(kind)
     count, (above, gap) = first.weights.shape[1], margins
-    if not 0 <= row < count:
-        raise ValueError(f"row must be from 0 to {count - 1}; got {row}")
+    within("row", row, 0, count - 1)
     left, right = (-0.5 + (gap + side) / (1 + 2 * gap) for side in (0, 1))
     top, bottom = (-0.5 + (above + (row + side) / count) / (1 + above + gap) for side in (0, 1))
     path = "".join(

@@ -12,10 +12,8 @@ numbers that no function returns are captured in a copy of the model that shares
 tokens, D width of query and keys, W width of a state, V width of values.
 """
 
-import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +21,7 @@ import torch
 from torch import Tensor
 
 from attnviz import mechanisms
-from attnviz.arguments import checked
+from attnviz.arguments import checked, within
 from attnviz.attention import Attention, Local, MultiHead, dot_scores, scaled_dot_scores
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, SubwordTokenizer
@@ -45,7 +43,7 @@ from attnviz.models.huggingface.opened import Scaled
 from attnviz.models.huggingface.writing import WritingModel
 from attnviz.models.model import Trained
 from attnviz.models.writer import Writer
-from attnviz.networks import decode
+from attnviz.networks import decode, sharing
 from attnviz.networks.classifier import SelfAttention
 from attnviz.networks.decoder_only import DecoderOnly
 from attnviz.networks.recurrent import Recurrent
@@ -232,12 +230,6 @@ def _pooling(network: SelfAttention, source: Tensor) -> AttentionInputs:
     return AttentionInputs(watched.pooling, values.new_ones(1), prepared[0], values[0], verdict.logits[0], "always")
 
 
-def sharing(network: Any) -> Any:
-    """A copy of a network, of the same class, that shares all weights. Hooks on the copy do not affect the network."""
-    shared = {id(tensor): tensor for tensor in [*network.parameters(), *network.buffers()]}
-    return copy.deepcopy(network, shared)
-
-
 @torch.inference_mode()
 @checked
 def step(model: Opening, trace: Trace, step: int, layer: int = -1, head: int = 0) -> Step:
@@ -288,12 +280,10 @@ def _check(model: Opening, trace: Trace, step: int, layer: int, head: int) -> At
         raise ValueError(f"model must have attention to a source; no step of {model.name} can be opened")
     if trace.level != "pieces":
         raise ValueError("trace must be at the level of pieces, as a model makes it; got one of words")
-    if not 0 <= step < len(trace.target):
-        raise ValueError(f"step must be from 0 to {len(trace.target) - 1}, as the target has tokens; got {step}")
+    within("step", step, 0, len(trace.target) - 1, ", as the target has tokens")
     writes = isinstance(model, Writer | WritingModel)
     attention = trace.map("decoder" if writes else "cross", layer)
-    if not 0 <= head < len(attention.weights):
-        raise ValueError(f"head must be from 0 to {len(attention.weights) - 1}; got {head}")
+    within("head", head, 0, len(attention.weights) - 1)
     return attention
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from attnviz import lazy_pandas as pd
 from attnviz import mechanisms, stats
-from attnviz.arguments import brief, checked
+from attnviz.arguments import brief, checked, within
 from attnviz.figures.wording import listed
 from attnviz.trace import Alternative, Token
 
@@ -196,8 +196,7 @@ class Step:
 
         ValueError for a key or a reference that is not there.
         """
-        if not 0 <= key < len(self.keys):
-            raise ValueError(f"key must be from 0 to {len(self.keys) - 1}; got {key}")
+        within("key", key, 0, len(self.keys) - 1)
         if reference not in REFERENCES:
             raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r:.80}")
         others = np.flatnonzero(self.mask & (np.arange(len(self.keys)) != key))

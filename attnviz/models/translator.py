@@ -8,10 +8,9 @@ from dataclasses import replace
 from functools import partial
 from itertools import repeat
 
-import numpy as np
 import torch
 
-from attnviz.arguments import shown
+from attnviz.arguments import within
 from attnviz.data import MOST_PIECES
 from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD, SubwordTokenizer
@@ -33,8 +32,7 @@ MOST_SAMPLES = 1000  # translations that may be drawn of a text
 
 def check_beam(beam: int) -> None:
     """ValueError unless the number of hypotheses is from 1 to BEAMS."""
-    if isinstance(beam, bool) or not isinstance(beam, int | np.integer) or not 1 <= beam <= BEAMS:
-        raise ValueError(f"beam must be from 1 to {BEAMS}; got {shown(beam)}")
+    within("beam", beam, 1, BEAMS)
 
 
 @functools.lru_cache(8)  # of a sentence, for each model that guesses from it
@@ -103,8 +101,7 @@ class Translator(Trained):
 
         Raises TextError for a text that cannot be read, ValueError for a count that is not from 0 to MOST_SAMPLES.
         """
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 0 <= count <= MOST_SAMPLES:
-            raise ValueError(f"count must be from 0 to {MOST_SAMPLES}; got {shown(count)}")
+        within("count", count, 0, MOST_SAMPLES)
         source = torch.tensor([self.read(text).ids])
         sampled = decode.sample(self.model, source, count) if count else ()
         return tuple(self.tokenizer.spell(ids)[0] for ids in sampled)

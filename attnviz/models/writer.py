@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import torch
 
-from attnviz.arguments import shown
+from attnviz.arguments import within
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, Tokens
 from attnviz.models import batches, probabilities
@@ -96,8 +96,7 @@ class Writer(batches.OneByOne, Trained):
         of range."""
         ids = self.ids(trace)
         place = len(ids) if place is None else place
-        if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place <= len(ids):
-            raise ValueError(f"place must be from 0 to {len(ids)}; got {shown(place)}")
+        within("place", place, 0, len(ids))
         if place >= self.limit or EOS in ids[:place]:
             return ()
         readouts = self.model.readouts(torch.tensor([[BOS, *ids[:place]]]))

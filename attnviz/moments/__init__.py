@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnviz.arguments import within
 from attnviz.mechanisms import Config
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.checkpoint_files import short, unreadable
@@ -102,8 +103,7 @@ def spaced(losses: Sequence[float], count: int) -> list[int]:
 
     losses : in training order, so mostly falling. ValueError for a count below 2, or above the number of losses.
     """
-    if not 2 <= count <= len(losses):
-        raise ValueError(f"count must be from 2 to {len(losses)}; got {count}")
+    within("count", count, 2, len(losses))
     wanted = np.linspace(losses[0], losses[-1], count)[1:-1]
     chosen = [0]
     for number, loss in enumerate(wanted, start=1):

@@ -4,6 +4,7 @@ Letters: B batch, T target positions, S source positions, D width of a readout, 
 heads.
 """
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -125,6 +126,11 @@ class Walk:
         rows = len(self._cross)
         own = [torch.stack([F.pad(w, (0, rows - w.shape[-1])) for w in layer], dim=2) for layer in zip(*self._decoder)]
         return [torch.stack(layer, dim=2) for layer in zip(*self._cross)], own
+
+
+def sharing(network: Any) -> Any:
+    """A copy of a network, of the same class, that shares all weights. Hooks on the copy do not affect the network."""
+    return copy.deepcopy(network, {id(tensor): tensor for tensor in [*network.parameters(), *network.buffers()]})
 
 
 class Blocks(nn.ModuleList, Generic[Block]):

@@ -20,6 +20,20 @@ DESCRIPTION = (
 )
 COLUMNS = 4
 _SCORES = ("bleu", "bleu_lc", "bleu_tok_lc", "chrf", "entropy_nats", "max_weight")
+_COLUMNS: dict[str, tuple] = {  # of the table: title -> number, its digits and scale
+    "BLEU 13a lc": ("bleu_lc", 1),
+    "BLEU tok-lc": ("bleu_tok_lc", 1),
+    "chrF": ("chrf", 1),
+    "everyday, BLEU 13a lc": ("everyday_bleu_lc", 1),
+    "AER": ("error_rate", 2),
+    "entropy (nats)": ("entropy_nats", 2),
+    "max. weight": ("max_weight", 2),
+    "parameters": ("parameters", 0),
+    "epochs": ("epochs", 0),
+    "training (min)": ("seconds", 0, 1 / 60),
+    "peak memory (MB)": ("peak_memory_mb", 0),
+    "ms per sentence": ("ms_per_sentence", 1),
+}
 _PANELS = (
     ("Captions, BLEU tok-lc", "bleu_tok_lc", 1),
     ("Everyday sentences, BLEU 13a lc", "everyday_bleu_lc", 1),
@@ -82,25 +96,10 @@ def scores_on_test(model: MeasuredModel, config: StudyConfig, test: str = TEST) 
 def text(results: dict) -> str:
     """Method and results in Markdown."""
     groups = grouped(results["rows"], "mechanism")
-    head = (
-        "",
-        "BLEU 13a lc",
-        "BLEU tok-lc",
-        "chrF",
-        "everyday, BLEU 13a lc",
-        "AER",
-        "entropy (nats)",
-        "max. weight",
-        "parameters",
-        "epochs",
-        "training (min)",
-        "peak memory (MB)",
-        "ms per sentence",
-    )
     lines = [(MECHANISMS[name].title, *_cells(rows)) for name, rows in groups.items()]
     parts = [
         _method(results["links"]),
-        table(head, lines) if lines else "",
+        table(("", *_COLUMNS), lines) if lines else "",
         seeds(results["rows"]),
         _limits(results["rows"]),
     ]
@@ -124,23 +123,8 @@ def _method(links: dict) -> str:
 
 
 def _cells(rows: list[dict]) -> list[str]:
-    kinds = (
-        ("bleu_lc", 1),
-        ("bleu_tok_lc", 1),
-        ("chrf", 1),
-        ("everyday_bleu_lc", 1),
-        ("error_rate", 2),
-        ("entropy_nats", 2),
-        ("max_weight", 2),
-        ("parameters", 0),
-        ("epochs", 0),
-    )
-    cells = [spread(rows[:1] if key in ("parameters", "epochs") else rows, key, digits) for key, digits in kinds]
     return [
-        *cells,
-        spread(rows, "seconds", 0, 1 / 60),
-        spread(rows, "peak_memory_mb", 0),
-        spread(rows, "ms_per_sentence", 1),
+        spread(rows[:1] if key in ("parameters", "epochs") else rows, key, *form) for key, *form in _COLUMNS.values()
     ]
 
 

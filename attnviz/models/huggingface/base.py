@@ -4,10 +4,8 @@ Two subclasses serve all families: `SingleStackModel` (such as BERT and GPT) and
 weights that the model computed its output with (eager attention).
 """
 
-import copy
 import inspect
 import re
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,9 +19,10 @@ from attnviz.data.tokenizer import Tokens
 from attnviz.data.tokenizer_rules import CHARACTERS, TokenizerError, contained
 from attnviz.models import batches
 from attnviz.models.huggingface import LIBRARY_ERRORS, one_line, tokenization, why_no_weights
+from attnviz.models.huggingface.opened import family_attention
 from attnviz.models.model import TextError, check_text
 from attnviz.models.translator import check_beam
-from attnviz.networks import projections
+from attnviz.networks import projections, sharing
 from attnviz.networks.projections import Projection
 from attnviz.trace import AttentionMap, Trace
 from attnviz.trace.checks import TOLERANCE
@@ -276,9 +275,7 @@ class _HeadByHead:
 
     def __call__(self, module, query, key, value, attention_mask, **options) -> tuple[Tensor, None]:
         """query (1, H, T, d), key and value (1, G, T, d), mask (1, 1 or H, T, T) -> contexts (1, T, H, d)."""
-        eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
-        if eager is None:
-            raise ValueError(f"{type(module).__name__} computes attention in a way of its own")
+        eager = family_attention(module)
         heads, rows, columns = query.shape[1], query.shape[2], key.shape[2]
         together = max(1, _TOGETHER // (rows * columns))
         contexts, collected = [], query.new_empty(min(together, heads), rows, columns)
@@ -305,9 +302,7 @@ def by_heads(body: nn.Module, ids: Tensor, mask: Tensor, take: TakeHeads) -> int
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
 
-    shared = {id(tensor): tensor for tensor in [*body.parameters(), *body.buffers()]}
-    copied: Any = copy.deepcopy(body, shared)
-    attend = _HeadByHead(take)
+    copied, attend = sharing(body), _HeadByHead(take)
     name = f"attnviz {id(attend)}"
     AttentionInterface.register(name, attend)
     AttentionMaskInterface.register(name, eager_mask)

@@ -1,7 +1,6 @@
 """The network of a model of the transformers library, opened for changes of its attention or its inputs: what all such
 models share, and that of an encoder–decoder. Letters as in `attnviz.networks`; d width of a query, v of a value."""
 
-import copy
 import functools
 import inspect
 import sys
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from attnviz.attention import Attention, Reweigh, dot_scores, products
 from attnviz.models.huggingface import LIBRARY_ERRORS
-from attnviz.networks import DecoderStep, ReadoutStep
+from attnviz.networks import DecoderStep, ReadoutStep, sharing
 
 CLOSE = 1e-4  # by which logits and weights may differ from the library's own
 _NAME = "attnviz-opened"  # of `_attend`, for the library
@@ -97,13 +96,20 @@ class Openable(Generic[Network]):
         """ValueError, with the reason, if the opened network does not compute what the model does."""
 
 
+def family_attention(module: nn.Module) -> Callable:
+    """The library's attention function of the module's family. ValueError if it has a way of its own."""
+    own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
+    if own is None:
+        raise ValueError(f"{type(module).__name__} computes attention in a way of its own")
+    return own
+
+
 class Copied:
     """A copy of a `network` of the library that shares all its weights, and computes attention by `attend`."""
 
     def __init__(self, network: Any):
         _register()
-        shared = {id(tensor): tensor for tensor in [*network.parameters(), *network.buffers()]}
-        self.network = copy.deepcopy(network, shared)
+        self.network = sharing(network)
         for module in self.network.modules():
             module.attnviz_opened = self  # where `_attend` finds it
             if hasattr(module, "config"):
@@ -112,13 +118,6 @@ class Copied:
     def parameters(self) -> Iterator[nn.Parameter]:
         """Its weights."""
         return self.network.parameters()
-
-    def eager(self, module: nn.Module, *inputs: Tensor | None, **options: Any) -> tuple[Tensor, Tensor]:
-        """The attention of the module's family. ValueError if it has a way of its own."""
-        own = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
-        if own is None:
-            raise ValueError(f"{type(module).__name__} computes attention in a way of its own")
-        return own(module, *inputs, **options)
 
 
 def inputs_of(query: Tensor, key: Tensor, value: Tensor, options: dict) -> LayerInputs:
@@ -336,7 +335,7 @@ class Opened(Copied):
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options
     ) -> tuple[Tensor, Tensor]:
         """Attention with the library's signature -> context (B, T, H, v), weights (B, H, T, S)."""
-        context, weights = self.eager(module, query, key, value, mask, **options)
+        context, weights = family_attention(module)(module, query, key, value, mask, **options)
         if not self._numbers and (query.shape[2], key.shape[2]) == _TRIED[::-1]:
             self._crossing.append(module)
         layer = self._numbers.get(id(module))

@@ -16,7 +16,7 @@ from attnviz.data.tokenizer import Tokens
 from attnviz.models import probabilities
 from attnviz.models.huggingface import tokenization
 from attnviz.models.huggingface.base import HuggingFaceModel, TakeHeads, by_heads
-from attnviz.models.huggingface.opened import CLOSE, Copied, LayerInputs, cache_name, inputs_of
+from attnviz.models.huggingface.opened import CLOSE, Copied, LayerInputs, cache_name, family_attention, inputs_of
 from attnviz.models.measured import Reduced, Reducer
 from attnviz.models.model import TextError
 from attnviz.networks.decoder_only import Reading
@@ -345,7 +345,7 @@ class OpenedWriter(Copied):
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options
     ) -> tuple[Tensor, Tensor]:
         """Attention with the library's signature -> context (B, T, H, v), weights (B, H, T, t)."""
-        context, weights = self.eager(module, query, key, value, mask, **options)
+        context, weights = family_attention(module)(module, query, key, value, mask, **options)
         layer = self._numbers.setdefault(id(module), len(self._numbers))
         if layer == 0:
             self.on_step()

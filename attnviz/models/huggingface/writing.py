@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attnviz import storage
-from attnviz.arguments import shown
+from attnviz.arguments import within
 from attnviz.models import probabilities
 from attnviz.models.huggingface import LIBRARY_ERRORS, FileError, folder_rules, one_line, tokenization
 from attnviz.models.huggingface.opened import Openable, cache_name
@@ -102,8 +102,7 @@ class WritingModel(Openable[OpenedWriter], SingleStackModel):
         ValueError for another model's trace, and for a place out of range."""
         ids = self.ids(trace)
         place = len(ids) - 1 if place is None else place
-        if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place <= len(ids) - 1:
-            raise ValueError(f"place must be from 0 to {len(ids) - 1}; got {shown(place)}")
+        within("place", place, 0, len(ids) - 1)
         before = ids[: place + 1]
         if len(before) >= self.limit or (before[-1] in self.ends and place):
             return ()
