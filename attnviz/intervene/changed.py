@@ -9,12 +9,11 @@ network itself never changes, even if a change raises.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from attnviz.arguments import Checked, checked
 from attnviz.attention import Reweigh
@@ -27,7 +26,7 @@ from attnviz.models.huggingface.single_stack import OpenedWriter
 from attnviz.models.huggingface.writing import WritingModel
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer
-from attnviz.networks import DecoderStep, Memory, Network, decode
+from attnviz.networks import DecoderStep, Memory, Network, Walk, decode
 from attnviz.networks.decoder_only import DecoderOnly, Reading
 from attnviz.networks.transformer import Transformer
 from attnviz.trace import Trace
@@ -187,18 +186,9 @@ class Changed:
     def force(self, memory: Any, target: Tensor) -> tuple[Tensor, tuple, tuple]:
         """Like the `force` of the network, but step by step, because a change may depend on the step. Its readouts are
         the logits of these steps."""
-        state, steps = memory.state, []
-        for token in target.unbind(1):
-            steps.append(self.step(memory, state, token))
-            state = steps[-1].state
-        rows = len(steps)
-        readouts = torch.stack([step.logits for step in steps], dim=1)
-        cross = [torch.stack(layer, dim=2) for layer in zip(*(step.cross for step in steps))]
-        own = [
-            torch.stack([F.pad(weights, (0, rows - weights.shape[-1])) for weights in layer], dim=2)
-            for layer in zip(*(step.decoder for step in steps))
-        ]
-        return readouts, tuple(cross), tuple(own)
+        walk = Walk(cast(Network, self), memory)
+        logits, (cross, own) = walk(target), walk.maps()
+        return logits, tuple(cross), tuple(own)
 
     def logits(self, readouts: Tensor) -> Tensor:
         """The readouts of `force` are logits already."""

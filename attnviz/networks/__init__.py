@@ -5,7 +5,7 @@ heads.
 """
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
@@ -90,6 +90,18 @@ class Network(Protocol):
         """Logits (B, T, V), and weights of the last layer."""
 
     def parameters(self) -> Iterator[nn.Parameter]: ...
+
+
+class Steps:
+    """Steps of a network, made of its `step_readout` and its `logits`."""
+
+    step_readout: Callable[..., ReadoutStep]
+    logits: Callable[..., Tensor]
+
+    def step(self, memory: Any, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()) -> DecoderStep:
+        """As of `Network`."""
+        readout, state, cross, own = self.step_readout(memory, state, token, reweigh)
+        return DecoderStep(self.logits(readout), state, cross, own)
 
 
 class Walk:

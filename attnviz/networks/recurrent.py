@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnviz.attention import Attention, Reweigh
-from attnviz.networks import DecoderStep, ReadoutStep, Walk
+from attnviz.networks import ReadoutStep, Steps, Walk
 from attnviz.networks.cpu import Dropout, Packed, columns, gru_step
 
 
@@ -96,7 +96,7 @@ class Encoder(nn.Module):
         return annotations, last[0], last[1]
 
 
-class Recurrent(nn.Module):
+class Recurrent(Steps, nn.Module):
     """The base of all decoders: embeddings, encoder, and the loop over target positions.
 
     A decoder defines its step (`advance`) and its output vector (`readout`); one with attention has `attention`. The
@@ -180,18 +180,10 @@ class Recurrent(nn.Module):
         """The encoder's states (B, S, 2W) -> annotations (B, S, 2W), or (B, S, W) if `summed`."""
         return directions.unflatten(-1, (2, -1)).sum(dim=-2) if self.summed else directions
 
-    def step(
-        self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()
-    ) -> DecoderStep:
-        """state, token (B,) the token before this position -> DecoderStep. reweigh : changes the weights of the one
-        layer."""
-        readout, state, cross, _ = self.step_readout(memory, state, token, reweigh)
-        return DecoderStep(self.logits(readout), state, cross)
-
     def step_readout(
         self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()
     ) -> ReadoutStep:
-        """`step` before its logits are made."""
+        """state, token (B,) the token before this position. reweigh : changes the weights of the one layer."""
         embedded = self.embed(token)
         outputs, state, cross = self.advance(memory, state, embedded, *reweigh)
         return ReadoutStep(self.readout(outputs, embedded), state, cross)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.attention import MultiHead, Reweigh, attend, causal_mask, scaled_dot_scores
-from attnviz.networks import Blocks, DecoderStep, ReadoutStep, Walk
+from attnviz.networks import Blocks, ReadoutStep, Steps, Walk
 from attnviz.networks.cpu import Dropout, Joined, Packed, share
 
 
@@ -140,7 +140,7 @@ def begin_evenly(model: nn.Module) -> None:
             nn.init.zeros_(module.bias)
 
 
-class Transformer(nn.Module):
+class Transformer(Steps, nn.Module):
     """Encoder-decoder; one matrix embeds source, target and output (the vocabulary is joint).
 
     encoder_layers: when not as many as `layers`; a deep encoder costs little, it runs once (Kasai et al. 2021).
@@ -229,17 +229,10 @@ class Transformer(nn.Module):
         """All its steps, one after the other."""
         return QuickWalk(self, memory) if _is_plain(self) else Walk(self, memory)
 
-    def step(
-        self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()
-    ) -> DecoderStep:
-        """state, token (B,) the token before this position -> DecoderStep. reweigh : as in `decode`."""
-        readout, *rest = self.step_readout(memory, state, token, reweigh)
-        return DecoderStep(self.logits(readout), *rest)
-
     def step_readout(
         self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()
     ) -> ReadoutStep:
-        """`step` before its logits are made."""
+        """state, token (B,) the token before this position. reweigh : as in `decode`."""
         readouts, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
         of_cross, of_own = (tuple(weights.squeeze(2) for weights in kind) for kind in (cross, own))
         return ReadoutStep(readouts[:, 0], state, of_cross, of_own)

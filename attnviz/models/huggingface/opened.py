@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from attnviz.attention import Attention, Reweigh, dot_scores, products
 from attnviz.models.huggingface import LIBRARY_ERRORS
-from attnviz.networks import DecoderStep, ReadoutStep, sharing
+from attnviz.networks import ReadoutStep, Steps, sharing
 
 CLOSE = 1e-4  # by which logits and weights may differ from the library's own
 _NAME = "attnviz-opened"  # of `_attend`, for the library
@@ -127,7 +127,7 @@ def inputs_of(query: Tensor, key: Tensor, value: Tensor, options: dict) -> Layer
     return LayerInputs(query, key, value, query.shape[-1] ** -0.5 if scaling is None else scaling)
 
 
-class Opened(Copied):
+class Opened(Steps, Copied):
     """A network as `networks.Network` describes it: a copy of the library's `network` that shares all weights.
 
     rows : changes the weights of cross-attention; None for none. on_step : called once per target position; an
@@ -255,11 +255,6 @@ class Opened(Copied):
             return self.encode(torch.where(seen, self.other, self.other if self._pad is None else self._pad), seen)
         finally:
             self._vectors = None
-
-    def step(self, memory: OpenedMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()) -> DecoderStep:
-        """As of `Network`."""
-        step = self.step_readout(memory, state, token, reweigh)
-        return DecoderStep(self.logits(step.readout), step.state, step.cross, step.decoder)
 
     def step_readout(
         self, memory: OpenedMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh] = ()
