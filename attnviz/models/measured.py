@@ -149,11 +149,7 @@ class Reduced:
 def load_reduced(path: str | Path) -> Reduced:
     """Read what `Reduced.save` wrote. ValueError if the file cannot be read or holds something else."""
     path = arguments.path("path", path)
-    try:
-        content = storage.read(path, files.LARGEST)
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
-    return unpack_reduced(content, path.name)
+    return unpack_reduced(files.read(path), path.name)
 
 
 def is_reduced(content: bytes) -> bool:

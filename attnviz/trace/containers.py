@@ -153,11 +153,8 @@ def _in_order(layers: dict):
         return layers[None]
     if None in layers:
         raise ValueError("the names of weights must all have the number of a layer, or be kinds; got both")
-    return (
-        [layers.get(number) for number in range(min(layers), max(layers) + 1)]
-        if min(layers) <= 1
-        else [layers.get(number) for number in range(max(layers) + 1)]
-    )
+    first = min(layers) if min(layers) <= 1 else 0
+    return [layers.get(number) for number in range(first, max(layers) + 1)]
 
 
 def read_file(path: str | Path) -> dict:
@@ -168,11 +165,7 @@ def read_file(path: str | Path) -> dict:
             f"{path.name} may be a pickle, which runs code when it is read, so it is not opened; save the weights as "
             ".npz (np.savez) or .safetensors"
         )
-    try:
-        content = storage.read(path, files.LARGEST)
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
-    return unpack(content, path.name)
+    return unpack(files.read(path), path.name)
 
 
 def unpack(content: bytes, name: str, most: int = NUMBERS) -> dict:

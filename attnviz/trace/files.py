@@ -62,11 +62,15 @@ def load_trace(path: str | Path) -> Trace:
     True
     """
     path = arguments.path("path", path)
+    return unpack(read(path), path.name)
+
+
+def read(path: Path) -> bytes:
+    """The content of a file. ValueError if it cannot be read, or is too large."""
     try:
-        content = storage.read(path, LARGEST)
+        return storage.read(path, LARGEST)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
-    return unpack(content, path.name)
 
 
 def pack(trace: Trace, others: Mapping[str, np.ndarray] = {}, about: Mapping[str, str] = {}) -> bytes:
