@@ -6,7 +6,7 @@ Lines of plain text, the first of them the title; `changes` puts them into a fig
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -130,25 +130,21 @@ def _explained(**marks) -> list[str]:
     return [MARKS[kind] for kind, marked in marks.items() if marked]
 
 
-def wrapped(text: str, columns: int) -> list[str]:
-    """Lines of at most `columns` columns of text (a CJK character takes two), broken at spaces; a word is broken only
-    if it is longer than a line."""
-    if labels.columns(whole := text.rstrip()) <= columns:
+def wrapped(text: str, room: float, measure: Callable[[str], float] = labels.columns) -> list[str]:
+    """Lines no wider than `room`, broken at spaces and between CJK characters; a word is broken only if it is wider
+    than a line. measure : the width of a text, in columns (a CJK character takes two) unless given."""
+    if measure(whole := text.rstrip()) <= room:
         return [whole]
-    lines = [""]
-    for unit in units(text):
-        if lines[-1] and labels.columns((lines[-1] + unit).rstrip()) > columns:
-            lines.append("")
-        for part in unit if labels.columns(unit.rstrip()) > columns else (unit,):
-            if labels.columns((lines[-1] + part).rstrip()) > columns:
+    lines, used = [""], 0.0
+    for unit in _UNIT.findall(text):
+        wide = measure(unit.rstrip())
+        for place, part in enumerate(unit if wide > room else [unit]):
+            if lines[-1] and part.strip() and used + (measure(part.rstrip()) if place else wide) > room:
                 lines.append("")
+                used = 0.0
             lines[-1] += part
+            used += measure(part)
     return [line.rstrip() for line in lines]
-
-
-def units(text: str) -> list[str]:
-    """The parts after which a line may end: words and CJK characters, with the spaces after them."""
-    return _UNIT.findall(text)
 
 
 def folded(lines: Sequence[str], columns: int) -> list[list[str]]:

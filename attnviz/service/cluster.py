@@ -16,7 +16,7 @@ from attnviz import corpus
 from attnviz.models.names import is_hugging_face
 from attnviz.service.batch import Answer, Models, answers
 from attnviz.service.connection import frozen
-from attnviz.service.embedded import Guests
+from attnviz.service.embedded import CLOSED, Guests
 from attnviz.service.request import (
     GATHER,
     MOST,
@@ -85,7 +85,7 @@ class Cluster:
     def submit(self, requests: Sequence[Request]) -> list[Future]:
         """See `Service`."""
         if self._closed:
-            raise ServiceError("the model service has been stopped; start the server again")
+            raise ServiceError(CLOSED)
         if self._open + len(requests) > self.limits.waiting:
             raise Busy(f"{self._open} sentences are waiting for the models already; try again in a minute")
         futures = []

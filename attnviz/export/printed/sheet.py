@@ -317,19 +317,7 @@ def _cut(folded: list[list[str]], size: float, room: float, most: float) -> Head
 
 def wrapped(line: str, room: float, size: float, bold: bool) -> list[str]:
     """The line in parts that are no wider than `room` points."""
-    weight = "bold" if bold else "normal"
-    if width(line, size, weight) <= room:
-        return [line]
-    parts, used = [""], 0.0
-    for unit in heading.units(line):
-        for piece in [unit] if width(unit.rstrip(), size, weight) <= room else unit:
-            wide = width(piece, size, weight)
-            if parts[-1] and used + width(piece.rstrip(), size, weight) > room:
-                parts.append("")
-                used = 0.0
-            parts[-1] += piece
-            used += wide
-    return [part.rstrip() for part in parts]
+    return heading.wrapped(line, room, lambda text: width(text, size, "bold" if bold else "normal"))
 
 
 WIDTH, HEIGHT, MARGIN = (cm / INCH * POINT for cm in (21.0, 29.7, 2.0))  # points
