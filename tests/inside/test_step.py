@@ -1,6 +1,9 @@
 """inside.step against the forward pass itself: hooks in the test catch what the model computes, on tiny and on shipped
 models."""
 
+from contextlib import nullcontext
+from unittest import mock
+
 import numpy as np
 import pytest
 import tiny
@@ -12,6 +15,7 @@ from attnviz.mechanisms import MECHANISMS, Config
 from attnviz.models.names import ModelName
 from attnviz.models.translator import Translator
 from attnviz.networks import decode
+from attnviz.networks.recurrent import GRUCell
 from attnviz.networks.registry import build
 from attnviz.select import words
 
@@ -42,8 +46,17 @@ def contexts(model, text, target, layer):
     it."""
     module, place = reader(model.model, layer)
     seen = []
-    hook = module.register_forward_pre_hook(lambda _module, inputs: seen.append(inputs[0].reshape(-1)[place].numpy()))
-    try:
+
+    def note(_module, inputs):
+        seen.append(inputs[0].reshape(-1)[place].numpy())
+
+    def noted(*inputs):  # of a cell, which is called without hooks
+        note(module, inputs)
+        return type(module).forward(module, *inputs)
+
+    hook = module.register_forward_pre_hook(note)
+    is_cell = isinstance(module, GRUCell)
+    with hook, mock.patch.object(module, "forward", noted) if is_cell else nullcontext():
         trace = model.trace(text, target)
         if target is not None:  # forced in one pass; the hook wants the steps
             seen.clear()
@@ -51,8 +64,6 @@ def contexts(model, text, target, layer):
             decode.unroll(
                 model.model, torch.tensor([model.tokenizer.ids(text)]), None, lambda t, _: ids[:, t], ids.shape[1]
             )
-    finally:
-        hook.remove()
     return trace, seen
 
 
