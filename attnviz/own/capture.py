@@ -221,11 +221,16 @@ class Subject:
         tensors |= {forms.VALUES: (inputs.values, form.keys), forms.INPUT: (inputs.keys, form.keys)}
         tensors[forms.BEFORE] = torch.zeros_like(inputs.keys[..., 0]), "SD" if form.alone else "BSD"
         tensors[forms.STATE] = inputs.query, form.state
+        tensors[forms.CELL] = inputs.query, "BD"  # to be replaced by the second of the pair
         lists = {forms.PAIR: (QUERY, KEYS), forms.TRIPLE: (QUERY, forms.VALUES, KEYS)}
         arguments = {
             name: [arrange(*tensors[part]) for part in lists[role]] if role in lists else arrange(*tensors[role])
             for name, role in form.roles.items()
         } | dict(form.extras)
+        names = {role: name for name, role in form.roles.items()}
+        if forms.CELL in names:
+            pair: Any = arguments[names[QUERY]]
+            arguments |= dict(zip((names[QUERY], names[forms.CELL]), pair))
         for part in form.holders:
             form.part(arguments, part).copy_(inputs.query[:, -1])
         visible = inputs.visible

@@ -6,7 +6,7 @@ Letters: B sentences, T queries, S keys, H heads. Inputs are random with a fixed
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -169,7 +169,9 @@ def _why_no_shares(outcome: Outcome) -> str:
     if torch.allclose(weights, torch.ones_like(weights), atol=NEAR):
         return "every weight is 1: softmax runs over an axis of length 1 (dim is wrong), not over the keys"
     for softmax in outcome.softmaxes:
-        sums = softmax.weights.sum(dim=-1)
+        sums, places, keys = softmax.weights.sum(dim=-1), softmax.weights.shape[-1], weights.shape[-1]
+        if places > keys and torch.equal(softmax.weights[..., :keys].flatten(), weights.flatten()):
+            return f"the softmax runs over {places} places, and what lies behind the keys is cut off: hide it before"
         if softmax.weights.numel() == weights.numel() and torch.allclose(sums, torch.ones_like(sums), atol=NEAR):
             ratio = (weights.reshape(softmax.weights.shape) / softmax.weights).flatten()
             if torch.allclose(ratio, ratio[0], atol=NEAR):
@@ -213,12 +215,29 @@ def context(subject: Subject) -> Line:
         return Line(
             test, UNTESTED, "what is returned is more than the weighted sum, and values cannot be changed apart"
         )
+    if _of_a_mean(subject):
+        return Line(
+            test, FAULT, "the context is divided by the number of keys: a mean is taken in place of a sum", example
+        )
     if residual < 1e-3:
         return Line(test, OK, "the context is weights times values in projections that the module learns")
     if math.isinf(residual):
         return Line(test, FAULT, "the values do not change the context: are keys in their place?", example)
     verdict, reason = _made_otherwise(subject)
     return Line(test, verdict, reason, example if verdict != OK else "")
+
+
+def _of_a_mean(subject: Subject) -> bool:
+    """Where all values are the same, has their number an effect, and that of a division?"""
+    first, other = subject.inputs(1, 1, 3, seed=8), subject.inputs(1, 1, 3, seed=9)
+
+    def read(inputs: Inputs, keys: int) -> Tensor:
+        query, same = (x[:, :1].expand(-1, n, -1) for x, n in ((inputs.query, 1), (inputs.values, keys)))
+        own = inputs.keys[:, :1].expand(-1, keys, -1) if subject.form.separate else same
+        return _given(subject.run(Inputs(own if subject.form.itself else query, own, same)))[0, 0]
+
+    few, many = (read(first, keys) - read(replace(other, query=first.query), keys) for keys in (3, 6))
+    return float(few.norm()) > NEAR and torch.allclose(few, 2 * many, atol=1e-2 * float(few.norm()))
 
 
 def _made_otherwise(subject: Subject) -> tuple[str, str]:

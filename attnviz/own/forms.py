@@ -15,6 +15,7 @@ from torch import Tensor
 
 QUERY, KEYS, VALUES, MASK, LENGTHS, INPUT = "query", "keys", "values", "mask", "lengths", "input"
 STATE = "state"  # of a decoder, beside its output, which is the query
+CELL = "cell"  # of an LSTM, beside its state, which is the query: both are of the layout `(LBD)` or so
 BEFORE = "before"  # weights of the steps before, or their sum, as coverage and location-aware attention read them
 PAIR, TRIPLE = "query and values", "query, values and keys"  # lists in one parameter, as Keras has them
 _ROLES = (  # the first pattern that fits the name of a parameter
@@ -171,7 +172,7 @@ class Form:
         if part == OUTPUT:
             output = arguments[names[QUERY]]
             return output if self.query == "BD" else output.select(self.query.index("T"), -1)
-        held = arguments[names[STATE if self.state else QUERY]]
+        held = arguments[names[STATE if self.state else CELL if part[0] == "c" and CELL in names else QUERY]]
         held = held if isinstance(held, Tensor) else held[part.startswith("c")]
         return held[-1] if part.endswith("[-1]") else held[0] if part.endswith("[0]") else held
 
@@ -183,12 +184,15 @@ class Form:
         name = names[STATE if self.state else QUERY]
         axes = self.state or self.query
         part = part[0] if "1" in axes else part
+        if CELL in names:
+            return part.replace("h", names[QUERY], 1) if part[0] == "h" else part.replace("c", names[CELL], 1)
         return f"{part} of {name}" if axes.startswith("(") else part.replace("h", name, 1)
 
     def sentence(self) -> str:
         """The form in one line."""
         keys = self.axes_in_words(self.keys)
-        axes = {QUERY: self.axes_in_words(self.query), KEYS: keys, VALUES: keys}
+        own = self.query[1:-1] if CELL in self.roles.values() else self.query
+        axes = {QUERY: self.axes_in_words(own), CELL: self.axes_in_words(own), KEYS: keys, VALUES: keys}
         axes |= {INPUT: keys, STATE: self.axes_in_words(self.state)}
         axes[BEFORE] = f"{'(S)' if self.alone else '(B,S)'} of zeros, as at the first step"
         axes[PAIR], axes[TRIPLE] = f"[{axes[QUERY]}, {keys}]", f"[{axes[QUERY]}, {keys}, {keys}]"

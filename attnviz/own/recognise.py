@@ -44,8 +44,9 @@ _LAYOUTS = (
     ("D", "SD", False),
 )
 _SELF_LAYOUTS = (("BTD", "BSD", True), ("TBD", "SBD", True), ("TD", "SD", True))
-# Of the parameters of a decoder's step: its output, beside its states.
-_OUTPUTS = re.compile(r"^((rnn|lstm|gru|dec(oder)?|cell)_?)?out(put)?s?(_?t)?$")
+# Of the parameters of a decoder's step: its output or its input, beside its states; and the cell of an LSTM.
+_OUTPUTS = re.compile(r"^((rnn|lstm|gru|dec(oder)?|cell)_?)?out(put)?s?(_?t)?$|^inputs?$|embed|_emb$")
+_CELLS = re.compile(r"^c$|^c_[tn0x]|cell")
 _STATES = re.compile(r"hid|state|^h$|^h[_xnct]|^hs?$")
 
 
@@ -63,7 +64,8 @@ class Trials:
 
     def done(self, roles: Mapping[str, str]) -> bool:
         """Is the best fit good enough to stop? A module may project its context."""
-        certain = {INPUT, STATE} & {*roles.values()} or all(forms.role_of(name) == role for name, role in roles.items())
+        by_name = all(forms.role_of(name) == role for name, role in roles.items())
+        certain = by_name or {INPUT, STATE, forms.CELL} & {*roles.values()}
         return self.rank[:2] == (True, True) and self.rank[2] >= (1 if certain else 2)
 
 
@@ -80,7 +82,7 @@ def _recognised(target: Callable, title: str) -> Subject:
     extras: dict[str, object] = {name: value for name, value in _EXTRAS.items() if name in parameters}
     extras |= {name: None for name in masks if parameters[name].default is inspect.Parameter.empty}
     for roles in _assignments(parameters):
-        if trials.best is not None and ({forms.PAIR, forms.TRIPLE} & {*roles.values()} or trials.best.form.state):
+        if trials.best is not None and ({forms.PAIR, forms.TRIPLE} & {*roles.values()} or trials.best.form.parts):
             break  # it takes one tensor, so no list; or the output of a decoder with its states
         _sweep(target, title, roles, extras, trials)
     if trials.best is None and masks:  # perhaps it cannot do without a mask
@@ -198,12 +200,14 @@ def _assignments(parameters: dict) -> Iterator[dict[str, str]]:
 
 
 def _with_states(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
-    """Roles of the output of a decoder, its states, and keys, where the names say so."""
+    """Roles of the output of a decoder, its states, and keys, or of state, cell and keys, where the names say so."""
     outputs = [name for name in names if _OUTPUTS.search(name.lower())]
     states = [name for name in names if roles[name] == QUERY and name not in outputs and _STATES.search(name.lower())]
-    if len(names) == 3 and len(outputs) == len(states) == 1:
-        own = {outputs[0]: QUERY, states[0]: STATE}
-        yield {name: own.get(name, KEYS) for name in names}
+    cells = [name for name in names if _CELLS.search(name.lower()) and name not in (*outputs, *states)]
+    for first, role, second in ((outputs, STATE, states), (states, forms.CELL, cells)):
+        if len(names) == 3 and len(first) == len(second) == 1:
+            own = {first[0]: QUERY, second[0]: role}
+            yield {name: own.get(name, KEYS) for name in names}
 
 
 def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
@@ -238,6 +242,8 @@ def _sweep(target, title, roles: dict, extras: dict, trials: Trials) -> None:
     layouts = product(_SELF_LAYOUTS if itself else _LAYOUTS, ("",))
     if {*roles.values()} == {KEYS}:
         layouts = product([layout for layout in _LAYOUTS if layout[0] in ("BD", "D")], ("",))
+    elif forms.CELL in roles.values():
+        layouts = product([layout for layout in _LAYOUTS if layout[0].startswith("(")], ("",))
     elif STATE in roles.values():
         layouts = product([layout for layout in _LAYOUTS if layout[0] in ("BTD", "TBD", "BD")], forms.PARTS)
     for (query, keys, many), state in layouts:

@@ -38,13 +38,14 @@ def widened(x: Tensor, width: int) -> Tensor:
 class Yours(Attention):
     """A score whose weights are those of a user's module. If the module takes no mask, the weights of visible keys are
     divided by their sum, which equals a softmax over these keys. divided : so are those of every row, as of a module
-    with a sink, whose rows sum to less than 1."""
+    with a sink, whose rows sum to less than 1. sparse : some keys get exactly 0, so a module without a mask reads each
+    sentence by itself."""
 
     name = NAME
 
-    def __init__(self, subject: Subject, dropout: float = 0.0, divided: bool = False):
+    def __init__(self, subject: Subject, dropout: float = 0.0, divided: bool = False, sparse: bool = False):
         super().__init__(dropout)
-        self.divided = divided
+        self.divided, self.sparse = divided, sparse
         self.subject = Subject(copy.deepcopy(subject.target), subject.form, subject.title)
         self.module = self.subject.module  # registered, so that its parameters train and are saved
         if self.module is not None:
@@ -68,12 +69,28 @@ class Yours(Attention):
     def _weights(self, query: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
         """query (B, T, Dq), keys (B, S, Dk), mask (B, 1, S) -> weights (B, T, S), the mean of its heads."""
         inputs = self._inputs(query, keys, mask)
-        weights = (self.subject.weights if self.training else self._evaluated)(inputs).mean(dim=1)
+        read = self.subject.weights if self.training else self._evaluated
+        if self.sparse and mask is not None and inputs.visible is None and not bool(mask.all()):
+            weights = self._apart(read, inputs, mask[:, 0])
+        else:
+            weights = read(inputs).mean(dim=1)
         if mask is not None and inputs.visible is None:
             weights = weights * mask
         if self.divided or (mask is not None and inputs.visible is None):
             weights = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-30)
         return weights
+
+    def _apart(self, read: Callable, inputs: Inputs, visible: Tensor) -> Tensor:
+        """The weights (B, T, S) of sentences that the module reads without their hidden keys, which might get all the
+        weight that there is. visible (B, S)."""
+        parts = []
+        for row, seen in enumerate(visible):
+            own = (inputs.query[row, None], inputs.keys[row, seen][None], inputs.values[row, seen][None])
+            weights = read(Inputs(*own)).mean(dim=1)[0]
+            parts.append(
+                weights.new_zeros(len(weights), len(seen)).masked_scatter(seen.expand(len(weights), -1), weights)
+            )
+        return torch.stack(parts)
 
     def _inputs(self, query: Tensor, keys: Tensor, mask: Tensor | None) -> Inputs:
         """Arguments as in `_weights` -> the module's inputs."""
@@ -112,9 +129,7 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
         raise ValueError(f"{subject.title} {kind}: it has no query for the state of a decoder")
     if keys not in (query, 2 * query):
         raise ValueError(f"keys must be as wide as the query, or twice as wide; got {keys} and {query}")
-    with torch.no_grad():
-        divided = shares(subject).verdict == LIMIT and not subject.form.weights.log
-        scores = SCORES if _shows_scores(subject) else NO_SCORES
+    divided, sparse, scores = _rows(subject)
     learns = subject.module is not None and any(True for _ in subject.module.parameters())
     size = {"width": query if learns else _FREE, "embedding_width": 64, "dropout": 0.0}
     mechanism = Mechanism(
@@ -122,12 +137,20 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
         f"Yours · {subject.title}",
         words=f"An attention of your own, {subject.title}. {scores}{DIVIDED * divided}",
         asks=_ORDERS[order],
-        score=partial(_score, subject, divided),
+        score=partial(_score, subject, divided, sparse),
         summed=keys == query,
         training=mechanisms.RECURRENT | {"options": size},
         training_on={"reverse": {"epochs": 6, "learning_rate": 1e-3, "options": size}},
     )
     return mechanisms.add(mechanism)
+
+
+def _rows(subject: Subject) -> tuple[bool, bool, str]:
+    """Are rows of weights to be divided by their sums, do some keys get exactly 0, and what shows scores, in words."""
+    with torch.no_grad():
+        divided = shares(subject).verdict == LIMIT and not subject.form.weights.log
+        sparse = bool((subject.run(subject.inputs(12, 1, 9)).weights == 0).any())
+        return divided, sparse, SCORES if _shows_scores(subject) else NO_SCORES
 
 
 def _shows_scores(subject: Subject) -> bool:
@@ -151,8 +174,8 @@ def of_file(place: str, settings: Mapping[str, object] | None = None, order: str
     raise problems[-1]
 
 
-def _score(subject: Subject, divided: bool, dropout: float = 0.0) -> Attention:
-    return Yours(subject, dropout, divided)
+def _score(subject: Subject, divided: bool, sparse: bool, dropout: float = 0.0) -> Attention:
+    return Yours(subject, dropout, divided, sparse)
 
 
 def of_trained(place: str, settings: Mapping[str, object], like: str, notes: str) -> Mechanism:

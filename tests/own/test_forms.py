@@ -211,10 +211,10 @@ def test_pooling_is_attention_without_a_query():
 class WholeStep(nn.Module):
     def __init__(self, hidden_size):
         super().__init__()
-        self.cell = nn.GRUCell(hidden_size, hidden_size)
+        self.embedding, self.cell = nn.Embedding(9, hidden_size), nn.GRUCell(hidden_size, hidden_size)
 
     def forward(self, input, hidden, encoder_outputs):
-        hidden = self.cell(input, hidden)
+        hidden = self.cell(self.embedding(input), hidden)
         weights = torch.softmax(torch.einsum("bd,bsd->bs", hidden, encoder_outputs), dim=-1)
         return torch.einsum("bs,bsd->bd", weights, encoder_outputs), hidden, weights
 

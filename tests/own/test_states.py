@@ -132,3 +132,40 @@ def test_the_first_layer_in_place_of_the_last_is_a_limit():
     assert lines[TOP] == ("limit", f"it reads hidden[0], {LIMIT}layer's is hidden[-1]")
     assert TOP in [line.test for line in own.check(last).lines if line.verdict == "ok"]
     assert TOP not in [line.test for line in own.check(only).lines]  # one layer is all it takes
+
+
+class OfStateAndCell(Step):
+    """State and cell are parameters of their own."""
+
+    def forward(self, hidden, cell, encoder_outputs):
+        return super().forward(hidden[-1].unsqueeze(1), None, encoder_outputs)
+
+
+class OfCellAlone(Step):
+    def forward(self, hidden, cell, encoder_outputs):
+        return super().forward(cell.unsqueeze(1), None, encoder_outputs)
+
+
+def test_state_and_cell_may_be_parameters_of_their_own():
+    report = own.check(OfStateAndCell)
+    lines = {line.test: f"{line.verdict}: {line.reason}" for line in report.lines}
+    assert report.ok and "(hidden (L,B,D), cell (L,B,D), encoder_outputs (B,S,D)) -> context" in report.form
+    assert report.formula.startswith("Luong general") and lines[TOP] == "ok: it reads hidden[-1]"
+    lines = {line.test: f"{line.verdict}: {line.reason}" for line in own.check(OfCellAlone).lines}
+    assert lines[TOP].startswith("limit: it reads cell, the cell of an LSTM.") and lines[TOP].endswith("state, hidden")
+
+
+class WholeStep(Step):
+    def __init__(self, hidden_size):
+        super().__init__(hidden_size)
+        self.cell = nn.GRUCell(hidden_size, hidden_size)
+
+    def forward(self, input, hidden, encoder_outputs):
+        hidden = self.cell(input, hidden)
+        context, weights = super().forward(hidden.unsqueeze(1), None, encoder_outputs)
+        return context.squeeze(1), hidden, weights.squeeze(1)
+
+
+def test_a_step_of_a_decoder_may_be_within():
+    report = own.check(WholeStep)
+    assert report.ok and report.form.endswith("weights (B,S); it asks with input and hidden")

@@ -48,6 +48,23 @@ class OverFeatures(nn.Module):
         return (weights.unsqueeze(2) * encoder_outputs).sum(dim=2), weights
 
 
+class MeanForSum(OverFeatures):
+    def forward(self, hidden, encoder_outputs):
+        _, weights = super().forward(hidden, encoder_outputs)
+        return (weights.unsqueeze(2) * encoder_outputs).mean(dim=1), weights
+
+
+class CutOff(nn.Module):
+    """A score for each of 24 places, of which as many are kept as there are keys."""
+
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.places = nn.Linear(hidden_size, 24)
+
+    def forward(self, hidden, encoder_outputs):
+        return F.softmax(self.places(hidden), dim=1)[:, : encoder_outputs.shape[1]]
+
+
 class LargeForVisible(nn.Module):
     def forward(self, query, key, value, mask=None):
         scores = query @ key.mT / math.sqrt(query.shape[-1])

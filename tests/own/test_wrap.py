@@ -63,6 +63,22 @@ def test_a_module_without_a_mask_gives_padding_nothing_and_learns(wrapped):
     assert float(network.attention.module.Wa.weight.grad.abs().max()) > 0
 
 
+class Sparse(nn.Module):
+    """All the weight is on the largest key, which padding may be."""
+
+    def forward(self, query, keys):
+        scores = query @ keys.mT
+        return torch.zeros_like(scores).scatter(-1, scores.argmax(dim=-1, keepdim=True), 1.0)
+
+
+def test_exact_zeros_are_those_of_a_sentence_without_its_padding(wrapped):
+    wrapped(Sparse())
+    yours = build(Config("yours", vocabulary=30)).attention.eval()
+    keys = torch.tensor([[[1.0], [2.0], [3.0]]]).expand(1, 3, 128)
+    _, weights = yours(torch.ones(1, 1, 128), keys, keys, torch.tensor([[[True, True, False]]]))
+    assert weights.tolist() == [[[0.0, 1.0, 0.0]]]
+
+
 def test_a_sequence_first_module_is_called_as_it_was_written(wrapped):
     network = build(Config(wrapped(Attn("general", 16)).name, 12, SIZES))
     _, weights = network(torch.tensor([[5, 6, 7]]), torch.tensor([[1, 5]]))
