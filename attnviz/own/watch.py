@@ -36,7 +36,7 @@ class Watched:
         self.sure, self.silent = sure, set[str]()
         self.calls: dict[str, list[list[Tensor]]] = {}
         numbers = [(name.lower(), value) for part in model.modules() for name, value in vars(part).items()]
-        self._heads = {1, *(value for name, value in numbers if "head" in name and type(value) is int)}
+        self._heads = {1, *(n for name, n in numbers if ("head" in name or name == "h") and type(n) is int)}
 
     @property
     def weights(self) -> dict[str, list[Tensor]]:
@@ -119,9 +119,10 @@ def _hooks(name: str, part: nn.Module, capture: Capture, seen: Watched) -> tuple
     def after(module, args, result):
         made = [softmax.weights for softmax in capture.softmaxes[started.pop() :]]
         del capture.softmaxes[len(capture.softmaxes) - len(made) :]  # a module around this one has none of them
-        if name in seen.sure and not made and not seen._holds_another(name):
-            made = [tensor for tensor in left_by(result, module, []).values() if _are_shares(tensor)][:1]
-            seen.silent |= set() if made else {name}
+        if not made and (name in seen.sure or isinstance(result, tuple | dict)) and not seen._holds_another(name):
+            left = left_by(result, module if name in seen.sure else None, [])
+            made = [tensor for tensor in left.values() if _are_shares(tensor)][:1]
+            seen.silent |= {name} if name in seen.sure and not made else set()
         if made:
             seen.calls.setdefault(name, []).append([weights.detach() for weights in made])
 
@@ -158,8 +159,8 @@ def _fitted(module: str, calls: list[Tensor], source: int, target: int, heads: s
         for axes in forms.WEIGHTS["batch"] + forms.WEIGHTS["alone"]:
             if sizes["T"] > 1 and "T" not in axes:
                 continue
-            if len(axes) == calls[0].ndim and not _heads(calls[0], axes) <= heads:
-                continue
+            if axes != "BHTS" and len(axes) == calls[0].ndim and not _heads(calls[0], axes) <= heads:
+                continue  # two sentences, perhaps
             if all(forms.fits(tensor.shape, axes, sizes) for tensor in calls):
                 return kind, torch.cat([forms.as_weights(tensor, axes, 1)[0] for tensor in calls], dim=1)
     raise _fails(module, calls, source, target)

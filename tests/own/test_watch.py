@@ -158,6 +158,32 @@ def test_softmaxes_of_one_forward_are_layers():
     }
 
 
+class ByHand(nn.Module):
+    """Two heads, of which no attribute says the number, and a softmax that is written out."""
+
+    def forward(self, source):
+        heads = source.unflatten(-1, (2, 4)).transpose(1, 2)
+        weights = (heads @ heads.mT).exp()
+        weights = weights / weights.sum(dim=-1, keepdim=True)
+        return (weights @ heads).transpose(1, 2).flatten(2), weights
+
+
+class Unsaid(ByHand):
+    def forward(self, source):
+        heads = source.unflatten(-1, (2, 4)).transpose(1, 2)
+        return ((heads @ heads.mT).softmax(dim=-1) @ heads).transpose(1, 2).flatten(2)
+
+
+def test_weights_that_come_back_are_seen_without_a_softmax_and_heads_without_their_number():
+    source = torch.randn(1, 3, 8)
+    for kind in (ByHand, Unsaid):
+        model = nn.Sequential(kind())
+        with own.watch(model) as seen:
+            model(source) if kind is Unsaid else model[0](source)
+        expected = ByHand()(source)[1][0]
+        assert torch.allclose(torch.tensor(seen.trace(TOKENS).map("encoder").weights), expected, atol=1e-6)
+
+
 def test_what_does_not_fit_is_said():
     linear = nn.Linear(2, 2)
     with own.watch(linear) as seen:
