@@ -63,6 +63,15 @@ def pytest_configure(config):
         os.environ["PATH"] = str(folder)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist starts its processes
+def pytest_sessionstart(session):
+    """The processes that share the tests are forks of this one; see helpers/forked_workers.py."""
+    if sys.platform == "linux" and getattr(session.config.option, "numprocesses", None):
+        import forked_workers
+
+        forked_workers.begin(session)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """See helpers/schedule.py. Another --dist is as pytest-xdist has it."""

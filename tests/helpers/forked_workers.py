@@ -1,0 +1,84 @@
+"""The processes that share the tests (pytest-xdist) are forks of the first, which imports the tests once for all."""
+
+import atexit
+import gc
+import os
+import signal
+import sys
+import threading
+import types
+from pathlib import Path
+
+import pytest
+from execnet import gateway_io
+
+_START = gateway_io.Popen2IOMaster
+
+
+class _Worker(gateway_io.Popen2IO):
+    """What execnet uses of the process that it starts elsewhere: this one waits for its first line."""
+
+    def __init__(self, execmodel, pid: int, reader: int, writer: int):
+        super().__init__(os.fdopen(writer, "wb"), os.fdopen(reader, "rb"), execmodel)
+        self._pid, self._status = pid, None
+
+    def wait(self) -> int:
+        if self._status is None:
+            self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        return self._status
+
+    def kill(self) -> None:
+        if self._status is None:
+            os.kill(self._pid, signal.SIGKILL)
+
+
+def begin(session: pytest.Session) -> None:
+    """Import what is to be tested, and fork as many processes as are wanted. Where a file cannot be imported, or is
+    skipped, they start as anywhere: each imports it and tells."""
+    if not _read(session) or threading.active_count() > 1:  # the threads that libraries have stand a fork
+        return
+    gc.freeze()
+    ends, waiting = [], []
+    for _ in session.config.option.tx:
+        (theirs_in, ours_in), (ours_out, theirs_out) = os.pipe(), os.pipe()
+        ends += [ours_in, ours_out]
+        if (pid := os.fork()) == 0:
+            _work(theirs_in, theirs_out, ends)
+        os.close(theirs_in)
+        os.close(theirs_out)
+        waiting.insert(0, (pid, ours_out, ours_in))
+    gateway_io.Popen2IOMaster = lambda args, execmodel: (
+        _Worker(execmodel, *waiting.pop()) if waiting else _START(args, execmodel)  # in place of one that has ended
+    )
+
+
+def _read(session: pytest.Session) -> bool:
+    """Import the files that the command line names, and those of its folders. Has that raised nothing?"""
+    try:
+        for place in session.config.args:
+            path = Path(place.partition("::")[0]).resolve()
+            for file in sorted(path.rglob("test_*.py")) if path.is_dir() else [path]:
+                assert pytest.Module.from_parent(session, path=file).obj
+    except (Exception, pytest.skip.Exception):
+        return False
+    return True
+
+
+def _work(reader: int, writer: int, others: list[int]) -> None:
+    """Do as `python -c` does with the code of execnet, which comes as the first line, and end."""
+    status = 1
+    try:
+        for end in others:
+            os.close(end)  # the process that has forked this one alone holds them
+        for place, end in enumerate((reader, writer)):
+            os.dup2(end, place)
+            os.close(end)
+        sys.stdin, sys.stdout, sys.argv = os.fdopen(0), os.fdopen(1, "w"), ["-c"]
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        if line := sys.stdin.readline():
+            exec(eval(line), vars(main))
+        threading._shutdown()
+        status = 0
+    finally:
+        atexit._run_exitfuncs()
+        os._exit(status)

@@ -1,0 +1,21 @@
+"""The processes that share the tests are forks only where every file can be imported: else nobody would tell."""
+
+import forked_workers
+import pytest
+
+
+@pytest.mark.parametrize(
+    "code, imported",
+    [
+        ("def test(): pass", True),
+        ("import nothing_of_this_name", False),
+        ("def test(:", False),
+        ("import pytest\npytest.skip('not here', allow_module_level=True)", False),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_left_to_the_process_that_collects_it(
+    code, imported, request, tmp_path, monkeypatch
+):
+    (tmp_path / "test_written.py").write_text(code)
+    monkeypatch.setattr(request.config, "args", [str(tmp_path)])
+    assert forked_workers._read(request.session) is imported
