@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 from multiprocessing import connection as waiting
-from multiprocessing import forkserver, reduction
+from multiprocessing import context, forkserver, reduction
 from pathlib import Path
 
 from attnviz.service import connection, process
@@ -22,6 +22,7 @@ from attnviz.service import connection, process
 AS_ANYWHERE = connection.started
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("attnviz", "dashboard")
+IMPORTED = ["attnviz.own.trained", "attnviz.loading"]
 _ENVIRONMENT = {"PYTHONPATH": os.pathsep.join(map(str, [ROOT, Path(__file__).parent]))}
 _lock = threading.Lock()
 
@@ -49,11 +50,14 @@ _parent.set_forkserver_preload(["forked_imports"])
 
 
 def begin() -> None:
-    """From now on. The process that multiprocessing forks for the product imports what it should from any folder."""
+    """From now on. The process that multiprocessing forks for the product imports what it should from any folder, and
+    once what hand-ins and workers need; from it come workers too, which elsewhere begin as new processes."""
     connection.started = started
+    context.SpawnProcess._Popen = staticmethod(context.ForkServerProcess._Popen)
     start = forkserver._forkserver.ensure_running
 
     def ensure_running() -> None:
+        forkserver._forkserver._preload_modules = IMPORTED
         with contextlib.chdir(ROOT):
             start()
 
