@@ -266,14 +266,9 @@ def show_changes(current: HeadsScene, dark: bool) -> None:
         scope = intervene.Scope((row - 1,) if row else None, None, layer, head)
         _or_why_not(lambda: _effect(current, intervene.parse(_RULES.get(change, change)), scope, dark))
     words = intervene.words(current.trace)
-    frame.keep_place("prompt_word", range(-1, len(words)), [word.text for word in words])
     left, right = st.columns(2)
-    number = left.selectbox(
-        "Word of the prompt",
-        range(-1, len(words)),
-        format_func=lambda number: "none" if number < 0 else f"{number + 1} {words[number].text}",
-        key="prompt_word",
-        bind="query-params",
+    number = frame.numbered(
+        "Word of the prompt", key="prompt_word", names=[w.text for w in words], none="none", within=left
     )
     new = right.text_input(
         "Its replacement", key="prompt_new", bind="query-params", max_chars=50, placeholder="empty: an unknown piece"

@@ -166,21 +166,10 @@ def _value(name: str, current: InsideScene) -> Change:
         )
         return intervene.Temperature(value)
     if name == HIDDEN:
-        return intervene.Hide((_hidden(current.columns[0]),))
+        column = current.columns[0]
+        words = f"{'Token' if column.writes else 'Source token'} that is hidden"
+        return intervene.Hide((frame.numbered(words, key="hidden", names=labels.shown(column.keys())),))
     return intervene.parse(name)
-
-
-def _hidden(column: Column) -> int:
-    tokens = column.keys()
-    frame.keep_place("hidden", range(len(tokens)), [token.text for token in tokens])
-    names = labels.shown(tokens)
-    return st.selectbox(
-        f"{'Token' if column.writes else 'Source token'} that is hidden",
-        range(len(tokens)),
-        format_func=lambda place: f"{place + 1} {names[place]}",
-        key="hidden",
-        bind="query-params",
-    )
 
 
 def _outcome(column: Column, change: Change | None, scope: Scope, steps: Steps):

@@ -95,15 +95,9 @@ def _is_used_below() -> bool:
 
 def _key(column: Column, step: int) -> int:
     """The token whose score is split into terms; all models of a pair read the same tokens."""
-    tokens = column.keys(step)
-    frame.keep_place("cell", range(LARGEST, len(tokens)), [token.text for token in tokens])
-    names = labels.shown(tokens)
-    return st.selectbox(
-        f"{'Token' if column.writes else 'Source token'} whose score is taken apart",
-        range(LARGEST, len(tokens)),
-        format_func=lambda key: "the one with the largest weight" if key == LARGEST else f"{key + 1} {names[key]}",
-        key="cell",
-        bind="query-params",
+    words = f"{'Token' if column.writes else 'Source token'} whose score is taken apart"
+    return frame.numbered(
+        words, key="cell", names=labels.shown(column.keys(step)), none="the one with the largest weight"
     )
 
 

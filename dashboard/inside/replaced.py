@@ -47,15 +47,8 @@ def show(current: InsideScene, dark: bool) -> None:
 
 def _controls(words: list[str]) -> tuple[int, str]:
     """The controls -> the place of the word, and its replacement."""
-    frame.keep_place("word", range(NONE, len(words)), words)
     left, right = st.columns(2)
-    place = left.selectbox(
-        "Word",
-        range(NONE, len(words)),
-        format_func=lambda place: "none" if place == NONE else f"{place + 1} {words[place]}",
-        key="word",
-        bind="query-params",
-    )
+    place = frame.numbered("Word", key="word", names=words, none="none", within=left)
     new = right.text_input(
         "Its replacement",
         key="instead",

@@ -143,6 +143,20 @@ def keep_place(key: str, places: Sequence, names: Sequence[str]) -> None:
     session[last] = names
 
 
+def numbered(words: str, key: str, names: Sequence[str], none: str = "", within=st) -> int:
+    """A select box of numbered names that may change, such as the tokens of a text -> the place of the chosen one, from
+    0. none : an entry above them, whose place is -1. within : a column of the page."""
+    places = range(-1 if none else 0, len(names))
+    keep_place(key, places, names)
+    return within.selectbox(
+        words,
+        places,
+        format_func=lambda place: none if place < 0 else f"{place + 1} {names[place]}",
+        key=key,
+        bind="query-params",
+    )
+
+
 def moment(count: int, training: str, key: str) -> int:
     """The control of the moment of a training, from 0; -1 for the model that ships. training : which, in words."""
     return st.select_slider(
