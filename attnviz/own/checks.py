@@ -19,6 +19,7 @@ from attnviz.python_file import ANYTHING
 # `fault` makes the report fail. `limit`: right in ordinary use, and not in the case that the line names.
 OK, FAULT, LIMIT, UNTESTED = "ok", "fault", "limit", "not tested"
 _SIZES = ((1, 1, 1), (1, 1, 2), (1, 2, 3), (2, 1, 2), (2, 1, 3), (2, 2, 3), (3, 4, 5))
+RANDOM = "the same call gives other weights each time: mend that first"
 NEAR = 1e-4  # two numbers of single precision count as equal
 Examine = Callable[[Inputs], str | None]
 
@@ -68,9 +69,11 @@ def numbers(values: Tensor) -> str:
 
 
 def undefined(subject: Subject) -> str:
-    """Why a test cannot be done because weights are NaN without a mask; "" if there is no NaN."""
-    weights = subject.run(subject.inputs(1 if subject.form.alone else 3, 4, 5)).weights
-    return "some weights are NaN without a mask: mend that first" if bool(weights.isnan().any()) else ""
+    """Why a test cannot be done because weights are NaN without a mask, or random; "" if they are not."""
+    weights, again = (subject.run(subject.inputs(1 if subject.form.alone else 3, 4, 5)).weights for _ in range(2))
+    if bool(weights.isnan().any()):
+        return "some weights are NaN without a mask: mend that first"
+    return "" if torch.allclose(weights, again, atol=NEAR) else RANDOM
 
 
 def shares(subject: Subject) -> Line:
@@ -88,10 +91,9 @@ def shares(subject: Subject) -> Line:
     if subject.form.weights.log and not example:
         return Line(test, LIMIT, "logarithms of weights come back, as a loss takes them: a context needs their exp()")
     if not example:
-        reason = _softmax_of_weights(outcome)
-        return Line(
-            test, FAULT if reason else OK, reason or f"every row is at least 0 and sums to 1{_of_scores(subject)}"
-        )
+        if reason := _softmax_of_weights(outcome):
+            return Line(test, FAULT, reason)
+        return Line(test, OK, f"every row is at least 0 and sums to 1{_of_scores(subject)}")
     if limit := _in_a_gaussian(outcome) or _with_a_sink(subject, outcome) or _of_talking_heads(outcome):
         return Line(test, LIMIT, limit, example)
     return Line(test, FAULT, _why_no_shares(outcome), example)
@@ -183,6 +185,9 @@ def _why_no_shares(outcome: Outcome) -> str:
         return "these are logarithms of weights: log_softmax in place of softmax"
     if bool((weights < -1e-6).any()) or bool((weights > 1 + NEAR).any()):
         return "these are scores: no softmax over the keys was taken, or it was changed after"
+    tops = weights.amax(dim=-1)
+    if weights.shape[-1] > 1 and torch.allclose(tops, torch.ones_like(tops), atol=NEAR):
+        return "each row is divided by its largest number, and not by its sum"
     sums = weights.sum(dim=-1)
     if bool((sums.minimum((sums - 1).abs()) < NEAR).all()) and bool((sums > 0.5).any()):
         return "some rows of weights are all 0, as of a query that sees no key: every query must see at least one"
@@ -212,9 +217,8 @@ def context(subject: Subject) -> Line:
         return Line(test, FAULT, reason, example)
     residual = projected(subject)
     if residual is None:
-        return Line(
-            test, UNTESTED, "what is returned is more than the weighted sum, and values cannot be changed apart"
-        )
+        reason = "what is returned is more than the weighted sum, and values cannot be changed apart"
+        return Line(test, UNTESTED, reason)
     if _of_a_mean(subject):
         return Line(
             test, FAULT, "the context is divided by the number of keys: a mean is taken in place of a sum", example

@@ -34,7 +34,7 @@ WEIGHTS = {
     "batch": ("BHTS", "BTS", "NTS", "BS", "TBS", "BST", "BHST", "SB", "STB", "SBT", "HBTS", "BHS"),
     "alone": ("HTS", "TS", "S", "ST"),
 }
-CONTEXTS = {"batch": ("BTD", "TBD", "BD"), "alone": ("TD", "D")}
+CONTEXTS = {"batch": ("BTD", "TBD", "BD", "BHD"), "alone": ("TD", "D")}  # BHD: of pooling with H learnt queries
 STATES = "(LBD)"  # the states h and c of an LSTM
 # What a query may be read from: the output of a decoder, and its states, by layer. One step's output is `h[-1]`.
 OUTPUT, TOP = "output", ("output", "h[-1]", "h")
@@ -261,6 +261,8 @@ def as_context(tensor: Tensor, axes: str) -> Tensor:
         return tensor.transpose(0, 1)
     if axes == "BTD":
         return tensor
+    if axes == "BHD":
+        return tensor.flatten(1).unsqueeze(1)
     return tensor.unsqueeze(1) if axes == "BD" else tensor.reshape(1, -1, tensor.shape[-1])
 
 

@@ -97,7 +97,7 @@ def _pooled(seen: Seen, matrices: list[Matrix], module) -> Formula:
                 score = "v · U k" if label == "no tanh" else f"v · {label}(U k)"
                 words = f"{score} with U = {matrix.words}{_with_bias(matrix)}, v = `{name}`; {seen.difference()}"
                 return Formula(f"none of the known ones: pooling without a query, {words}")
-    return Formula("none of the known ones: pooling without a query")
+    return Formula("none of the known ones: pooling")
 
 
 def _with_more(formula: Formula, seen: Seen) -> Formula:
@@ -206,7 +206,8 @@ def _ways(seen: Seen, module) -> list[tuple[str, Callable, Callable]]:
         turn = partial(rotary, base=base, pairs=pairs)
         ways.append((f"rotary positions, base {base:g}", turn, turn))
     unit = partial(F.normalize, dim=-1)
-    return ways if seen.biased else [*ways, ("cosine", unit, unit)]
+    scaled_keys = ("keys divided by their length", lambda x: x, unit)
+    return ways if seen.biased else [*ways, ("cosine", unit, unit), scaled_keys]
 
 
 def _normed(norm: Callable, width: int, x: Tensor) -> Tensor:
@@ -256,7 +257,7 @@ def _with_terms(seen: Seen, own: Subject, matrices: list[Matrix]) -> Formula | N
             terms, difference = terms_of(
                 own, lambda x, m=first, g=groups: g.query(m(x)), lambda x, m=second, g=groups: g.key(m(x)), factor
             )
-            more = terms or "terms of the query alone, the key alone, or their positions"
+            more = terms or "terms that do not depend on query and key together, such as of positions"
             width = len(first.weight) // groups.heads
             times = "" if _is(factor, width**-0.5) else f", {_times(factor, width, len(first.weight))}"
             words = f"{groups.words}: queries by {first.words}{_with_bias(first)}, keys by {second.words}{times}"

@@ -15,6 +15,7 @@ from attnviz.own.checks import (
     LIMIT,
     NEAR,
     OK,
+    RANDOM,
     UNTESTED,
     Line,
     count,
@@ -165,6 +166,8 @@ def sentences(subject: Subject) -> Line:
     test = "sentences of a batch do not mix"
     if subject.form.alone:
         return Line(test, UNTESTED, "the module reads one sentence at a time")
+    if undefined(subject) == RANDOM:
+        return Line(test, UNTESTED, RANDOM)
 
     def examine(inputs: Inputs) -> str | None:
         if len(inputs.query) < 2:
@@ -321,7 +324,9 @@ def _most_keys(subject: Subject, too_many: int) -> int:
 def evaluation(subject: Subject) -> Line:
     """In evaluation mode there is no dropout: the same call gives the same result."""
     test = "no dropout in evaluation"
-    if reason := undefined(subject):
+    if (reason := undefined(subject)) == RANDOM:
+        return Line(test, FAULT, "random numbers are drawn after eval(), as by gumbel_softmax: keep them for training")
+    if reason:
         return Line(test, UNTESTED, reason)
     inputs = subject.inputs(2, 3, 5)
     runs = [subject.run(inputs, dropout=True) for _ in range(4)]

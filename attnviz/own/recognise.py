@@ -227,6 +227,7 @@ def _width_choices(target: Callable, roles: dict, sizes: list[int]) -> Iterator[
     if {INPUT, KEYS} == {INPUT, *roles.values()}:
         yield from ((n, n, n) for n in sizes or [6])
         return
+    sizes = sizes[:4] if {STATE, forms.CELL} & {*roles.values()} else sizes  # there are many layouts
     free = [(6, 7), (6, 6)]  # where no matrix says a width, and of a lazy layer, which takes any
     pairs = [*free, *product(sizes, sizes)] if _lazy(target) else [*product(sizes, sizes), *free]
     for query, keys in pairs:
@@ -317,6 +318,7 @@ def _places(form: Form, left: dict, softmaxes: list, sizes: dict) -> Iterator[di
             for kind_axes in forms.CONTEXTS[kind]
             if other != name and other.startswith("result") and forms.fits(value.shape, kind_axes, sizes)
             if not (form.many and "T" not in kind_axes)
+            if kind_axes != "BHD" or (form.pools and axes == "BHS" and value.shape[1] == left[name].shape[1])
         ]
         if contexts or name.startswith("result"):  # else nothing that it returns has been understood
             yield {"weights": Place(name, axes), "context": contexts[0] if contexts else None}

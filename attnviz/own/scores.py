@@ -122,7 +122,7 @@ class Seen:
         if not bool(factors.all()) or not bool((self.logs - made).norm() <= _EQUAL * self.logs.norm()):
             return None
         self.fitted[:] = [factors[:, None, None] * scores]
-        return factors
+        return factors if self.fits() else None
 
     def factor(self, scores: Tensor) -> float | None:
         """The one factor of all heads; None if there is none."""
@@ -138,16 +138,23 @@ class Seen:
         parts, logs = (x.movedim(1, -1).flatten(0, 2) for x in (self.centred(scores), self.logs))
         mix = torch.linalg.lstsq(parts, logs, driver="gelsd").solution
         self.fitted[:] = [torch.einsum("bhts,hg->bgts", scores, mix)]
-        return bool((parts @ mix - logs).norm() <= _EQUAL * logs.norm())
+        return bool((parts @ mix - logs).norm() <= _EQUAL * logs.norm()) and self.fits()
+
+    def fits(self) -> bool:
+        """Are the weights those of `fitted`? ReLU is proportional to scores as sparsemax is, but of another sum."""
+        return self.normaliser is SOFTMAX or float((self.made() - self.weights).abs().max()) <= _EQUAL
+
+    def made(self) -> Tensor:
+        """The weights (B, H, T, S) of the scores `fitted`."""
+        scores = self.fitted[0] + (self.added() if self.biased else 0.0)
+        open_to = self.visible.flatten(0, 1).any(dim=0) if self.normaliser is not SOFTMAX else self.visible
+        return self.normaliser.weights(scores.masked_fill(~open_to, -torch.inf))
 
     def difference(self) -> str:
         """The largest difference of a weight from those of `fitted`, in words; of its share of the row, where rows do
         not sum to 1."""
         shares = self.weights / self.weights.sum(dim=-1, keepdim=True)
-        scores = self.fitted[0] + (self.added() if self.biased else 0.0)
-        open_to = self.visible.flatten(0, 1).any(dim=0) if self.normaliser is not SOFTMAX else self.visible
-        made = self.normaliser.weights(scores.masked_fill(~open_to, -torch.inf))
-        return f"largest difference {float((made - shares)[open_to.expand_as(made)].abs().max()):.0e}"
+        return f"largest difference {float((self.made() - shares).nan_to_num().abs().max()):.0e}"
 
     def added(self) -> Tensor:
         """What each pair of positions adds to `fitted`, less the mean of the row (H, T, S)."""
@@ -342,9 +349,9 @@ def _of_positions(subject: Subject) -> str:
     turn = torch.tensor([1, 0, 3, 2, 4, 5])
 
     def ratios(tokens: Tensor, order: Tensor) -> Tensor:
-        """Of the weights of the last token of x, to that of itself (H, 4)."""
+        """Of the weights of the last token of x, to their sum (H, S)."""
         row = subject.run(Inputs(tokens, tokens, tokens)).weights[0, :, -1, order]
-        return row / row[:, -1:]
+        return (row / row.sum(dim=-1, keepdim=True)).nan_to_num()
 
     whole, last = torch.arange(6), torch.arange(5)
     if torch.allclose(ratios(x, whole), ratios(x[:, turn], turn.argsort()), atol=1e-4):

@@ -101,6 +101,20 @@ class Normed(Heads):
         return super().scores(self.q_norm(q), self.k_norm(k))
 
 
+class UnitKeys(Heads):
+    """As in Reformer, where one matrix makes queries and keys."""
+
+    def scores(self, q, k):
+        return super().scores(q, F.normalize(k, dim=-1))
+
+
+class Rectified(Heads):
+    """Proportional to the scores where it is above 0, as sparsemax is, but of another sum."""
+
+    def shares(self, scores):
+        return F.relu(scores) / scores.shape[-1]
+
+
 class Relative(Heads):
     """Shaw et al. 2018, eq. 4: a learnt vector of each distance, up to 2, is added to the keys."""
 
@@ -139,6 +153,7 @@ TOLD = [
     (MixedBefore, "multi-head, 2 heads: queries", f"heads mixed before {TALKING}"),
     (MixedAfter, f"{PRODUCTS}, and a context", f"heads mixed after {TALKING}"),
     (Normed, f"{PRODUCTS}, values", "queries of heads after `q_norm`, keys after `k_norm`"),
+    (UnitKeys, f"{PRODUCTS}, values", "keys divided by their length"),
     (Relative, PRODUCTS, SHAW),
     (Disentangled, PRODUCTS, "plus q · r + k · r′, of the distance (as in DeBERTa, He et al. 2021)"),
     (WithContentBias, PRODUCTS, "plus u · k, and q · r and a number of the distance (Transformer-XL, Dai et al. 2019)"),
@@ -152,6 +167,12 @@ def test_what_differs_from_a_formula_is_named(module, words, more):
     assert report.ok, report.faults
     assert report.formula.startswith(words) and report.formula.endswith(f"; {more}")
     assert float(report.formula.removesuffix(f"; {more}").split("largest difference ")[1]) < 1e-9
+
+
+def test_what_is_proportional_to_scores_is_no_sparsemax():
+    with torch.no_grad():
+        words = recognised(recognise(Rectified())).words
+    assert words == "none of the known ones; some keys get exactly 0 without a mask"
 
 
 def test_a_learnt_temperature_is_named():
@@ -198,3 +219,20 @@ def test_weights_of_entmax_by_hand():
     roots = entmax(scores, 1.5).sqrt()
     assert torch.allclose(roots[0] - roots[1], torch.tensor(0.25, dtype=torch.float64))
     assert torch.allclose(roots.square().sum(), torch.ones((), dtype=torch.float64))
+
+
+class AddedPositions(Heads):
+    """A learnt vector of each position is added to the tokens."""
+
+    def __init__(self, d_model=16):
+        super().__init__(d_model)
+        self.positions = nn.Parameter(torch.randn(512, d_model))
+
+    def forward(self, x):
+        return super().forward(x + self.positions[: x.shape[1]])
+
+
+def test_products_of_query_and_key_are_named_beside_other_terms():
+    with torch.no_grad():
+        words = recognised(recognise(AddedPositions())).words
+    assert words == f"{PRODUCTS}; plus terms that do not depend on query and key together, such as of positions"

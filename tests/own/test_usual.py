@@ -65,6 +65,16 @@ class CutOff(nn.Module):
         return F.softmax(self.places(hidden), dim=1)[:, : encoder_outputs.shape[1]]
 
 
+class Gumbel(Projected):
+    def weigh(self, q, k):
+        return F.gumbel_softmax(q @ k.mT, dim=-1)
+
+
+class ByTheLargest(Projected):
+    def weigh(self, q, k):
+        return super().weigh(q, k) / super().weigh(q, k).amax(dim=-1, keepdim=True)
+
+
 class LargeForVisible(nn.Module):
     def forward(self, query, key, value, mask=None):
         scores = query @ key.mT / math.sqrt(query.shape[-1])
@@ -104,6 +114,28 @@ class OtherWeightsUsed(nn.Module):
 def test_a_usual_mistake_is_told_by_its_cause(module, test, cause):
     reasons = {line.test: line.reason for line in own.check(module).faults}
     assert any(name.startswith(test) and cause in reason for name, reason in reasons.items()), reasons
+
+
+def test_random_weights_are_one_fault():
+    assert [line.test for line in own.check(Gumbel).faults] == ["no dropout in evaluation"]
+
+
+class Latents(nn.Module):
+    """Learnt queries read the tokens, as in Perceiver and in Lin et al. 2017."""
+
+    def __init__(self, d_model, latents=4):
+        super().__init__()
+        self.latents, self.k, self.v = nn.Parameter(torch.randn(latents, d_model)), *(nn.Linear(d_model, d_model),) * 2
+
+    def forward(self, x):
+        weights = F.softmax(self.latents @ self.k(x).mT, dim=-1)
+        return weights @ self.v(x), weights
+
+
+def test_pooling_may_have_several_learnt_queries():
+    report = own.check(Latents)
+    assert report.ok, report.faults
+    assert report.form == "pooling, batch-first: (x (B,S,D)) -> context (B,H,D), weights (B,H,S)"
 
 
 class Hops(nn.Module):
