@@ -156,9 +156,7 @@ class Translator(Trained):
         ends = [decode.limit(len(job.source.ids)) if job.wanted is None else MOST_PIECES for job in jobs]
         steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # each text has its own limit in a batch
         outputs = [self._output(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]
-        weightless = replace(
-            unrolled, cross=[], encoder=[], decoder=[]
-        )  # who waits for log-probabilities holds no maps
+        weightless = replace(unrolled, cross=[], encoder=[], decoder=[])  # while log-probabilities are awaited
         read_out = partial(self._probabilities, weightless, steps, "maps" in keep)
         if "maps" not in keep:
             later = unrolled.logits is None  # readouts may wait for whoever reads: they are small

@@ -26,9 +26,8 @@ _KIND_IN_NAME = {
     "decoder": re.compile(r"decoder", re.I),
     "encoder": re.compile(r"encoder", re.I),
 }
-_PATTERN = re.compile(
-    r"hook_pattern$|attn_weights$|attention_weights$"
-)  # beside scores, values and more, as TransformerLens keeps them
+# beside scores, values and more, as TransformerLens keeps them
+_PATTERN = re.compile(r"hook_pattern$|attn_weights$|attention_weights$")
 _HOOK = re.compile(r"^blocks\.\d+\.(.*\.)?hook_\w+$")
 _DEEP = 8  # names in names
 _TEXTS = ("tokens", "target", "special", "kind", "padding", "word_ids")

@@ -34,14 +34,8 @@ _MAY_BE_EMPTY = (
     "question",
     "lesson",
 )
-_WHOLE = (
-    "seed",
-    "step",
-    "row",
-    "sentence",
-    "written",
-    "added",
-)  # of controls for whole numbers: Streamlit fails at 1e999, and takes 1.5 for 1
+# of controls for whole numbers: Streamlit fails at 1e999, and takes 1.5 for 1
+_WHOLE = ("seed", "step", "row", "sentence", "written", "added")
 _QUOTED = 80  # characters of a value
 _FROM_1 = ("layer", "head", "depth")  # counted from 1 in the address, and from 0 in the session
 # What the address may call the value of a control: Streamlit leaves out a value that is the default, which is no
@@ -58,9 +52,7 @@ _WORDS = (
     options.preset_title,
     options.asks_title,
     options.target_title,
-    lambda value: {options.OWN: "Each model's own translation"}[
-        value
-    ],  # of links made before every pair had these words
+    {options.OWN: "Each model's own translation"}.__getitem__,  # of links made before every pair had these words
     lambda value: options.BEAMS[value],
     lambda value: options.KINDS[value],
     lambda value: pairs.task(value).title,

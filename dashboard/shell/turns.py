@@ -36,9 +36,7 @@ AFTER = {
 # more than two at once draw fewer pages in all than one after the other.
 QUICK = WaitingLine(min(2, max(1, cores() - 1)), MOST)
 LONG = WaitingLine(1, MOST)  # what takes seconds: one at a time, and never in the way of a new sentence
-GUESTS = WaitingLine(
-    1, MOST
-)  # pages with a model of the transformers library, which may take minutes: nobody else waits
+GUESTS = WaitingLine(1, MOST)  # pages with a transformers model, which may take minutes: nobody else waits
 _here = threading.local()  # the ticket of this thread
 FIRST_WORD = 1.0  # s of work without a word
 NEXT_WORD = 0.25  # s between two words

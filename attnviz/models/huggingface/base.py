@@ -28,10 +28,8 @@ from attnviz.trace import AttentionMap, Trace
 from attnviz.trace.checks import TOLERANCE
 from attnviz.trace.layers import with_rest
 
-MOST_TOKENS = (
-    512  # tokens of a text, even if the model could read more: memory grows with the square, in every layer and head
-)
-
+# tokens of a text, even if the model could read more: memory grows with the square, in every layer and head
+MOST_TOKENS = 512
 _IN_TOKEN, _IN_TEXT = 8, 200_000  # characters that a token of a long text may have, and of the text
 _TOGETHER = 2**25  # weights of heads that are handed on at once: 134 MB
 TakeHeads = Callable[[int, int, Tensor], None]  # layer, first head, weights (heads, T, T), which are reused after it

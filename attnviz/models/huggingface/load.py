@@ -175,9 +175,7 @@ def _model(name: str, library: ModuleType, folder: Path, config: Any) -> Any:
             ),
         )
         _check_complete(name, model, report["unexpected_keys"])
-        missing = sorted(
-            key for key in report["missing_keys"] if "pooler" not in key
-        )  # it comes after the last attention
+        missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)  # after the last attention
         if not missing:
             return model.eval().requires_grad_(False)
     raise ModelError(

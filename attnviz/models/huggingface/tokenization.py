@@ -202,9 +202,8 @@ def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
     blank = len(text) - len(text.lstrip())
     text, ends = text[blank:], [0]
     for count in range(1, len(ids) + 1):
-        shared = os.path.commonprefix(
-            [_decode(tokenizer, ids[:count])[blank:], text]
-        )  # half a character is not there yet
+        # half a character is not there yet
+        shared = os.path.commonprefix([_decode(tokenizer, ids[:count])[blank:], text])
         ends.append(max(ends[-1], len(shared)))
     special = [_is_special(tokenizer, number) for number in ids]
     spans = [None if mark else span for span, mark in zip(itertools.pairwise(ends), special)]
@@ -232,13 +231,8 @@ def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...
     A word begins where the tokenizer says so, or after white space, because some tokenizers have no words. In these, a
     piece that is only the space before a word begins that word.
     """
-    tokens, word, before, end, opened = (
-        [],
-        -1,
-        False,
-        0,
-        False,
-    )  # False: no word before, and none that waits for its letters
+    # False: no word before, and none that waits for its letters
+    tokens, word, before, end, opened = [], -1, False, 0, False
     for span, given, piece, mark, strange in zip(spans, words, names, special, unknown):
         start, after = (end, end) if span is None else _surface(text, span, piece)
         if mark:
