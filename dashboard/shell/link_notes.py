@@ -10,29 +10,9 @@ from dashboard.markup.text import markdown
 from dashboard.session import address
 
 _ASKED, _OPENED = "asked by the link", "opened by a link"
-_MAY_BE_EMPTY = (
-    "text",
-    "force",
-    "own",
-    "guest",
-    "token",
-    "gold",
-    "order",
-    "color",
-    "off",
-    "compare",
-    "show",
-    "output",
-    "beside",
-    "beside_text",
-    "lines",
-    "other_lines",
-    "path",
-    "other_path",
-    "find",
-    "way",
-    "question",
-    "lesson",
+_MAY_BE_EMPTY = frozenset(
+    "text force own guest token gold order color off compare show output beside beside_text lines other_lines path "
+    "other_path find way question lesson".split()
 )
 # of controls for whole numbers: Streamlit fails at 1e999, and takes 1.5 for 1
 _WHOLE = ("seed", "step", "row", "sentence", "written", "added")
