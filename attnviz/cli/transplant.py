@@ -19,9 +19,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--tokenizer", **arguments.FILE, required=True, help="the tokenizer.json of the new vocabulary")
     parser.add_argument("--out", **arguments.FOLDER, required=True, help="folder of checkpoints to write to")
     parser.add_argument(
-        "--pair",
-        type=arguments.pair,
-        help="language pair of the tokenizer (default: that of the checkpoint)",
+        "--pair", type=arguments.pair, help="language pair of the tokenizer (default: that of the checkpoint)"
     )
 
 

@@ -303,11 +303,7 @@ def on_ray(worker: Worker, shards: Iterable[Shard], workers: int, address: str) 
     if not blocks:
         return
     data = ray.data.from_arrow_refs(blocks).map_batches(
-        Actor,
-        fn_constructor_args=(worker,),
-        batch_size=1,
-        compute=ray.data.ActorPoolStrategy(size=workers),
-        num_cpus=1,
+        Actor, fn_constructor_args=(worker,), batch_size=1, compute=ray.data.ActorPoolStrategy(size=workers), num_cpus=1
     )
     yield from (row["done"] for row in data.iter_rows())
 

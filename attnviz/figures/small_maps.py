@@ -245,10 +245,7 @@ def _largest(weights: np.ndarray, every: int) -> np.ndarray:
 
 
 def png(
-    maps: Iterable[Iterable[np.ndarray | None]],
-    theme: Theme,
-    margins: tuple[float, float] = (0, 0),
-    root: bool = False,
+    maps: Iterable[Iterable[np.ndarray | None]], theme: Theme, margins: tuple[float, float] = (0, 0), root: bool = False
 ) -> bytes:
     """Rows of pooled maps (q, k) of one shape, None for no map, as one picture in the colours of a theme; transparent
     between and around them. NaN is a hidden cell.

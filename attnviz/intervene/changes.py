@@ -317,18 +317,7 @@ def shared(weights: Tensor, chosen: Tensor) -> Tensor:
 
 KINDS: dict[str, type[Change]] = {
     kind.name: kind
-    for kind in (
-        Identity,
-        Uniform,
-        ZeroLargest,
-        OnlyLargest,
-        KeepLargest,
-        Permuted,
-        LastOnly,
-        Temperature,
-        Hide,
-        Given,
-    )
+    for kind in (Identity, Uniform, ZeroLargest, OnlyLargest, KeepLargest, Permuted, LastOnly, Temperature, Hide, Given)
 }
 
 

@@ -349,13 +349,7 @@ def written(
 
 @checked
 @torch.inference_mode()
-def written_after(
-    model: WritesOn,
-    trace: Trace,
-    word: Word,
-    new: str = MASK,
-    how: Sampling = _GREEDY,
-) -> Rewritten:
+def written_after(model: WritesOn, trace: Trace, word: Word, new: str = MASK, how: Sampling = _GREEDY) -> Rewritten:
     """A text that a model wrote, with another word in its prompt: `forced` has the same tokens after the other prompt,
     `free` is what the model writes there by itself. total_variation : of the tokens that were written, the last ones.
 

@@ -17,17 +17,7 @@ from attnviz.models.names import is_hugging_face
 from attnviz.service.batch import Answer, Models, answers
 from attnviz.service.connection import frozen
 from attnviz.service.embedded import CLOSED, Guests
-from attnviz.service.request import (
-    GATHER,
-    MOST,
-    RESTARTING,
-    RUNNING,
-    STARTING,
-    Busy,
-    Limits,
-    Request,
-    ServiceError,
-)
+from attnviz.service.request import GATHER, MOST, RESTARTING, RUNNING, STARTING, Busy, Limits, Request, ServiceError
 
 try:
     from ray import serve

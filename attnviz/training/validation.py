@@ -94,12 +94,7 @@ def scores_of_parts(corpus: corpora.Corpus, predictions: list[str]) -> dict[str,
 
 @torch.inference_mode()
 def mean_loss(
-    model: Any,
-    tokenizer: SubwordTokenizer,
-    pairs: Pairs,
-    device: str,
-    batch: int = 128,
-    task: Trainer | None = None,
+    model: Any, tokenizer: SubwordTokenizer, pairs: Pairs, device: str, batch: int = 128, task: Trainer | None = None
 ) -> float:
     """Cross-entropy of a model in evaluation mode, without label smoothing: nats a token, or nats a label.
 

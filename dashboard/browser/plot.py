@@ -108,12 +108,7 @@ def _are_counts(values: np.ndarray) -> bool:
 
 
 def named(
-    figure: Chart,
-    name: str,
-    dark: bool,
-    rows: bool = False,
-    heads: bool = False,
-    lines: Sequence[str] | None = None,
+    figure: Chart, name: str, dark: bool, rows: bool = False, heads: bool = False, lines: Sequence[str] | None = None
 ) -> Chart:
     """The figure with the settings for bridge.js: its name in saved files. rows : does a click on a row go to that
     step? heads : are its cells heads that a click opens? lines : above it when it is saved (`attnviz.export.heading`);

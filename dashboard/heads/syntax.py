@@ -47,11 +47,7 @@ def show(current: HeadsScene, dark: bool) -> None:
         ways = list(DIRECTIONS)
         frame.keep_place("direction", ways, [question(label, way) for way in ways])
         direction = st.selectbox(
-            "From",
-            ways,
-            format_func=lambda way: question(label, way),
-            key="direction",
-            bind="query-params",
+            "From", ways, format_func=lambda way: question(label, way), key="direction", bind="query-params"
         )
         rows = measured[(measured["relation"] == label) & (measured["direction"] == direction)]
         st.html(_words(label, direction, rows) + _best(rows))

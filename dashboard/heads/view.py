@@ -14,17 +14,7 @@ from attnviz.trace import files
 from dashboard.browser.plot import named, plots
 from dashboard.choices import pairs
 from dashboard.choices.options import HF, SAVED
-from dashboard.heads import (
-    ablation,
-    comparison,
-    layers,
-    maps,
-    patterns,
-    scene,
-    sources,
-    syntax,
-    writing,
-)
+from dashboard.heads import ablation, comparison, layers, maps, patterns, scene, sources, syntax, writing
 from dashboard.heads.scene import HeadsChoices, HeadsScene
 from dashboard.markup import card, tables, terms
 from dashboard.markup.text import escape, named_card, output, unread

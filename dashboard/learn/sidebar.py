@@ -31,13 +31,7 @@ def show() -> dict:
     )
     if chosen:
         return {"lesson": chosen, "chapter": "", "tables": False}
-    chapter = st.radio(
-        "Chapter",
-        list(CHAPTER_TITLES),
-        format_func=chapter_title,
-        key="chapter",
-        bind="query-params",
-    )
+    chapter = st.radio("Chapter", list(CHAPTER_TITLES), format_func=chapter_title, key="chapter", bind="query-params")
     return {"lesson": "", "chapter": chapter, "tables": widgets.tables()}
 
 

@@ -192,13 +192,7 @@ def named_model(key: str, label: str, placeholder: str, words: str) -> str:
     server does not open it.
     """
     typed = st.text_input(
-        label,
-        key=key,
-        bind="query-params",
-        on_change=_take_typed,
-        args=(key,),
-        placeholder=placeholder,
-        help=words,
+        label, key=key, bind="query-params", on_change=_take_typed, args=(key,), placeholder=placeholder, help=words
     )
     name = without_prefix(typed.strip())
     if not name:

@@ -23,11 +23,7 @@ def show() -> dict:
     : of the race. tables : show the charts as tables too?"""
     widgets.brand("Watch attention appear: up to three mechanisms learn a small task side by side.")
     task = st.selectbox(
-        "Task",
-        [toy.name for toy in tasks.TOYS] + [OWN_PAIRS],
-        format_func=task_title,
-        key="task",
-        bind="query-params",
+        "Task", [toy.name for toy in tasks.TOYS] + [OWN_PAIRS], format_func=task_title, key="task", bind="query-params"
     )
     problem = None
     if task == OWN_PAIRS:
@@ -35,11 +31,7 @@ def show() -> dict:
     else:
         st.html(f'<p class="tag">{escape(tasks.find(task).note)}</p>')
     preset = st.selectbox(
-        "What fails on purpose",
-        ["", *PRESETS],
-        format_func=preset_title,
-        key="preset",
-        bind="query-params",
+        "What fails on purpose", ["", *PRESETS], format_func=preset_title, key="preset", bind="query-params"
     )
     if preset:
         chosen, how = PRESETS[preset].mechanisms, Settings(**PRESETS[preset].settings)

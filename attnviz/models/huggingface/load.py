@@ -34,11 +34,7 @@ from attnviz.trace import AttentionMap
 
 REQUIREMENT = "transformers>=5.15,<6"
 SINGLE_STACK_FIELDS = {"encoder": "attentions"}  # kind of map -> field of the output
-ENCODER_DECODER_FIELDS = {
-    "cross": "cross_attentions",
-    "encoder": "encoder_attentions",
-    "decoder": "decoder_attentions",
-}
+ENCODER_DECODER_FIELDS = {"cross": "cross_attentions", "encoder": "encoder_attentions", "decoder": "decoder_attentions"}
 LANGUAGE_MODELS = (  # with a head; speech and text are read by those of the last two
     "AutoModelForMaskedLM",
     "AutoModelForCausalLM",

@@ -70,10 +70,7 @@ def draw_roles(dark: bool) -> Drawn:
     columns = [column(name, SENTENCE, TRANSLATION) for name in ROLES_OF]
     opened = [caches.step(shown, STEP) for shown in columns]
     rows = [
-        (
-            shown.title,
-            [*ROLES_OF[shown.mechanism.name], f"{len(step.query)}", f"{step.values.shape[1]}"],
-        )
+        (shown.title, [*ROLES_OF[shown.mechanism.name], f"{len(step.query)}", f"{step.values.shape[1]}"])
         for shown, step in zip(columns, opened)
     ]
     named_roles = ["query", "keys", "values", "width of the query", "width of a value"]
