@@ -91,8 +91,8 @@ class Lexicon:
         """Read what `save` wrote. Raises CheckpointError."""
         path = arguments.path("path", path)
         parts: list[dict[str, Entry]] = [{}, {}]
+        lines = read_lines(path)
         try:
-            lines = read_lines(path)
             end = lines.index("") if "" in lines else len(lines)
             for number, line in enumerate(lines[:end] + lines[end + 1 :]):
                 word, sentences, translated, *translations = line.split()

@@ -63,11 +63,11 @@ class TrainingWords:
     def load(cls, path: Path) -> "TrainingWords":
         """Read what `save` wrote. Raises CheckpointError."""
         path = arguments.path("path", path)
+        lines = read_lines(path)
         try:
-            with gzip.GzipFile(fileobj=io.BytesIO(storage.read(path, LARGEST))) as file:
-                first, *lines = file.read(LARGEST).decode().splitlines()
-            return cls({word: int(count) for word, count in map(str.split, lines)}, int(first))
-        except (OSError, EOFError, ValueError, zlib.error) as error:
+            first, *others = lines
+            return cls({word: int(count) for word, count in map(str.split, others)}, int(first))
+        except ValueError as error:
             raise unreadable(path, error) from None
 
     def save(self, path: Path) -> None:

@@ -23,7 +23,7 @@ from attnviz.confidence.calibration import Calibration, calibrate
 from attnviz.confidence.lexicon import Lexicon
 from attnviz.confidence.signs import signs
 from attnviz.confidence.training_words import TrainingWords
-from attnviz.data import MOST_PIECES, corpora
+from attnviz.data import corpora
 from attnviz.data.readers import Pairs
 from attnviz.evaluation import language, metrics, translation
 from attnviz.evaluation.metrics import METRICS
@@ -105,12 +105,7 @@ def score_classifier(classifier: Classifier, sentences: Sequence[str], labels: S
         raise ValueError(
             f"there must be at least one sentence, and one label for each; got {len(sentences)} and {len(labels)}"
         )
-    for number, sentence in enumerate(sentences, start=1):
-        if (size := len(classifier.tokenizer.ids(sentence))) > MOST_PIECES:
-            raise TextError(
-                f"sentence {number} is too long: {size} pieces with <eos>, and the models read at most "
-                f"{MOST_PIECES}; shorten it or leave it out"
-            )
+    translation.check_lengths(map(classifier.tokenizer.ids, sentences))
     started = time.perf_counter()
     predictions = classify.predict(classifier.model, classifier.tokenizer, classifier.labels, sentences)
     seconds = time.perf_counter() - started

@@ -7,7 +7,7 @@ Letters: L layers, B batch, H heads, T target rows, S source positions.
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import torch
@@ -227,14 +227,19 @@ def _speed(seconds: float, sentences: int) -> dict:
     }
 
 
-def _nonempty(ids: list[list[int]]) -> list[int]:
-    """The indices of the sentences with text. Raises ValueError when none has, TextError when one is too long."""
+def check_lengths(ids: Iterable[Sequence[int]]) -> None:
+    """TextError for a sentence that is too long for the models. ids : the pieces of each."""
     for number, row in enumerate(ids, start=1):
         if len(row) > MOST_PIECES:
             raise TextError(
-                f"sentence {number} is too long: {len(row)} pieces with <eos>, and the models read at "
-                f"most {MOST_PIECES}; shorten it or leave it out"
+                f"sentence {number} is too long: {len(row)} pieces with <eos>, and the models read at most "
+                f"{MOST_PIECES}; shorten it or leave it out"
             )
+
+
+def _nonempty(ids: list[list[int]]) -> list[int]:
+    """The indices of the sentences with text. Raises ValueError when none has, TextError when one is too long."""
+    check_lengths(ids)
     nonempty = [i for i, row in enumerate(ids) if len(row) > 1]
     if not nonempty:
         raise ValueError(f"sources must hold at least one sentence with visible text; got none in {len(ids)} lines")

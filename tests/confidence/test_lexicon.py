@@ -75,8 +75,10 @@ def test_saved_and_read(both_ways, tmp_path):
     both_ways.save(path)
     assert Lexicon.load(path) == both_ways
     path.write_bytes(b"no")
-    with pytest.raises(CheckpointError, match="lexicon.txt.gz is damaged"):
+    with pytest.raises(CheckpointError, match=r"lexicon.txt.gz is damaged \(Not a gzipped file"):
         Lexicon.load(path)
+    with pytest.raises(CheckpointError, match="^[^ ]*none.txt.gz is missing; restore it"):
+        Lexicon.load(tmp_path / "none.txt.gz")
     Lexicon({"dog": Entry(("chien",), 1, 5)}).save(path)  # more translated than there are
     with pytest.raises(CheckpointError, match="lexicon.txt.gz is damaged"):
         Lexicon.load(path)
