@@ -34,11 +34,18 @@ def test_every_kind_has_a_fast_run():
     assert COUNT.keys() | ELSEWHERE == cases.KINDS.keys() == cases.SHARES.keys()
 
 
+@pytest.fixture(scope="module")
+def thread():
+    """Other tests may have left a browser's loop running in this one. Hypothesis looks through the memory of the
+    process for each new thread."""
+    with ThreadPoolExecutor(1) as thread:
+        yield thread
+
+
 @pytest.mark.parametrize("kind", COUNT)
-def test_hostile_input(kind, tmp_path, monkeypatch):
+def test_hostile_input(kind, thread, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", "")  # `prepared` sets it
     said = []
-    with ThreadPoolExecutor(1) as thread:  # other tests may have left a browser's loop running in this one
-        thread.submit(cases.run, kind, 1, COUNT[kind], tmp_path, lambda **what: said.append(what)).result()
+    thread.submit(cases.run, kind, 1, COUNT[kind], tmp_path, lambda **what: said.append(what)).result()
     failed = [(before["case"], now["failed"]) for before, now in itertools.pairwise(said) if "failed" in now]
     assert not failed and len(said) == COUNT[kind]
