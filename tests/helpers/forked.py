@@ -22,6 +22,7 @@ from attnviz.service import connection, process
 AS_ANYWHERE = connection.started
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("attnviz", "dashboard")
+HELD = str(Path(__file__).parent / "held")  # see its sitecustomize.py
 IMPORTED = ["attnviz.own.trained", "attnviz.loading"]
 _ENVIRONMENT = {"PYTHONPATH": os.pathsep.join(map(str, [ROOT, Path(__file__).parent]))}
 _lock = threading.Lock()
@@ -33,6 +34,8 @@ class _Parent(forkserver.ForkServer):
 
     def ensure_running(self) -> None:
         with _lock:
+            if self._forkserver_pid is not None:
+                return super().ensure_running()
             before = {name: os.environ.get(name) for name in _ENVIRONMENT}
             os.environ |= _ENVIRONMENT  # else it would not find what it is to import
             try:
@@ -65,14 +68,18 @@ def begin() -> None:
 
 
 def started(module: str) -> "Forked | connection.ModelProcess":
-    """As `connection.started`. Where PYTHONPATH is set, Python itself is to start differently."""
-    return AS_ANYWHERE(module) if os.environ.get("PYTHONPATH") else Forked(module)
+    """As `connection.started`. Where PYTHONPATH is another than that of held work, Python is to start differently."""
+    with _lock:  # nobody reads the environment while the process above starts
+        if os.environ.get("PYTHONPATH", HELD) != HELD:
+            return AS_ANYWHERE(module)
+        environment = dict(os.environ)
+    return Forked(module, environment)
 
 
 class Forked:
     """What the product uses of a subprocess.Popen whose input and output are pipes."""
 
-    def __init__(self, module: str):
+    def __init__(self, module: str, environment: dict[str, str]):
         (theirs_in, ours_in), (ours_out, theirs_out) = os.pipe(), os.pipe()
         try:
             self._status, data = _parent.connect_to_new_process([theirs_in, theirs_out, 2])
@@ -83,7 +90,7 @@ class Forked:
         self.args, self.returncode, self._asking = [module], None, threading.Lock()
         with os.fdopen(data, "wb") as file:
             reduction.dump({"sys_path": sys.path}, file)
-            reduction.dump(_Child(module, dict(os.environ) | {"OMP_NUM_THREADS": "1"}, os.getcwd()), file)
+            reduction.dump(_Child(module, environment | {"OMP_NUM_THREADS": "1"}, os.getcwd()), file)
         self.pid = forkserver.read_signed(self._status)
 
     def poll(self) -> int | None:
@@ -135,6 +142,10 @@ class _Child:
         for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
             del sys.modules[name]
         sys.path[:] = [str(ROOT), *itertools.filterfalse(_is_ours, sys.path)]
+        if self.environment.get("PYTHONPATH"):
+            sys.path.insert(0, HELD)
+            sys.modules.pop("sitecustomize", None)
+            importlib.import_module("sitecustomize")  # as Python does when it starts
         try:
             runpy.run_module(self.module, run_name="__main__", alter_sys=True)
             threading._shutdown()

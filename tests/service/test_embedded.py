@@ -289,6 +289,7 @@ def test_reading_a_model_is_no_time_of_a_sentence_and_holds_up_no_other(slow, ga
 def test_a_process_that_does_not_start_is_said_and_tried_again(service, ask, monkeypatch):
     answer(service, ask(TEXTS[0]))
     with monkeypatch.context() as broken:
+        broken.setattr(embedded.connection, "started", forked.AS_ANYWHERE)
         broken.setattr(sys, "executable", "/bin/false")
         os.kill(service.pid, signal.SIGKILL)
         with pytest.raises(ServiceError) as error:
