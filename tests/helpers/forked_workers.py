@@ -5,8 +5,10 @@ import gc
 import os
 import signal
 import sys
+import tempfile
 import threading
 import types
+import weakref
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,7 @@ def _work(reader: int, writer: int, others: list[int]) -> None:
         for place, end in enumerate((reader, writer)):
             os.dup2(end, place)
             os.close(end)
+        _have_own_folders()
         sys.stdin, sys.stdout, sys.argv = os.fdopen(0), os.fdopen(1, "w"), ["-c"]
         main = sys.modules["__main__"] = types.ModuleType("__main__")
         if line := sys.stdin.readline():
@@ -82,3 +85,12 @@ def _work(reader: int, writer: int, others: list[int]) -> None:
     finally:
         atexit._run_exitfuncs()
         os._exit(status)
+
+
+def _have_own_folders() -> None:
+    """What the first process has made until now is its own to delete. Streamlit's test driver writes the script of a
+    page into a folder that it makes when it is imported: in one for all, a page would read what another one writes."""
+    for finalizer in list(weakref.finalize._registry):
+        finalizer.atexit = False
+    if driver := sys.modules.get("streamlit.testing.v1.app_test"):
+        driver.TMP_DIR = tempfile.TemporaryDirectory()
