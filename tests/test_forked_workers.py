@@ -15,6 +15,7 @@ from streamlit.testing.v1 import app_test
         ("import nothing_of_this_name", False),
         ("def test(:", False),
         ("import pytest\npytest.skip('not here', allow_module_level=True)", False),
+        ("import pytest\npytest.fail('not here')", False),
     ],
 )
 def test_a_file_that_cannot_be_imported_is_left_to_the_process_that_collects_it(

@@ -92,6 +92,8 @@ class Translator(Trained):
         check_beam(beam)
         batches.check_size(batch_size)
         wanted = batches.parts_kept(keep)
+        if isinstance(guesses, str):
+            raise ValueError("guesses must be a list of texts; got one text")
         jobs = batches.jobs(self.read, texts, targets)
         return batches.in_order(jobs, lambda batch: self._run(batch, beam, wanted, guesses), batch_size)
 

@@ -102,8 +102,9 @@ def found_at_once(network: nn.Module) -> None:
     """Put parts and parameters among the plain attributes of their modules too, where Python looks first.
 
     torch finds them in dictionaries of its own, by a method of Python that is called last; without that an edit costs
-    4 % less. Copies, and assignments such as `network.cell = GRUCell(...)`, stay right. For a network whose numbers
-    keep their type and device: `network.to(...)` puts new parameters into the dictionaries only.
+    4 % less. Copies, and assignments such as `network.cell = GRUCell(...)`, stay right. For a network that is not taken
+    apart and whose numbers keep their device: `network.to(...)`, `network.cell = None`, `del`, `register_module` and
+    `torch.func.functional_call` change the dictionaries only, so the old part stays in use.
     """
     for module in network.modules():
         vars(module).update(module._parameters | module._modules)

@@ -97,7 +97,8 @@ class Encoder(nn.Module):
 
 
 class Recurrent(Steps, nn.Module):
-    """The base of all decoders: embeddings, encoder, and the loop over target positions.
+    """The base of all decoders: embeddings, encoder, and the loop over target positions. Hooks of `embedding` and of a
+    GRU's `cell` are not called, because they would be looked for at every step.
 
     A decoder defines its step (`advance`) and its output vector (`readout`); one with attention has `attention`. The
     source, target and output embeddings are one matrix: the vocabulary is joint (Press & Wolf 2017). For a forced

@@ -310,7 +310,7 @@ def projected(
     form = subject.form
     inputs = subject.inputs(1 if form.alone else 2, 2 if form.many else 1, 6)
     weights = subject.run(inputs)
-    frozen = () if form.separate else tuple(softmax.weights for softmax in weights.softmaxes)
+    frozen = () if form.separate and not every else tuple(softmax.weights for softmax in weights.softmaxes)
     if not form.separate and not frozen:
         return None
     explaining = weights.weights.mT if turned else _every(weights) if every else weights.weights

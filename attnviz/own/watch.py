@@ -1,7 +1,8 @@
 """The attention of any PyTorch model, collected during a forward pass and without a change to the model.
 
 A module is attention when it is `nn.MultiheadAttention` or its class's name says so (`SelfAttention`, `Attn`). A
-softmax in a module of another name is attention when its shape fits the tokens, as that of the output does not.
+softmax in a module of another name is attention when its shape fits the tokens, as that of the output does not; beside
+modules that are called attention, the module must not return it as its result.
 """
 
 import re
@@ -51,9 +52,10 @@ class Watched:
         that are called attention and have no weights.
         """
         silent = ""
-        if self.silent:
+        parts = [name for name in self.calls if name != _WHOLE]
+        if names := [name for name in sorted(self.silent) if not any(_is_within(name, part) for part in parts)]:
             words = "it takes no softmax, and returns and keeps none, as linear attention does"
-            silent = f"{', '.join(sorted(self.silent))} was called, and has no weights: {words}"
+            silent = f"{', '.join(names)} was called, and has no weights: {words}"
         if not self.calls:
             raise ValueError(silent or "no attention was seen: run the model within `with own.watch(model) as seen:`")
         kinds: dict[str, list] = {}
@@ -117,8 +119,11 @@ def _hooks(name: str, part: nn.Module, capture: Capture, seen: Watched) -> tuple
         started.append(len(capture.softmaxes))
 
     def after(module, args, result):
-        made = [softmax.weights for softmax in capture.softmaxes[started.pop() :]]
-        del capture.softmaxes[len(capture.softmaxes) - len(made) :]  # a module around this one has none of them
+        softmaxes = capture.softmaxes[started.pop() :]
+        del capture.softmaxes[len(capture.softmaxes) - len(softmaxes) :]  # a module around this one has none of them
+        first = result[0] if isinstance(result, tuple) and result else result
+        output = first if isinstance(first, Tensor) and seen.sure and name not in seen.sure else None
+        made = [taken.weights for taken in softmaxes if output is None or not torch.equal(taken.weights, output)]
         if not made and (name in seen.sure or isinstance(result, tuple | dict)) and not seen._holds_another(name):
             left = left_by(result, module if name in seen.sure else None, [])
             made = [tensor for tensor in left.values() if _are_shares(tensor)][:1]

@@ -187,17 +187,17 @@ class Trace:
             raise ValueError(f"target must hold the tokens of the translation, {self.translation!r:.80}; got none")
         if not self.source:
             raise ValueError("source must hold at least one token, if only <eos>; got none")
-        checks.steps(self)
         self._check_fit()
 
     @classmethod
     def of_model(cls, **fields) -> "Trace":
-        """A trace of a model trained here. The types of its fields are not checked, only how they fit together."""
+        """A trace of a model of this package: as above, without the checks of the types of its fields."""
         trace = _unchecked(cls, **fields)
         trace._check_fit()
         return trace
 
     def _check_fit(self) -> None:
+        checks.steps(self)
         checks.tokens("source", self.source, self.text)
         checks.tokens("target", self.target, self.translation)
         checks.maps(self)

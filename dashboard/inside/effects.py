@@ -136,11 +136,10 @@ def table(column: Column, effect: Effect, how: str = CHANGED) -> str:
 
 def effect_table(caption: str, effect: Effect, first: int, language: str) -> str:
     """The effect on each token. first : the number of the first one. language : of the tokens."""
-    numbers = zip(effect.log_prob_changes.tolist(), effect.total_variation.tolist())
-    rows = [
-        (name, [signed(change), f"{variation:.3f}"])
-        for name, (change, variation) in zip(tables.numbered(tokens_of(effect), first), numbers)
-    ]
+    numbers = list(zip(effect.log_prob_changes.tolist(), effect.total_variation.tolist()))
+    target = effect.before.target  # a first token that goes on with a word is named as such
+    names = tables.numbered(target, first - len(target) + len(numbers))[-len(numbers) :]
+    rows = [(name, [signed(change), f"{variation:.3f}"]) for name, (change, variation) in zip(names, numbers)]
     columns = ["change of log-probability (nats)", "total variation (0 to 1)"]
     return tables.table(caption, columns, rows, (language, "en"))
 

@@ -11,7 +11,7 @@ from attnviz import gold, studies
 from attnviz.__main__ import main
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoints
-from attnviz.studies import StudyConfig, curves, length, report
+from attnviz.studies import StudyConfig, curves, length, order, report
 from attnviz.studies.length import Bucket
 
 KEPT = "# Trained models\n\nOurs.\n\n<!-- study:length -->\noutdated\n<!-- /study:length -->\n\nLast words.\n"
@@ -153,7 +153,7 @@ def test_curves(trained):
     assert "Bahdanau · additive" in picture and ">en-fr<" in picture and "sst2" not in picture
 
 
-def test_order_replaces_the_picture_of_an_earlier_run(few, data):
+def test_order_replaces_the_picture_of_an_earlier_run_or_removes_it(few, data, monkeypatch):
     (few / "studies").mkdir()
     (few / "studies" / "order.svg").write_text("of an earlier run")
     assert study("order", few, data) == 0
@@ -161,6 +161,9 @@ def test_order_replaces_the_picture_of_an_earlier_run(few, data):
     assert "order.svg" in text and (few / "studies/order.svg").read_bytes().startswith(b"<?xml")
     assert re.search(r"\| Bahdanau · additive \| −1 step \| 0\.\d{3} \| 0\.\d{3} to [01]\.\d{3} \|", text)
     assert "These models were missing: Luong · concat." in text and measured(few, "order")["differences"] == []
+    monkeypatch.setattr(order, "panels", lambda results: [])
+    report.write("order", order, measured(few, "order"), few)
+    assert "order.svg" not in (few / "README.md").read_text() and not (few / "studies/order.svg").exists()
 
 
 @pytest.mark.parametrize("name", ["mechanisms", "length", "order", "curves"])

@@ -145,6 +145,7 @@ def test_a_bad_text_leaves_its_error_in_its_place(translator):
         ({"keep": ()}, "keep must be a tuple of some of maps, statistics; got ()"),
         ({"keep": "maps"}, "keep must be a tuple of some of maps, statistics; got 'maps'"),
         ({"keep": ("weights",)}, "keep must be a tuple of some of maps, statistics; got ('weights',)"),
+        ({"guesses": "Le chat"}, "guesses must be a list of texts; got one text"),
         ({"targets": "Le chat"}, "texts and targets must be lists of strings; got one string"),
     ],
 )

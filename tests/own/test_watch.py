@@ -133,6 +133,34 @@ def test_a_softmax_in_forward_is_seen_beside_a_module_that_is_called_attention(k
     assert len(trace.maps) == 1 and torch.allclose(torch.tensor(trace.map("cross").weights), expected)
 
 
+class Classified(nn.Module):
+    """As many classes as tokens, and a helper of an attention whose name says so."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention, self.words = TorchAttention(), nn.Linear(8, 3)
+
+    def forward(self, source):
+        return self.words(self.attention(source)).softmax(dim=-1)
+
+
+class TorchAttention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention_output = type("AttentionOutput", (nn.Linear,), {})(8, 8)
+
+    def forward(self, source):
+        return self.attention_output((source @ source.mT).softmax(dim=-1) @ source)
+
+
+def test_the_output_is_no_attention_and_a_part_of_an_attention_needs_no_weights(recwarn):
+    model, source = Classified(), torch.randn(1, 3, 8)
+    with torch.no_grad(), own.watch(model) as seen:
+        model(source)
+    (shown,) = seen.trace(TOKENS).maps
+    assert torch.allclose(torch.tensor(shown.weights), (source @ source.mT).softmax(dim=-1)) and not recwarn.list
+
+
 class TwoLayers(nn.Module):
     """Two attentions in one forward(), beside a module of that name."""
 

@@ -28,6 +28,8 @@ def test_maps_of_layers_are_those_made_one_by_one():
     with pytest.raises(ValueError) as error:
         AttentionMap.of_layers("cross", np.array([HALF, [[[1, 0], [0, np.nan]]]], dtype=np.float32))
     assert "layer 1 must be finite and at least 0; got nan in head 0, query 1, key 1" in message(error)
+    with pytest.raises(ValueError, match="log_probs must be finite and at most 0; got nan at step 0"):
+        type(trace).of_model(**vars(trace) | {"log_probs": (np.nan, *trace.log_probs[1:])})
     with pytest.raises(ValueError, match="weights of the cross map of layer 0 must have 4 queries"):
         type(trace).of_model(**vars(trace) | {"maps": maps})
 

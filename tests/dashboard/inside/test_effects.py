@@ -1,5 +1,12 @@
-"""Words that differ between two texts are marked."""
+"""Words that differ between two texts are marked; the table of an effect names its tokens."""
 
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import synthetic
+
+from dashboard.inside import effects
 from dashboard.inside.effects import marked
 
 
@@ -28,3 +35,13 @@ def test_spaces_around_a_word_are_not_marked():
 
 def test_signs_are_words_of_their_own():
     assert marked("l'herbe verte.", "l'herbe.", "fr")[0].endswith("l&#x27;herbe <mark>verte</mark>.</span>")
+
+
+def test_a_table_of_the_last_tokens_marks_the_first_of_them_that_goes_on_with_a_word():
+    effect = SimpleNamespace(
+        before=synthetic.trace(target="chien noir", pieces=True),
+        log_prob_changes=np.array([-0.5, 0, 0, 0]),
+        total_variation=np.array([0.25, 0, 0, 0]),
+    )
+    rows = re.findall("<th scope=.row.[^>]*>(.*?)</th>", effects.effect_table("Each token", effect, 1, "fr"))
+    assert rows == ["1 ·en", "2 no", "3 ·ir", "4 &lt;eos&gt;"]
