@@ -1,6 +1,7 @@
 """The processes that share the tests (pytest-xdist) are forks of the first, which imports the tests once for all."""
 
 import atexit
+import contextlib
 import gc
 import os
 import signal
@@ -40,12 +41,11 @@ def begin(session: pytest.Session) -> None:
     if not _read(session) or threading.active_count() > 1:  # the threads that libraries have stand a fork
         return
     gc.freeze()
-    ends, waiting = [], []
+    waiting = []
     for _ in session.config.option.tx:
         (theirs_in, ours_in), (ours_out, theirs_out) = os.pipe(), os.pipe()
-        ends += [ours_in, ours_out]
         if (pid := os.fork()) == 0:
-            _work(theirs_in, theirs_out, ends)
+            _work(theirs_in, theirs_out)
         os.close(theirs_in)
         os.close(theirs_out)
         waiting.insert(0, (pid, ours_out, ours_in))
@@ -66,12 +66,14 @@ def _read(session: pytest.Session) -> bool:
     return True
 
 
-def _work(reader: int, writer: int, others: list[int]) -> None:
+def _work(reader: int, writer: int) -> None:
     """Do as `python -c` does with the code of execnet, which comes as the first line, and end."""
     status = 1
     try:
-        for end in others:
-            os.close(end)  # the process that has forked this one alone holds them
+        for end in map(int, os.listdir("/proc/self/fd")):
+            if end > 2 and end not in (reader, writer):
+                with contextlib.suppress(OSError):  # of the list itself
+                    os.close(end)  # as in a process that is started: the first one alone holds them
         for place, end in enumerate((reader, writer)):
             os.dup2(end, place)
             os.close(end)
