@@ -119,7 +119,7 @@ def test_the_first_charts_are_drawn_before_pandas_is_imported():
         "from dashboard.compare.scene import CompareChoices\n"
         "choices = CompareChoices('The black dog.', ('bahdanau', 'transformer'), 'en-fr')\n"
         "for column in scene.compose(choices, caches.trace).columns:\n"
-        "    view._heatmap(column, None, False, None)\n"
+        "    view._heatmap(column, None, False, None, '')\n"
         "print('pandas' in sys.modules)"
     )
     assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "False\n"

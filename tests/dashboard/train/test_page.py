@@ -116,7 +116,7 @@ def test_what_was_seen_is_gone_back_to_and_taken_along(page):
         assert f"<caption>After {shown} batches, " in words(sound(app.run()))
         charts = [cell["figure"] for cell in cells(app, "learning-maps") + cells(app, "learning-curves")]
         assert [chart["layout"]["meta"]["batch"] for chart in charts] == [shown] * 4
-    made = {file: make(moments) for file, _, make in view._FILES.values()}
+    made = {file: make(moments) for file, make in view._FILES.values()}
     assert made["training.svg"].startswith(b"<?xml") and made["training.pdf"].startswith(b"%PDF")
     assert Image.open(io.BytesIO(made["training.gif"])).n_frames == len(moments)
     assert b"<html" in made["training.html"]
