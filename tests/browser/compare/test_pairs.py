@@ -89,8 +89,9 @@ def whole(dashboard, across: int) -> None:
         below = [other[1] for other in heads if other[0] == head[0] and other[1] > head[1]]
         assert all(text[1] < top for top in below), f"column {part}"
     assert dashboard.page.locator(".st-key-chart-step .whose").first.is_visible() == (across < 4)
-    main = dashboard.page.locator("[data-testid=stMain]")
-    assert main.evaluate("one => one.scrollWidth <= one.clientWidth")
+    dashboard.page.wait_for_function(  # charts follow the width a moment later
+        "() => (main => main.scrollWidth <= main.clientWidth)(document.querySelector('[data-testid=stMain]'))"
+    )
 
 
 def test_no_attention_no_heatmap(dashboard):
