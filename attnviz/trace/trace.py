@@ -13,7 +13,7 @@ A model that only reads a text has no target. Its self-attention is over the sou
     decoder   queries = keys = source, causal (GPT and similar models). Row i is the attention of token i, the last
               token read so far. (With a target, a row has the name of the token that it produced.)
 
-All checks run once, when the Trace is made.
+All checks run once, when the Trace is made (`of_model` leaves out those of types).
 """
 
 import functools
@@ -191,7 +191,7 @@ class Trace:
 
     @classmethod
     def of_model(cls, **fields) -> "Trace":
-        """A trace of a model of this package: as above, without the checks of the types of its fields."""
+        """A trace that a model of this package has made: its parts must fit together; their types are not checked."""
         trace = _unchecked(cls, **fields)
         trace._check_fit()
         return trace
