@@ -7,6 +7,7 @@ So the weights are available even if a module returns only its context, or calls
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -255,7 +256,9 @@ class Subject:
 
 
 def _called(target: Callable, arguments: dict):
-    parameters = inspect.signature(target.forward if isinstance(target, nn.Module) else target).parameters
+    parameters: Mapping = {}
+    with suppress(ValueError):  # a copy of what TorchScript compiled has no signature, and takes all by name
+        parameters = inspect.signature(target.forward if isinstance(target, nn.Module) else target).parameters
     positional = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
     first = [arguments[name] for name in positional if name in arguments]
     return target(*first, **{name: value for name, value in arguments.items() if name not in positional})

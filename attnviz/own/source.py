@@ -76,7 +76,7 @@ _CONFIGS = re.compile(r"config|cfg|^args$|hparams|options")
 @dataclass(frozen=True)
 class Built:
     """A module or function, and how it was made, such as `Attn(hidden_size=16)`. again : builds its class in other
-    Sizes; None for a function."""
+    Sizes; None for a function, and for what TorchScript has compiled."""
 
     target: Callable
     title: str
@@ -101,7 +101,7 @@ def built(module: Any, settings: Mapping[str, object] | None = None) -> Built:
     module = getattr(module, "_orig_mod", module)  # what torch.compile has wrapped
     if not callable(module):
         raise ValueError(f"module must be an nn.Module or a function; got {type(module).__name__}")
-    if not isinstance(module, nn.Module):
+    if not isinstance(module, nn.Module) or isinstance(module, torch.jit.ScriptModule):
         return Built(module, "")
     own = {parameter.name: getattr(module, parameter.name, None) for parameter in _parameters(type(module))}
     own = {name: value for name, value in own.items() if isinstance(value, str | bool)}
@@ -126,7 +126,7 @@ def load(place: str, settings: Mapping[str, object] | None = None, sizes: Sizes 
         return build(thing, settings, sizes)
     if settings:
         raise ValueError(f"{name or thing} is no class, so it takes no --set; got {', '.join(settings)}")
-    return Built(thing, getattr(thing, "__name__", "") or f"{type(thing).__name__} (an instance)")
+    return replace(built(thing), title=getattr(thing, "__name__", "") or f"{type(thing).__name__} (an instance)")
 
 
 def _pick(module: ModuleType, path: Path, name: str):

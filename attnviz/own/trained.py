@@ -331,8 +331,9 @@ def _in_sizes(made: Built, subject: Subject, sizes: Sizes, widths: tuple[int, in
     """The module in other sizes, for these widths of query, keys and values."""
     target = subject.target
     if subject.module is not None and widths_of(subject.module):
-        again: Any = made.again
-        target = again(sizes=sizes).target
+        if made.again is None:
+            raise ValueError("TorchScript has compiled it; name the class that it was made from")
+        target = made.again(sizes=sizes).target
     other = Subject(target, replace(subject.form, widths=widths), subject.title)
     other.run(other.inputs(1, 1, 3))  # raises where the widths do not fit, and gives lazy layers theirs
     return other

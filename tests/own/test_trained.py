@@ -221,6 +221,18 @@ def test_a_check_says_it(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)[0]["trained"].startswith(words)
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script")
+def test_objects_of_a_file_are_built_again_if_their_class_can_be(tmp_path):
+    file = tmp_path / "mine.py"
+    lines = ["import torch", "from listings import BahdanauAttention", "plain = BahdanauAttention(16)"]
+    file.write_text("\n".join([*lines, "compiled = torch.jit.script(plain)"]))
+    plain, compiled = (own.load(f"{file}:{name}") for name in ("plain", "compiled"))
+    assert own.in_trained(plain, TEXT).model == "en-fr/bahdanau"
+    report = own.check(compiled, in_trained=True)
+    assert report.ok and "additive" in report.formula
+    assert report.trained.endswith("TorchScript has compiled it; name the class that it was made from")
+
+
 @pytest.mark.parametrize("listing", ["AdditiveAttention", "MultiheadAttention"])
 def test_what_is_done_with_a_trained_model_is_done_with_it(listing, tmp_path):
     """Its trace, statistics, step, change of attention and page are those of the model whose matrices it has."""
