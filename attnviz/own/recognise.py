@@ -20,7 +20,7 @@ from attnviz.own.capture import Subject
 from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, STATE, VALUES, Form, NotRecognised, Place
 from attnviz.own.masks import HIDES, effect_of, mask_forms
 from attnviz.own.matrices import widths
-from attnviz.own.source import in_words, looked_at
+from attnviz.own.source import in_words, line_reached, looked_at
 from attnviz.python_file import ANYTHING, text_of
 
 _MISSES = re.compile(r"mask|pad|len|NoneType", re.I)  # in what a call without a mask raises
@@ -60,6 +60,7 @@ class Trials:
     rank: tuple = ()
     returned: str = ""
     failed: str = ""
+    reached: int = -1
     close: list[Form] = field(default_factory=list)
 
     def done(self, roles: Mapping[str, str]) -> bool:
@@ -272,7 +273,10 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
         left, softmaxes = subject.call(subject.given(inputs))
     except ANYTHING as error:  # a person's code may raise anything
         trials.close += [form] * bool(_MISSES.search(text_of(error)))
-        trials.failed = trials.failed or f"called with {_shapes(subject, inputs)} {in_words(error, 'it raised ')}"
+        line = line_reached(error, target)
+        if line > trials.reached:
+            trials.failed = f"called with {_shapes(subject, inputs)} {in_words(error, 'it raised ')}"
+            trials.reached = line
         return
     sizes = {"B": batch, "T": queries, "S": keys}
     for places in _places(form, left, softmaxes, sizes):

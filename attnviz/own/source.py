@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -308,3 +309,10 @@ def looked_at(target: Callable, title: str) -> Iterator[None]:
 def in_words(error: BaseException, raised: str = "") -> str:
     """An exception of a person's code in one line. raised : text before its name, such as `it raised `."""
     return machine.too_large(error) or f"{raised}{python_file.in_words(error)}"
+
+
+def line_reached(error: BaseException, target: Callable) -> int:
+    """The line of a person's own function, such as `forward`, that raised or called what raised; 0 if unknown."""
+    code = getattr(target.forward if isinstance(target, nn.Module) else target, "__code__", None)
+    frames = traceback.walk_tb(error.__traceback__)
+    return next((line for frame, line in frames if frame.f_code is code), 0)

@@ -88,6 +88,14 @@ class HidesItsParts(Right):
         raise SystemExit(3)
 
 
+class RepeatsTooOften(nn.Module):
+    """With a hidden state of three axes `repeat` fails, which is not the reason."""
+
+    def forward(self, hidden, encoder_outputs):
+        states = hidden.unsqueeze(1).repeat(1, encoder_outputs.shape[1] + 1, 1)
+        return torch.cat([states, encoder_outputs], dim=2).sum(dim=-1).softmax(dim=-1)
+
+
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
@@ -96,6 +104,7 @@ class HidesItsParts(Right):
         (LosesItsParts, r"cannot be tested: its code raises AttributeError: 'LosesItsParts' object has no"),
         (CannotBeMade, r"cannot be built: Speechless;"),
         (CannotRun, r"is not recognised as attention: .* it raised Speechless"),
+        (RepeatsTooOften, r"is not recognised as attention: .* it raised RuntimeError: Sizes of tensors must match"),
         (CannotBeRead, r"cannot be tested: its code raises Speechless"),
         (HidesItsParts, r"cannot be tested: its code raises SystemExit: 3"),
     ],
