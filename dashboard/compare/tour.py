@@ -1,12 +1,14 @@
-"""The tour: five states of the page that compares mechanisms, each with a question, and the answer behind a click.
+"""The tour: five states of the page that compares mechanisms, each with a question, and the answer behind a click. Its
+words are in tour.md.
 
-An answer is computed from the current page, so it remains true after a model is retrained. Stops are counted
-from 1, as on the page and in its address. The tour is offered once.
+The numbers of an answer are computed from the current page, so it remains true after a model is retrained. Stops are
+counted from 1, as on the page and in its address. The tour is offered once.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -15,7 +17,7 @@ from attnviz import reading
 from attnviz.figures import labels
 from dashboard.choices.options import OWN
 from dashboard.compare.scene import Column, CompareScene
-from dashboard.markup import text
+from dashboard.markup import terms, text
 from dashboard.markup.text import escape
 from dashboard.session import address, catalogue
 from dashboard.shell import link_notes
@@ -25,7 +27,6 @@ _STOP, _ANSWERED = "tour stop", "tour answered"  # in the session: from 1; the o
 _AS_SHOWN = "-as-shown"
 COOKIE = "attnviz_tour"  # set by tour.js once the offer was answered: then it is not made again in this browser
 PAIR = "en-fr"
-_CLARK = '<a href="https://aclanthology.org/W19-4828/" target="_blank" rel="noopener">Clark et al. (2019)</a>'
 _MOTARDS = 2  # the step that writes it
 _NOT_CHANGED = {  # what the page shows unless a stop says otherwise, as the session holds it
     "pair": PAIR,
@@ -142,13 +143,17 @@ def _leave() -> None:
 
 @dataclass(frozen=True)
 class Stop:
-    """title, question : plain text. changes : session values that differ from _NOT_CHANGED; `show` and `step` always.
-    answer : scene -> HTML."""
+    """title, question : plain text. words : the answer, HTML with placeholders; values : scene -> what they stand for.
+    changes : session values that differ from _NOT_CHANGED; `show` and `step` always."""
 
     title: str
     question: str
+    words: str
     changes: Mapping[str, Any]
-    answer: Callable[[CompareScene], str]
+    values: Callable[[CompareScene], dict[str, str]]
+
+    def answer(self, scene: CompareScene) -> str:
+        return terms.filled(self.words, **self.values(scene))
 
     @property
     def view(self) -> dict[str, Any]:
@@ -173,50 +178,40 @@ def stop_number(written: str | None) -> int | None:
     return int(written) if written in map(str, range(1, len(STOPS) + 1)) else None
 
 
-def _order_answer(scene: CompareScene) -> str:
+def _order(scene: CompareScene) -> dict[str, str]:
     seen = ((column, reading.RULES["swapped"](column.grid, "word")) for column in scene.mapped)
     crossing = next((f"{column.title}: {observed.sentence}" for column, observed in seen if observed), "")
-    return (
-        f"{escape(crossing)} Two dark cells have changed places: the later French word looks at the earlier "
-        "English word. Nobody told the models about word order. They learnt it from translated sentences."
-    )
+    return {"crossing": escape(crossing)}
 
 
-def _sharpness_answer(scene: CompareScene) -> str:
+def _sharpness(scene: CompareScene) -> dict[str, str]:
     sharp, blurred = sorted(scene.mapped, key=lambda column: -column.frame["max_weight"].mean())
-    first, second = (f"{column.frame['max_weight'].mean():.2f}" for column in (sharp, blurred))
+    weight, other_weight = (f"{column.frame['max_weight'].mean():.2f}" for column in (sharp, blurred))
     same = sharp.trace.translation == blurred.trace.translation
-    texts = "Both write the same text" if same else "Their texts differ"
-    return (
-        f"{sharp.title} is sharper: on average the largest weight of a row is {first}; {blurred.title}: {second}. "
-        f"{texts}, with log-probabilities {text.number(sharp.trace.log_prob)} and "
-        f"{text.number(blurred.trace.log_prob)}. A sharp map alone does not show that a translation is better. "
-        "Bahdanau’s model looks before its decoder makes the new state, Luong’s after it."
-    )
+    return {
+        "sharper": sharp.title,
+        "weight": weight,
+        "log_prob": text.number(sharp.trace.log_prob),
+        "other": blurred.title,
+        "other_weight": other_weight,
+        "other_log_prob": text.number(blurred.trace.log_prob),
+        "texts": "Both write the same text" if same else "Their texts differ",
+    }
 
 
-def _end_answer(scene: CompareScene) -> str:
+def _end(scene: CompareScene) -> dict[str, str]:
     [column] = scene.mapped
     observed = reading.RULES["special"](column.grid, "word")
     looks = escape(observed.sentence) if observed else ""
-    mass = column.frame["special_mass"].mean()
-    return (
-        f"{looks} The weights of a row must sum to 1, so a head that has nothing to look for must still put its weight "
-        f"somewhere. Here {mass:.0%} of all weight is on <i>&lt;eos&gt;</i>. {_CLARK} saw the same in BERT, and "
-        "found that this weight hardly changes what the model says. Other heads of this layer do look at words: choose "
-        "one on the left."
-    )
+    return {"looks": looks, "share": f"{column.frame['special_mass'].mean():.0%}"}
 
 
-def _split_answer(scene: CompareScene) -> str:
+def _split(scene: CompareScene) -> dict[str, str]:
     looks = "; ".join(
         f"{column.title}: {' and '.join(f'{weight:.2f} on {escape(piece)}' for piece, weight in _pieces(column))}"
         for column in scene.mapped
     )
-    return (
-        f"{looks}. Choose <b>words</b> under Tokens on the left: the pieces become one column, and their weights are "
-        "added."
-    )
+    return {"looks": looks}
 
 
 def _pieces(column: Column) -> list[tuple[str, float]]:
@@ -229,62 +224,39 @@ def _pieces(column: Column) -> list[tuple[str, float]]:
     return [(names[i], float(row[i])) for i, token in enumerate(tokens) if token.word == word]
 
 
-def _long_answer(scene: CompareScene) -> str:
+def _long(scene: CompareScene) -> dict[str, str]:
     squeezed = next(column for column in scene.columns if column.grid is None)
     attends = scene.mapped[0]
     texts = [re.findall(r"\w{4,}", column.trace.translation.lower()) for column in (attends, squeezed)]
     missing = [word for word in dict.fromkeys(texts[0]) if word not in texts[1]]
-    chances = [column.trace.log_prob / len(column.trace.log_probs) for column in (attends, squeezed)]
-    return (
-        f"Without attention these words of the other text are gone: {escape(', '.join(missing))}. One vector "
-        "keeps the topic of the sentence and loses details: who does what, and where. The model is also less sure: "
-        f"log-probability per piece {text.number(chances[1])}, with attention {text.number(chances[0])}. This is why "
-        "attention was invented."
-    )
+    sure = [text.number(column.trace.log_prob / len(column.trace.log_probs)) for column in (attends, squeezed)]
+    return {"missing": escape(", ".join(missing)), "with_attention": sure[0], "log_prob": sure[1]}
 
 
-STOPS = (
-    Stop(
-        "Word order",
-        "French says “chien noir” and “herbe verte” where English says “black dog” and “green grass”. Where do the "
-        "maps show that two words have changed places?",
-        {"show": ["bahdanau", "luong-general", "transformer"], "step": 3},
-        _order_answer,
-    ),
-    Stop(
-        "Sharp and blurred",
-        "Which of the two maps is sharper? And does the sharper model translate better?",
-        {"show": ["bahdanau", "luong-general"], "step": 7},
-        _sharpness_answer,
-    ),
-    Stop(
-        "Looking at nothing",
-        "This is one head of the last layer. Most of its rows look at <eos>, the end of the sentence, which is "
-        "no word. Why would a head look there?",
-        {"show": ["transformer"], "text": "Is Tom here?", "head": 2, "step": 2},
-        _end_answer,
-    ),
-    Stop(
-        "Split words",
-        "“motorcyclists” is not in the vocabulary: the models read several pieces. Which one do they look at when "
-        "they write “motards”?",
+_VIEWS = (  # changes and values of each stop of tour.md
+    ({"show": ["bahdanau", "luong-general", "transformer"], "step": 3}, _order),
+    ({"show": ["bahdanau", "luong-general"], "step": 7}, _sharpness),
+    ({"show": ["transformer"], "text": "Is Tom here?", "head": 2, "step": 2}, _end),
+    (
         {
             "show": ["bahdanau", "transformer"],
             "text": "Two motorcyclists are racing on a muddy track.",
             "step": _MOTARDS,
         },
-        _split_answer,
+        _split,
     ),
-    Stop(
-        "Why attention was invented",
-        "The first model has no attention: it keeps the whole sentence in one vector. Read both French texts. "
-        "What is lost?",
+    (
         {
             "show": ["fixed-context", "bahdanau"],
             "text": "A man in a red shirt is standing on a ladder and painting the wall of a white house while a woman "
             "in a green dress is sitting on a bench under a tree and reading a book.",
             "step": 12,
         },
-        _long_answer,
+        _long,
     ),
+)
+_WRITTEN = list(terms.sections(Path(__file__).with_suffix(".md")).items())[1:]
+STOPS = tuple(
+    Stop(title, question, words, changes, values)
+    for (title, (question, words)), (changes, values) in zip(_WRITTEN, _VIEWS, strict=True)
 )

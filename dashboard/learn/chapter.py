@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlencode
 
 from attnviz.data.tasks import TASKS
@@ -14,18 +15,21 @@ from dashboard.browser.plot import Cell
 from dashboard.choices import pairs
 from dashboard.choices.options import CHAPTER_TITLES, model, title
 from dashboard.inside.scene import Column
-from dashboard.markup import tables
+from dashboard.markup import tables, terms
 from dashboard.markup.text import escape
 from dashboard.session import caches
 
 PAIR = "en-fr"
 SENTENCE = TASKS[PAIR].first
 TRANSLATION = TASKS[PAIR].forced  # of SENTENCE
+FORCED = {"target": "One text for all: typed", "force": TRANSLATION}  # of the address: all models write it
 SHORT = "Two boys play with a yellow ball."
 LONG = (
     "A young woman in a red dress sits on a bench in front of a brick house and reads a book while two small dogs "
     "sleep in the shade of a tall tree."
 )
+_FOLDER = Path(__file__).with_name("chapters")
+_PARTS = ["", "Symbols", "Think about it", "Answer", "Try it"]  # headings of a chapter's words
 
 
 def _symbols(text: str) -> str:
@@ -87,6 +91,21 @@ class Chapter:
             f'<p class="open-step"><b>Try it.</b> {escape(self.ask)} '
             f'<a href="{escape(self.address)}" target="_self">Open the page in this state ›</a></p></div>'
         )
+
+
+def read(key: str, path: str, query: Mapping[str, str | list[str]], draw: Callable[[bool], Drawn]) -> Chapter:
+    """The chapter whose words are in KEY.md beside its code. ValueError for words of another form."""
+    file = _FOLDER / f"{key}.md"
+    parts = terms.sections(file)
+    story, symbols, *others = ([terms.filled(paragraph) for paragraph in parts.get(name, ())] for name in _PARTS)
+    if [*parts] != _PARTS or any(len(part) != 1 for part in others) or not all(": " in line for line in symbols):
+        raise ValueError(
+            f"{file.name} must have paragraphs, then the headings {', '.join(_PARTS[1:])}; below the first, `symbol: "
+            "meaning` in paragraphs, below each other one paragraph"
+        )
+    question, answer, ask = (part[0] for part in others)
+    meanings = dict(line.split(": ", 1) for line in symbols)
+    return Chapter(key, tuple(story), meanings, question, answer, path, query, ask, draw)
 
 
 def trace(mechanism: str, text: str, target: str | None = None) -> Trace:

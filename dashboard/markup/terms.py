@@ -1,7 +1,9 @@
 """The terms of the pages, each explained in two lines with its formula, and links to the papers that the pages name.
-An explanation opens at its term."""
+An explanation opens at its term. Longer texts are in Markdown files, which `sections` reads."""
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from dashboard.markup.text import escape
 
@@ -120,3 +122,26 @@ def cited(paper: str) -> str:
     """`Jain and Wallace 2019`, for brackets."""
     names, year, address = _PAPERS[paper]
     return f'<a href="{address}">{names} {year}</a>'
+
+
+_LINKS = {f"{form.__name__} {paper}": form(paper) for form in (cited, says) for paper in _PAPERS}
+
+
+def sections(file: Path) -> dict[str, list[str]]:
+    """A text in a Markdown file: heading of the second level -> its paragraphs, each in one line; "" for those above
+    the first. Tags are those of HTML, such as <b>. `filled` fills its placeholders."""
+    bodies = re.split(r"^## (.+)\n", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    paragraphs = (re.split(r"\n{2,}", body.strip("\n")) for body in bodies[::2])
+    return {
+        heading: [" ".join(paragraph.splitlines()) for paragraph in of_heading]
+        for heading, of_heading in zip(["", *bodies[1::2]], paragraphs, strict=True)
+    }
+
+
+def filled(text: str, **values: str) -> str:
+    """HTML with a value for each placeholder: `{cited cho}` and `{says cho}` are links to a paper. ValueError for a
+    placeholder without a value."""
+    every = _LINKS | values
+    if unknown := [name for name in re.findall(r"\{(.*?)\}", text) if name not in every]:
+        raise ValueError(f"a text has the placeholder {{{unknown[0]}}}; known are {', '.join(every)}")
+    return re.sub(r"\{(.*?)\}", lambda place: every[place[1]], text)

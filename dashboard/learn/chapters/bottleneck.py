@@ -10,9 +10,8 @@ from attnviz.models import checkpoint_values
 from attnviz.select import select
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import title
-from dashboard.learn.chapter import LONG, SHORT, Chapter, Drawn, column, state
+from dashboard.learn.chapter import LONG, SHORT, Drawn, column, read, state
 from dashboard.markup import tables
-from dashboard.markup.terms import cited
 from dashboard.markup.text import escape, output
 from dashboard.session import caches
 
@@ -64,29 +63,4 @@ def _table(rows: list[dict]) -> str:
     return tables.table("Translation quality by length of the source", ["BLEU"], cells)
 
 
-CHAPTER = Chapter(
-    "bottleneck",
-    (
-        "A translation model has two halves. The <b>encoder</b> reads the source sentence, one token after the other. "
-        "The <b>decoder</b> writes the translation, one token after the other.",
-        f"The first models of this kind ({cited('cho')}) gave the decoder one vector <b>c</b> for the whole sentence. "
-        "A sentence of six words and one of sixty get the same few hundred numbers. That is the bottleneck.",
-        f"Attention ({cited('bahdanau')}) removes it: at every step the decoder looks back at all tokens of the "
-        "source.",
-    ),
-    {
-        "x₁ … x_S": "the source tokens; S is how many there are",
-        "y₁ … y_T": "the target tokens, which the decoder writes; T is how many there are",
-        "h₁ … h_S": "the encoder’s state at each source token, a vector each",
-        "c": "the context, the vector that the decoder reads; without attention the same at every step",
-    },
-    "Both models have about the same number of parameters. Why does the model without attention lose more on the long "
-    "sentence than on the short one?",
-    "The vector has the same width for every sentence. A few words fit into it. With more words, something must be "
-    "left out, and the decoder cannot go back to look. With attention, the decoder reads a fresh context at each "
-    "step, so what is available to it grows with the sentence.",
-    "",
-    state(WITHOUT, WITH, text=LONG),
-    "Compare both models on the long sentence, and type one of your own.",
-    draw,
-)
+CHAPTER = read("bottleneck", "", state(WITHOUT, WITH, text=LONG), draw)

@@ -14,9 +14,8 @@ from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import KINDS
 from dashboard.heads.syntax import question, rows_of_model
-from dashboard.learn.chapter import SENTENCE, TRANSLATION, Chapter, Drawn, column, heads_state
+from dashboard.learn.chapter import SENTENCE, TRANSLATION, Drawn, column, heads_state, read
 from dashboard.markup import tables
-from dashboard.markup.terms import cited, says
 from dashboard.markup.text import escape, hatched
 from dashboard.session import caches
 
@@ -59,32 +58,7 @@ def _name(grid: Grid) -> str:
     return f"Layer {grid.layer + 1}, head {grid.head + 1}"
 
 
-HEADS = Chapter(
-    "heads",
-    (
-        f"The Transformer ({cited('vaswani')}) has no recurrent state. In each layer, every token makes a "
-        "<b>query</b> q = W<sup>Q</sup> x, and every token that may be read makes a <b>key</b> k = W<sup>K</sup> x "
-        "and a <b>value</b> v = W<sup>V</sup> x. Scores are q · k / √d.",
-        "A layer does this several times side by side, each time with matrices of its own. Each is a <b>head</b>. "
-        "Their contexts are joined and mixed.",
-        "There are three kinds: the encoder’s <b>self-attention</b> (source to source), the decoder’s (target to the "
-        "target so far), and <b>cross-attention</b> (target to source), which is what the recurrent models have too.",
-    ),
-    {
-        "x": "the vector of a token in this layer",
-        "q, k, v": "query, key and value of a token in one head",
-        "W^Q, W^K, W^V": "the matrices of a head, learnt",
-        "d": "the width of a head",
-    },
-    "Would one head of four times the width do the same as four heads?",
-    "No. One head has one softmax, so one row of weights for each query: it can look at one place sharply, or at "
-    "several with a blurred mean. Four heads have four rows and can look sharply at four places at once. The work is "
-    "the same.",
-    "heads",
-    heads_state(kind=KINDS["cross"], layer="3", head="1"),
-    "Look through the heads; click a small map to open it.",
-    draw_heads,
-)
+HEADS = read("heads", "heads", heads_state(kind=KINDS["cross"], layer="3", head="1"), draw_heads)
 
 
 SHOWN = {  # pattern -> where a head of it looks
@@ -168,34 +142,8 @@ def _named(head: Head) -> str:
     return f"{head.kind}, layer {head.layer + 1}, head {head.head + 1}"
 
 
-TYPICAL = Chapter(
+TYPICAL = read(
     "patterns",
-    (
-        "Many heads do something simple. Four kinds are typical: <b>local</b> (near the query), <b>global</b> "
-        "(everywhere evenly, or at one special token), <b>positional</b> (at a fixed distance) and <b>syntactic</b> "
-        "(along the grammar of the sentence). Below are the heads of the Transformer’s self-attention that show each "
-        "of five patterns best, on this sentence. They are found by measuring, not chosen by hand.",
-        f"The last picture is of syntax. {says('clark')} and {says('voita')} found heads that look from a word to the "
-        "word that it depends on, such as from an adjective to its noun. A head may look there because of the grammar, "
-        "or because the noun is mostly the next word. So its share of right answers stands beside that of the best "
-        "fixed distance.",
-        "The <b>score</b> is the share of a head’s weight that fits the pattern: 1 is a perfect fit. Beside it stands "
-        "the score of uniform attention, because a short sentence makes some patterns easy. A head that is hardly "
-        "above it does not show the pattern. Only for the pattern “broad” is uniform attention the perfect fit.",
-        "A pattern is a description of where a head looks. Whether the model needs the head is another question; "
-        "switch it off to ask.",
-    ),
-    {
-        "a_qk": "the weight of key k in the row of query q",
-        "u_qk": "the pattern: the largest weight that counts in that cell",
-        "score": "(1/Q) Σ_q Σ_k min(a_qk, u_qk), over Q queries",
-    },
-    "One of these heads puts about half of its weight on <code>&lt;bos&gt;</code>, a token without a meaning. "
-    "Why would it?",
-    "A row must sum to 1, so a head cannot look at nothing. When what it looks for is not in the sentence, it can "
-    "look at a token that is always there. If the value of that token changes the result little, this does no harm. "
-    f"{says('clark')} suggest this for the separator tokens of BERT, and call it a no-op. It is an explanation that "
-    "fits; this page does not test it.",
     "heads",
     heads_state(
         kind=KINDS["encoder"],
@@ -204,6 +152,5 @@ TYPICAL = Chapter(
         head=str(LINKED[1].head + 1),
         pattern=PATTERNS[LINKED[0]].title,
     ),
-    "The heads are sorted by “Previous token”. Further down, look for other patterns, and switch heads off.",
     draw_typical,
 )

@@ -12,9 +12,8 @@ from dashboard.choices.options import model
 from dashboard.inside import caches, opened
 from dashboard.inside.scene import Column
 from dashboard.learn import chapter
-from dashboard.learn.chapter import PAIR, SENTENCE, TRANSLATION, Chapter, Drawn, column, state
+from dashboard.learn.chapter import FORCED, PAIR, SENTENCE, TRANSLATION, Drawn, column, read, state
 from dashboard.markup import tables
-from dashboard.markup.terms import cited
 from dashboard.session import catalogue
 
 STEP = 2
@@ -48,42 +47,17 @@ def draw_scores(dark: bool) -> Drawn:
     return Drawn(cells, words + tables.table("Weights of one query through several score functions", columns, rows))
 
 
-SCORES = Chapter(
+SCORES = read(
     "scores",
-    (
-        "Where do the weights come from? A <b>query</b> asks, here the decoder’s state s. Each source token answers "
-        "with a <b>key</b>, here its encoder state h<sub>j</sub>. The <b>score</b> e<sub>tj</sub> says how well the "
-        "two fit. It may be any number.",
-        "The <b>softmax</b> turns scores into weights: α<sub>tj</sub> = exp(e<sub>tj</sub>) / Σ<sub>k</sub> "
-        "exp(e<sub>tk</sub>). Adding the same number to all scores changes nothing; only differences count.",
-        "The mechanisms differ in the score. <b>Dot</b>: s · h<sub>j</sub>. <b>General</b>: s · W h<sub>j</sub>. "
-        "<b>Additive</b> (Bahdanau) and <b>concat</b>: v · tanh(W s + U h<sub>j</sub>), a small network. <b>Scaled "
-        "dot</b>: s · h<sub>j</sub> / √d.",
-    ),
-    {
-        "s": "the decoder’s state, which is the query",
-        "h_j": "the encoder’s state at source token j, which is the key",
-        "e_tj": "the score of source token j at step t",
-        "α_tj": "its weight; k in the sum goes through all source tokens",
-        "W, U, v": "matrices and a vector that are learnt",
-        "d": "the width of query and key: how many numbers each has",
-    },
-    "The dot product has nothing to learn. What must the encoder and the decoder do for it to work?",
-    "They must learn one space for queries and keys. Both have the same width, and a query must point in the "
-    "direction of the key that it needs. The general score learns the map between the two spaces, a matrix "
-    "W; the additive score learns a small network and needs no equal widths.",
     "inside",
     state(
         "bahdanau",
         "luong-dot",
         "luong-general",
-        target="One text for all: typed",
-        force=TRANSLATION,
+        **FORCED,
         step=str(STEP + 1),
         functions="true",
     ),
-    "See the score of one token as a sum of its parts, in three mechanisms. Below their formulas, the same query goes "
-    "through other scores.",
     draw_scores,
 )
 
@@ -144,39 +118,16 @@ def _weights(step: Step) -> str:
     return tables.table("Scores, and weights at each temperature", columns, rows)
 
 
-SCALING = Chapter(
+SCALING = read(
     "scaling",
-    (
-        "The softmax is sharp when scores lie far apart and flat when they lie close. Dividing all scores by a "
-        "<b>temperature</b> shows it: a small one makes one weight win, a large one makes all weights nearly equal.",
-        "<b>Entropy</b> measures it: H<sub>t</sub> = −Σ<sub>j</sub> α<sub>tj</sub> ln α<sub>tj</sub>. It is 0 when "
-        "one token has all the weight, and ln S when all S tokens have the same.",
-        "The dot product of two random vectors of width d spreads as √d. A wide head would begin training with a "
-        "softmax that is sharp by accident. So the Transformer divides by √d, and the spread stays near 1 at every "
-        f"width ({cited('vaswani')}). Two of the models here differ in this division alone: their maps of one sentence "
-        "stand below.",
-    ),
-    {
-        "α_tj": "the weight of source token j at step t",
-        "H_t": "the entropy of the weights of step t, in nats",
-        "d": "the width of query and key",
-        "S": "how many source tokens there are",
-        "temperature": "what the scores are divided by; 1 is the model itself",
-    },
-    "What happens to learning when the softmax is so sharp that one weight is 1 and the others are 0?",
-    "The slope of the softmax is then almost 0 everywhere: a small change of any score changes no weight. Gradients "
-    "through attention vanish, and the model cannot learn to look elsewhere. Dividing by √d keeps the first steps of "
-    "training away from there.",
     "inside",
     state(
         "transformer",
-        target="One text for all: typed",
-        force=TRANSLATION,
+        **FORCED,
         step=str(STEP + 1),
         layer=str(LAYER + 1),
         heat="4",
         scaled="true",
     ),
-    "Move the temperature and watch weights and entropy. The picture of random vectors stands below the formula.",
     draw_scaling,
 )

@@ -12,9 +12,8 @@ from attnviz.trace.arrays import from_arrays
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import KINDS, preset_title
 from dashboard.inside import caches as steps
-from dashboard.learn.chapter import SENTENCE, TRANSLATION, Chapter, Drawn, column, heads_state
+from dashboard.learn.chapter import SENTENCE, TRANSLATION, Drawn, column, heads_state, read
 from dashboard.markup import tables
-from dashboard.markup.terms import cited
 from dashboard.markup.text import hatched
 from dashboard.session import caches
 
@@ -122,80 +121,13 @@ def _after(grid: Grid) -> str:
     return f"On average {_share_after(grid):.2f} of the weight of a row is on tokens after its own."
 
 
-MASKS = Chapter(
-    "masks",
-    (
-        "A <b>mask</b> says which keys a query may see. Where it says no, the score is set to −∞ before the softmax, "
-        "so the weight is exactly 0 and the others still sum to 1.",
-        "The <b>padding mask</b>: sentences of a batch are filled up to one length with a token "
-        "<code>&lt;pad&gt;</code> that means nothing. Without the mask the pads take weight, and the translation of a "
-        "sentence depends on what else is in its batch.",
-        f"The <b>causal mask</b> ({cited('vaswani')}): a decoder that is trained on whole texts must not see the token "
-        "that it should write, nor any after it. Without the mask it copies the answer, and has learnt nothing when it "
-        "must write by itself.",
-        "When you use a model, mask as in training. A single sentence needs no padding mask, a batch does; the causal "
-        "mask always holds.",
-    ),
-    {
-        "e_tj": "the score of key j at step t; −∞ where the mask hides the key",
-        "α_tj": "its weight: exp(e_tj) / Σ_k exp(e_tk), which is 0 for −∞",
-        "<pad>": "the filler; its state is a vector of zeros here, so a dot product with it is 0",
-    },
-    "A pad has a score of exactly 0 here. Why does it still get weight without a mask?",
-    "exp(0) is 1, not 0. The softmax knows no “nothing”: a score of 0 beats every negative one. Multiplying scores by "
-    "0 is not a mask; only −∞ is.",
-    "train",
-    {"preset": preset_title("future")},
-    "Press Start and watch a Transformer without its causal mask: its loss falls, and it writes nothing right.",
-    draw_masks,
+MASKS = read("masks", "train", {"preset": preset_title("future")}, draw_masks)
+ROWS = read(
+    "rows-columns", "heads", heads_state(kind=KINDS["encoder"], layer=str(LAYER + 1), head=str(HEAD + 1)), draw_rows
 )
-ROWS = Chapter(
-    "rows-columns",
-    (
-        "A map is read by <b>rows</b>. A row belongs to a query and says how it shares out its reading: it sums to 1. "
-        "A <b>column</b> belongs to a key and says how much all queries together read it: it may sum to anything.",
-        "In cross-attention, rows are target tokens and columns are source tokens, so the map is not even square. In "
-        "self-attention both sides have the same tokens. The map is then square, and still not symmetric.",
-        "Two reasons. The query of a token is made by another matrix than its key: the score of (i, j) is "
-        "q<sub>i</sub> · k<sub>j</sub>, that of (j, i) is q<sub>j</sub> · k<sub>i</sub>. And the softmax divides each "
-        "row by a sum of its own.",
-    ),
-    {
-        "α_ij": "the weight of key j in the row of query i",
-        "q_i, k_j": "the query of token i and the key of token j",
-        "Σ_j α_ij": "the sum of row i, always 1",
-        "Σ_i α_ij": "the sum of column j: how much is read of it in all",
-    },
-    "A column of a map of cross-attention sums to nearly 0. What does that say of the source token?",
-    "Almost no step read its state directly. It may be a word without an own translation, or one that the model left "
-    "out. But its meaning may also have reached the decoder through the states of its neighbours, which were made from "
-    "it.",
-    "heads",
-    heads_state(kind=KINDS["encoder"], layer=str(LAYER + 1), head=str(HEAD + 1)),
-    "Look for heads that look to the left and heads that look to the right: none is its own mirror image.",
-    draw_rows,
-)
-ITSELF = Chapter(
+ITSELF = read(
     "looks-at-itself",
-    (
-        "In <b>self-attention</b> queries, keys and values come from the same text. Each token makes a query, and "
-        "reads the other tokens of its own sentence. What it has read is added to its vector, layer by layer.",
-        "An encoder may look both ways: it is <b>bidirectional</b>, as in BERT and in the encoder of a translator. A "
-        "model that writes may only look back: it is <b>causal</b>, as in GPT.",
-        "Read a row as a question of one token to its sentence: “which of you do I need?”. The answer is one for a "
-        "layer and a head. A weight does not say that two words belong together; it says what was mixed into a vector "
-        "there.",
-    ),
-    {
-        "x_i": "the vector of token i in this layer",
-        "q_i = W^Q x_i": "its query; its key and its value are W^K x_i and W^V x_i",
-        "α_ij": "the weight of token j in the row of token i; 0 for j > i in a causal model",
-    },
-    "Why may the encoder of a translator look ahead, when its decoder may not?",
-    "The source sentence is there from the beginning, so looking ahead gives nothing away. The target is what must be "
-    "predicted: a decoder that sees it has nothing left to learn.",
     "heads",
     heads_state(kind=KINDS["encoder"], **{name: str(i + 1) for name, i in zip(("layer", "head"), BOTH_WAYS)}),
-    "Change the kind to the decoder’s self-attention, and see half of every map hatched.",
     draw_itself,
 )

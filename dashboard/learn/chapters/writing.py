@@ -12,9 +12,8 @@ from attnviz.select import select
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import Writing, model_title
-from dashboard.learn.chapter import Chapter, Drawn
+from dashboard.learn.chapter import Drawn, read
 from dashboard.markup import tables
-from dashboard.markup.terms import cited
 from dashboard.markup.text import hatched
 from dashboard.session import caches
 
@@ -70,35 +69,9 @@ def _head(trace: Trace, dark: bool) -> tuple:
     return words, named(heatmap(grid, dark=dark), title, dark, lines=heading.of_map(trace, grid))
 
 
-CHAPTER = Chapter(
+CHAPTER = read(
     "writing",
-    (
-        "A model that writes has one text and no translation. It reads the tokens so far and gives every token of its "
-        "vocabulary a <b>probability</b> to come next. One of them is taken, joined to the text, and the model reads "
-        "on. A long text is this one step, again and again.",
-        "While it is trained it must not see what it is to predict. So each token attends to itself and to those "
-        f"before it ({cited('vaswani')}). The other half of a map is <b>masked</b>, and drawn hatched.",
-        "To draw a token, the logits are first divided by the <b>temperature</b>. Below 1 the probable tokens become "
-        "more probable, and at 0 the most probable one is always taken.",
-        "Each layer adds something to a vector of the last token. Read with the last matrix after every layer, this "
-        "vector shows how the model comes to its answer: the <b>logit lens</b>.",
-        "Heads share the work. A <b>previous-token</b> head looks one token back. An <b>induction</b> head looks at "
-        f"what came after the same token before ({cited('olsson')}), so that “Mrs. App” can go on as it did. "
-        "Models as small as the two here have the first kind and not the second; "
-        "the study of models that write says when in training each appears.",
-    ),
-    {
-        "y_t": "the token at place t",
-        "p(y_t | y_1 … y_t−1)": "the probability of the token after all before it",
-        "z": "the logits: one number for each token of the vocabulary",
-        "T": "the temperature: a token is drawn from softmax(z / T)",
-    },
-    "A model has no induction head. Can it still write a name for the second time?",
-    "Yes, if it can tell the name otherwise: “Mrs. App” is rare, and a model may have learnt from its books how such "
-    "words go on. It cannot take the rest of a name from the text. Try a name that no book has: the model then ends it "
-    "in its own way.",
     "heads",
     {"model": model_title(MODEL), "text": TEXT, "written": "12", "pattern": PATTERNS[ROLE].title},
-    "Let it write, click another token to go that way, and look for patterns below.",
     draw,
 )

@@ -3,6 +3,7 @@
 import html
 import re
 import shutil
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -17,6 +18,7 @@ from attnviz import figures, select
 from dashboard.choices.options import CHAPTER_TITLES, chapter_title
 from dashboard.compare.caches import course
 from dashboard.inside import caches as steps
+from dashboard.learn import chapter as words_of
 from dashboard.learn import lesson, questions
 from dashboard.learn.chapter import SENTENCE, column
 from dashboard.learn.chapters import CHAPTERS, heads, self_attention
@@ -40,6 +42,7 @@ with st.sidebar:
 PAGES[{number}].show(chosen)
 link_notes.show(st.session_state)
 """
+WORDS = "Story.\n\n## Symbols\n\na: b\n\n## Think about it\n\nWhy?\n\n## Answer\n\nBecause.\n\n## Try it\n\nGo.\n"
 EACH = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.key)
 
 
@@ -61,6 +64,45 @@ def cells(app: AppTest) -> list[dict]:
 
 def test_the_chapters_stand_in_the_order_of_the_titles():
     assert [chapter.key for chapter in CHAPTERS] == list(CHAPTER_TITLES) and len(CHAPTERS) == 15
+
+
+def test_every_text_beside_the_chapters_is_that_of_one():
+    """A file of another name would never be read."""
+    files = {file.stem for file in Path(words_of.__file__).with_name("chapters").glob("*.md")}
+    assert files == CHAPTER_TITLES.keys()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No heading.",
+        WORDS.replace("a: b", "a b"),
+        WORDS.replace("Why?", "Why?\n\nWhy not?"),
+        WORDS.replace("Because.", ""),
+        WORDS.replace("## Answer", "## The answer"),
+    ],
+)
+def test_words_of_another_form_are_refused_with_what_is_wanted(text, tmp_path, monkeypatch):
+    monkeypatch.setattr(words_of, "_FOLDER", tmp_path)
+    (tmp_path / "own.md").write_text(WORDS)
+    own = words_of.read("own", "", {}, None)
+    assert (own.story, own.symbols, own.question, own.answer, own.ask) == (
+        ("Story.",),
+        {"a": "b"},
+        "Why?",
+        "Because.",
+        "Go.",
+    )
+    (tmp_path / "own.md").write_text(text)
+    with pytest.raises(ValueError, match="^own.md must have paragraphs, then the headings Symbols, Think about it, "):
+        words_of.read("own", "", {}, None)
+
+
+@pytest.mark.parametrize("below", ["Answer.", "Answer.\n\nChapter: nowhere\n\nAlso: x", "A.\n\nB.\n\nC.\n\nD."])
+def test_a_question_of_another_form_is_refused_by_its_words(below, tmp_path):
+    (file := tmp_path / "questions.md").write_text(f"Above.\n\n## Why?\n\n{below}\n")
+    with pytest.raises(ValueError, match=r"^questions.md: below “Why\?” must stand an answer, then Chapter: "):
+        list(questions._read(file))
 
 
 @EACH

@@ -30,3 +30,17 @@ def test_the_caveat_names_its_papers():
     assert "Attention is not by itself an explanation." in said
     for name, address in terms.REFERENCES:
         assert f'href="{address}"' in said and name.replace("&", "&amp;") in said
+
+
+def test_a_text_in_a_file_is_its_headings_and_paragraphs(tmp_path):
+    (file := tmp_path / "text.md").write_text(
+        "Above\nit.\n\n\nMore.\n\n## First: “a”\n\n# of <b>1</b>\n## Last\nEnd.\n"
+    )
+    assert terms.sections(file) == {"": ["Above it.", "More."], "First: “a”": ["# of <b>1</b>"], "Last": ["End."]}
+
+
+def test_placeholders_are_filled_once_or_refused():
+    filled = terms.filled("{cited cho} ({n}) {says jain}", n="{cited cho} \\1")
+    assert filled == f"{terms.cited('cho')} ({{cited cho}} \\1) {terms.says('jain')}"
+    with pytest.raises(ValueError, match="a text has the placeholder {cited chow}; known are cited cho, .*, n$"):
+        terms.filled("{cited cho} {cited chow}", n="1")
