@@ -117,7 +117,7 @@ class Attention(nn.Module):
     `prepare` does the work that depends only on the keys, so that a decoder does it once a sentence, not once a step.
 
     name : of the score. unit : what a term belongs to. extra : the names of the last terms, which belong to none, such
-    as a constant. widths : of queries and keys; None if any is valid.
+    as a constant. widths : of queries and keys; None if any is valid. reach : of a window, keys to either side.
 
     >>> [tuple(x.shape) for x in ScaledDot()(torch.randn(1, 2, 4), torch.randn(1, 3, 4), torch.randn(1, 3, 5))]
     [(1, 2, 5), (1, 2, 3)]
@@ -126,6 +126,7 @@ class Attention(nn.Module):
     name, unit = "", "dimension"
     extra: tuple[str, ...] = ()
     widths: tuple[int, int] | None = None
+    reach: float = 0
 
     def __init__(self, dropout: float = 0.0):
         super().__init__()
@@ -316,7 +317,7 @@ class MultiHead(nn.Module):
     torch.Size([1, 2, 2, 3])
     """
 
-    unit, extra = ScaledDot.unit, ScaledDot.extra
+    unit, extra, reach = ScaledDot.unit, ScaledDot.extra, ScaledDot.reach
     score: Callable = ScaledDot.score  # query (..., T, d), keys (..., S, d) of heads -> (..., T, S)
     terms: Callable = ScaledDot.terms
     window: Callable = ScaledDot.window

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from attnviz import mechanisms
 from attnviz.arguments import checked, within
-from attnviz.attention import Attention, Local, MultiHead, dot_scores, scaled_dot_scores
+from attnviz.attention import Attention, MultiHead, dot_scores, scaled_dot_scores
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, SubwordTokenizer
 from attnviz.inside.values import (
@@ -291,7 +291,7 @@ def _attended(inputs: AttentionInputs) -> dict:
     """Scores, mask, weights, values, context and window, as the fields of a Step."""
     scores, window = inputs.scores(), None
     mask = np.ones(len(inputs.values), dtype=bool) if inputs.seen is None else inputs.seen.numpy()
-    if (place := inputs.window()) and isinstance(inputs.attention, Local):
+    if place := inputs.window():
         centre, gaussian, seen = place
         scores, mask = scores + gaussian, seen.numpy()
         window = Window(centre, inputs.attention.reach, gaussian.exp().numpy())
@@ -316,12 +316,17 @@ def windows(model: Trained | EncoderDecoderModel, trace: Trace) -> tuple[tuple[f
         return ()
     if trace.level != "pieces":
         raise ValueError("trace must be at the level of pieces, as a model makes it; got one of words")
-    watched, seen = sharing(model.model), []
-    watched.attention.place.register_forward_hook(lambda _module, _inputs, output: seen.append(output.flatten()))
+    watched, centres = sharing(model.model), []
+    attention, read = watched.attention, watched.attention.read
     source, target = torch.tensor([model.read(trace.text).ids]), torch.tensor([target_ids(model, trace)])
+
+    def recorded(query: Tensor, *given) -> tuple[Tensor, Tensor]:
+        centres.append(attention.window(query, source.shape[1])[0].item())
+        return read(query, *given)
+
+    attention.read = recorded
     decode.forced(watched, source, target)
-    places = source.shape[1] * torch.sigmoid(torch.cat(seen))  # of v_p . tanh(W_p s_t)
-    return tuple((float(place), watched.attention.reach) for place in places)
+    return tuple((centre, attention.reach) for centre in centres)
 
 
 @checked

@@ -1,9 +1,11 @@
 """Where local attention predicts its place at every step: in one pass as step by step."""
 
 import pytest
+import torch
 
 import attnviz
 from attnviz import inside
+from attnviz.attention import General, attend
 from attnviz.select import words
 
 TEXT, TARGET = "The black dog runs.", "Le chien noir court."
@@ -22,6 +24,30 @@ def test_one_pass_predicts_what_each_step_predicts(local, target):
     assert [centre for centre, _ in windows] == pytest.approx([window.centre for window in alone], abs=1e-4)
     assert {reach for _, reach in windows} == {window.reach for window in alone}
     assert all(0 <= centre <= len(trace.source) for centre, _ in windows)
+
+
+class Middle(General):
+    """A window of somebody's own: three keys around the middle of the text."""
+
+    reach = 1
+
+    def window(self, query, size):
+        away = torch.arange(size) - size // 2
+        return torch.full(query.shape[:-1], size // 2), (-(away**2.0)).expand(1, 1, -1), (away.abs() <= 1)[None, None]
+
+    def read(self, query, prepared, values, mask=None, reweigh=None):
+        _, gaussian, seen = self.window(query, values.shape[-2])
+        return attend(self.score(query, prepared) + gaussian, values, seen, reweigh=reweigh)
+
+
+def test_a_window_of_ones_own_is_asked_where_it_is(root):
+    model = attnviz.load("en-fr/luong-local", root)
+    model.model.attention = Middle(*model.model.attention.widths)
+    trace = model.trace(TEXT, TARGET)
+    middle = len(trace.source) // 2
+    assert inside.windows(model, trace) == ((middle, 1),) * len(trace.target)
+    opened = inside.step(model, trace, 1)
+    assert (opened.window.centre, opened.window.reach, opened.mask.sum()) == (middle, 1, 3)
 
 
 def test_of_a_beam_too(local):
