@@ -5,10 +5,11 @@ softmax in a module of another name is attention when its shape fits the tokens,
 modules that are called attention, the module must not return it as its result.
 """
 
+import itertools
 import re
 import warnings
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import torch
 from torch import Tensor, nn
@@ -20,11 +21,14 @@ from attnviz.trace.arrays import from_arrays
 
 _WHOLE = "model"  # the name of the model itself among its modules
 _ATTENTION = re.compile(r"att(entio)?n", re.I)
+_AXES = (*forms.WEIGHTS["batch"], *forms.WEIGHTS["alone"], "BSH")  # BSH: several learnt queries, keys in the middle
+_NONE = "no attention was seen: no module took a softmax of PyTorch within `with own.watch(model) as seen:`"
 
 
 class Watched:
     """The attention of a model. calls : name of the module -> the softmaxes of each of its calls. sure : the names of
-    the modules that are attention. silent : those of them that were called and have no weights.
+    the modules that are attention. silent : those of them that were called and have no weights -> their last result.
+    runs : how often the whole model was called.
 
     >>> attention, words = torch.nn.MultiheadAttention(4, 2), torch.randn(3, 1, 4)
     >>> with own.watch(attention) as seen:
@@ -34,10 +38,11 @@ class Watched:
     """
 
     def __init__(self, model: nn.Module, sure: Collection[str] = ()):
-        self.sure, self.silent = sure, set[str]()
+        self.sure, self.runs = sure, 0
+        self.silent: dict[str, object] = {}
         self.calls: dict[str, list[list[Tensor]]] = {}
         numbers = [(name.lower(), value) for part in model.modules() for name, value in vars(part).items()]
-        self._heads = {1, *(n for name, n in numbers if ("head" in name or name == "h") and type(n) is int)}
+        self.heads = {1, *(n for name, n in numbers if ("head" in name or name == "h") and type(n) is int)}
 
     @property
     def weights(self) -> dict[str, list[Tensor]]:
@@ -45,37 +50,53 @@ class Watched:
         return {name: [call[-1] for call in calls] for name, calls in self.calls.items()}
 
     def trace(self, tokens: Sequence[str], target: Sequence[str] = (), name: str = "watched") -> Trace:
-        """The Trace of one sentence, which the model must have read as a batch of one. tokens : read by the encoder.
-        target : a token for every row of the decoder. Layers stand in the order of the calls.
+        """The Trace of one sentence, which the model must have read as a batch of one. tokens : read by the encoder, or
+        by a model without one. target : a token for every row of the decoder. Layers stand in the order of the calls.
 
-        ValueError when a module's weights do not fit these tokens; it names the module and the shape. Warns of modules
-        that are called attention and have no weights.
+        A loop that writes token by token is read too, whether it reads all tokens again at each step or keeps those
+        before. Without a target, attention that sees no later token is a decoder's.
+        ValueError when a module's weights do not fit these tokens; it names the module and the shape. Warns of what is
+        left out: modules that are called attention and have no weights, and a decoder's that see later tokens.
         """
-        silent = ""
         parts = [name for name in self.calls if name != _WHOLE]
+        left_out = []
         if names := [name for name in sorted(self.silent) if not any(_is_within(name, part) for part in parts)]:
             words = "it takes no softmax, and returns and keeps none, as linear attention does"
-            silent = f"{', '.join(names)} was called, and has no weights: {words}"
-        if not self.calls:
-            raise ValueError(silent or "no attention was seen: run the model within `with own.watch(model) as seen:`")
+            left_out.append(f"{', '.join(names)} was called, and has no weights: {words}")
         kinds: dict[str, list] = {}
-        problems = []
-        for module, calls in self.calls.items():
-            fitting = []
-            for several in _series(calls):
-                try:
-                    fitting.append(_fitted(module, several, len(tokens), len(target), self._heads))
-                except ValueError as error:
-                    problems.append(error)
-            if module in self.sure and not fitting and not self._holds_another(module):
-                raise _fails(module, self.weights[module], len(tokens), len(target))
-            for kind, weights in fitting[-1:] if module in self.sure else fitting:
-                kinds.setdefault(kind, []).append(weights)
+        problems = [] if self.calls else [ValueError(_NONE)]
+        for module in self.calls:
+            fitting = self._fitting(module, len(tokens), len(target), problems)
+            for kind, weights in fitting[-1] if fitting and module in self.sure else itertools.chain(*fitting):
+                sees_later = kind == "decoder" and bool(weights.triu(1).any())
+                left_out += [f"{module} sees later tokens of the target: it has no causal mask"] if sees_later else []
+                kinds.setdefault(kind, []).append(None if sees_later else weights)
+        kinds = {kind: layers for kind, layers in kinds.items() if any(layer is not None for layer in layers)}
         if not kinds:
-            raise ValueError(silent) if silent else problems[0]
-        if silent:
-            warnings.warn(f"{silent}. It is not in the trace", stacklevel=2)
-        return from_arrays(kinds, tokens, target, name=name)
+            raise ValueError("; ".join(left_out)) if left_out else problems[0]
+        for words in left_out:
+            warnings.warn(f"{words}. It is not in the trace", stacklevel=2)
+        return from_arrays(kinds, tokens, target, name=name, missing="skip")
+
+    def _fitting(self, module: str, source: int, target: int, problems: list) -> list[list[tuple[str, Tensor]]]:
+        """The layers, each with its kind, of every softmax of a module that fits: at one place of all calls, or else of
+        one shape, as in a loop over the steps. What does not fit is added to the problems. ValueError if the module is
+        attention and none fits."""
+        calls = self.calls[module]
+        fitting, rest = [], [] if len({len(call) for call in calls}) == 1 else list(itertools.chain(*calls))
+        for place in [] if rest else zip(*calls, strict=True):
+            try:
+                fitting.append(_fitted(module, [*place], source, target, self))
+            except ValueError as error:
+                problems.append(error)
+                rest += place
+        for shape in dict.fromkeys(weights.shape for weights in rest):
+            alike = [weights for weights in rest if weights.shape == shape]
+            with suppress(ValueError):
+                fitting.append(_fitted(module, alike, source, target, self))
+        if module in self.sure and not fitting and not self._holds_another(module):
+            raise _fails(module, self.weights[module], source, target, self.runs)
+        return fitting
 
     def _holds_another(self, module: str) -> bool:
         """Is there an attention within this one? Then its own softmax may be that of the output, as in AttnDecoder."""
@@ -104,7 +125,12 @@ def watch(model: nn.Module) -> Iterator[Watched]:
     # Beside them, a class of any name may take one in its forward().
     own = [name for name, part in parts.items() if not type(part).__module__.startswith("torch.nn")]
     seen, capture = Watched(model, sure), Capture()
+
+    def count(module, args):
+        seen.runs += 1
+
     with ExitStack() as hooks, capture:
+        hooks.callback(model.register_forward_pre_hook(count).remove)
         for name in dict.fromkeys([*sure, *own]) if sure else parts:
             for handle in _hooks(name, parts[name], capture, seen):
                 hooks.callback(handle.remove)
@@ -123,11 +149,15 @@ def _hooks(name: str, part: nn.Module, capture: Capture, seen: Watched) -> tuple
         del capture.softmaxes[len(capture.softmaxes) - len(softmaxes) :]  # a module around this one has none of them
         first = result[0] if isinstance(result, tuple) and result else result
         output = first if isinstance(first, Tensor) and seen.sure and name not in seen.sure else None
+        for silent, scores in [*seen.silent.items()]:
+            if any(taken.scores is not None and _are_same(taken.scores, scores) for taken in softmaxes):
+                del seen.silent[silent]  # it gives the scores of a softmax in a module around it
         made = [taken.weights for taken in softmaxes if output is None or not torch.equal(taken.weights, output)]
         if not made and (name in seen.sure or isinstance(result, tuple | dict)) and not seen._holds_another(name):
             left = left_by(result, module if name in seen.sure else None, [])
-            made = [tensor for tensor in left.values() if _are_shares(tensor)][:1]
-            seen.silent |= {name} if name in seen.sure and not made else set()
+            made = [shares for tensor in left.values() for shares in (tensor, tensor.exp()) if _are_shares(shares)][:1]
+            if name in seen.sure and not made:
+                seen.silent[name] = first
         if made:
             seen.calls.setdefault(name, []).append([weights.detach() for weights in made])
 
@@ -139,43 +169,68 @@ def _are_shares(tensor: Tensor) -> bool:
     return tensor.ndim >= 2 and bool((tensor >= 0).all()) and torch.allclose(sums, torch.ones_like(sums), atol=1e-4)
 
 
-def _series(calls: list[list[Tensor]]) -> Iterator[list[Tensor]]:
-    """What may be the attention of a module: the softmaxes at one place of all calls, and those of one shape, as in a
-    loop over the steps."""
-    if len({len(call) for call in calls}) == 1:
-        yield from (list(place) for place in zip(*calls, strict=True))
-    made = [weights for call in calls for weights in call]
-    for shape in dict.fromkeys(weights.shape for weights in made):
-        alike = [weights for weights in made if weights.shape == shape]
-        if len(alike) > len(calls):
-            yield alike
+def _are_same(scores: Tensor, other) -> bool:
+    alike = isinstance(other, Tensor) and other.numel() == scores.numel()
+    return alike and torch.equal(scores.flatten(), other.flatten())
 
 
-def _fitted(module: str, calls: list[Tensor], source: int, target: int, heads: set[int]) -> tuple[str, Tensor]:
-    """The kind of a module's attention, and its weights (H, Q, K). A module that is called step by step has one call
-    per row. heads : possible numbers of heads of the model's modules, so that two sentences are not mistaken for two
-    heads."""
+def _fitted(module: str, calls: list[Tensor], source: int, target: int, seen: Watched) -> list[tuple[str, Tensor]]:
+    """The layers of a module's attention, each with its kind and weights (H, Q, K). calls : its weights in every call.
+    ValueError if they fit no kind."""
+    by_kind: dict[str, list[Tensor]] = {}
     for kind in _kinds(module):
         rows, keys = (source if kind == "encoder" else target), (target if kind == "decoder" else source)
-        several = len(calls) > 1
-        if not rows or (several and len(calls) != rows):
-            continue
-        sizes = {"B": 1, "T": 1 if several else rows, "S": keys}
-        for axes in forms.WEIGHTS["batch"] + forms.WEIGHTS["alone"]:
-            if sizes["T"] > 1 and "T" not in axes:
+        for axes in _AXES if rows else ():
+            # the first axis may be that of two sentences and not of two heads
+            if axes not in ("BHTS", "BSH") and len(axes) == calls[0].ndim and not _heads(calls[0], axes) <= seen.heads:
                 continue
-            if axes != "BHTS" and len(axes) == calls[0].ndim and not _heads(calls[0], axes) <= heads:
-                continue  # two sentences, perhaps
-            if all(forms.fits(tensor.shape, axes, sizes) for tensor in calls):
-                return kind, torch.cat([forms.as_weights(tensor, axes, 1)[0] for tensor in calls], dim=1)
-    raise _fails(module, calls, source, target)
+            if kind not in by_kind and (layers := _layers(calls, axes, rows, keys, kind, seen.runs)):
+                by_kind[kind] = layers
+    if not by_kind:
+        raise _fails(module, calls, source, target, seen.runs)
+    kind = next(iter(by_kind))
+    causal = {name: all(map(_is_causal, layers)) for name, layers in by_kind.items()}
+    if kind == "cross" and causal.get("decoder"):  # as many tokens here as there, and none sees a later one
+        kind = "decoder"
+    return [("decoder" if not target and causal[kind] else kind, weights) for weights in by_kind[kind]]
 
 
-def _fails(module: str, calls: list[Tensor], source: int, target: int) -> ValueError:
+def _layers(calls: list[Tensor], axes: str, rows: int, keys: int, kind: str, runs: int) -> list[Tensor]:
+    """The weights (H, Q, K) of each layer if these are the axes of a module's calls, otherwise []. Several calls are
+    steps of a loop; or layers with the same parameters, if the whole model ran once."""
+    read, before = [], 0
+    for tensor in calls:
+        lengths = dict(zip(axes, tensor.shape))
+        sizes = {"B": 1, "T": lengths.get("T", 1), "S": lengths.get("S", 1)}
+        if not forms.fits(tensor.shape, axes, sizes) or (axes == "BSH" and not _are_shares(tensor.mT)):
+            return []
+        before += sizes["T"]
+        # A decoder has as many keys as tokens that it has read, if the loop keeps those before, or reads them again.
+        if sizes["S"] != keys and (kind == "cross" or sizes["S"] not in (before, sizes["T"])):
+            return []
+        weights = forms.as_weights(tensor, axes, 1)[0]
+        read.append(nn.functional.pad(weights, (0, keys - sizes["S"])))
+    queries = [weights.shape[1] for weights in read]
+    if sum(queries) == rows and set(queries[1:]) <= {1}:
+        return [torch.cat(read, dim=1)]
+    if queries[-1] != rows:
+        return []
+    again = [torch.allclose(read[-1][:, :n], weights, atol=1e-4) for n, weights in zip(queries, read)]
+    if all(again):
+        return read[-1:]
+    return read if set(queries) == {rows} and runs == 1 else []
+
+
+def _is_causal(weights: Tensor) -> bool:
+    return weights.shape[1] == weights.shape[2] and bool(weights.tril(-1).any()) and not bool(weights.triu(1).any())
+
+
+def _fails(module: str, calls: list[Tensor], source: int, target: int, runs: int) -> ValueError:
     shapes = ", ".join(dict.fromkeys(str(tuple(tensor.shape)) for tensor in calls))
+    times = f"; it ran {runs} times: as a loop, it does not read the token that it writes last" if runs > 1 else ""
     return ValueError(
         f"the weights of {module} fit neither {source} source tokens nor {target} target tokens: {len(calls)} calls of "
-        f"shape {shapes}; run the model on one sentence, in a batch of one"
+        f"shape {shapes}; run the model on one sentence, in a batch of one{times}"
     )
 
 
@@ -186,6 +241,7 @@ def _heads(weights: Tensor, axes: str) -> set[int]:
 
 def _kinds(module: str) -> list[str]:
     """The possible kinds of a module; the kind implied by its name comes first."""
-    if "encoder" in module and "decoder" not in module:
+    name = module.lower()
+    if "encoder" in name and "decoder" not in name:
         return ["encoder", "cross", "decoder"]
-    return ["decoder", "cross", "encoder"] if "self" in module else ["cross", "decoder", "encoder"]
+    return ["decoder", "cross", "encoder"] if "self" in name else ["cross", "decoder", "encoder"]

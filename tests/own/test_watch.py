@@ -33,6 +33,37 @@ def test_a_transformer_whose_modules_return_no_weights():
     ]
 
 
+def test_a_loop_over_the_steps_is_one_text():
+    """It reads all tokens again at each step, the source too or not; or it keeps those before, as a cache does."""
+    torch.manual_seed(0)
+    model = nn.Transformer(16, 2, 1, 2, 32, batch_first=True).eval()
+    source, target = torch.randn(1, 4, 16), torch.randn(1, 4, 16)
+    causal = nn.Transformer.generate_square_subsequent_mask(4)
+    traces = []
+    for lengths, again in (([4], True), ([1, 2, 3, 4], True), ([1, 2, 3, 4], False)):
+        with torch.no_grad(), own.watch(model) as seen:
+            memory = model.encoder(source)
+            for n in lengths:
+                of = memory if not again else model.encoder(source)
+                model.decoder(target[:, :n], of, tgt_mask=causal[:n, :n])
+        traces.append(seen.trace(TARGET, TARGET))
+    first = traces[0]
+    for trace in traces[1:]:
+        assert [(m.kind, m.layer) for m in trace.maps] == [(m.kind, m.layer) for m in first.maps]
+        assert all(abs(a.weights - b.weights).max() < 1e-5 for a, b in zip(trace.maps, first.maps))
+    attention = model.decoder.layers[0].self_attn
+    for parts in ([target[:, :2], target[:, 2:3], target[:, 3:]], [target[:, :2], target[:, :3], target]):
+        with torch.no_grad(), own.watch(attention) as seen:
+            read = 0
+            for part in parts:
+                read = read + part.shape[1] if part.shape[1] == 1 else part.shape[1]
+                keys = target[:, :read]
+                attention(part, keys, keys, attn_mask=causal[read - part.shape[1] : read, :read], need_weights=False)
+        for written in ((), TARGET):  # no name says the kind, and there are as many tokens here as there
+            (shown,) = seen.trace(TARGET, written).maps
+            assert shown.kind == "decoder" and abs(shown.weights - first.map("decoder", 0).weights).max() < 1e-5
+
+
 class Seq2Seq(nn.Module):
     """A decoder of a tutorial: attention once a step."""
 
@@ -186,6 +217,70 @@ def test_softmaxes_of_one_forward_are_layers():
     }
 
 
+class Hops(nn.Module):
+    """One attention, three times: layers that share their parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.softmax, self.words = nn.Softmax(dim=1), nn.Linear(8, 6)
+
+    def forward(self, query, keys):
+        for _ in range(3):
+            query = query + (self.softmax((keys @ query.unsqueeze(2))[..., 0]).unsqueeze(1) @ keys)[:, 0]
+        return self.softmax(self.words(query))
+
+
+def test_layers_that_share_their_parameters_and_queries_that_are_learnt():
+    model, keys = Hops(), torch.randn(1, 3, 8)
+    with torch.no_grad(), own.watch(model) as seen:
+        model(torch.randn(1, 8), keys)
+    assert [(m.layer, m.weights.shape) for m in seen.trace(TOKENS, ["le"]).maps] == [(n, (1, 1, 3)) for n in range(3)]
+    model.register_module("first", nn.Linear(8, 2))
+    with torch.no_grad(), own.watch(model) as seen:  # keys in the middle axis
+        weights = model.softmax(model.first(keys))
+    (shown,) = seen.trace(TOKENS, ["vector"]).maps
+    assert torch.equal(torch.tensor(shown.weights[:, 0]), weights[0].T)
+
+
+class PointerAttention(BahdanauAttention):
+    """It gives scores, of which the module around it takes the softmax; or their logarithms."""
+
+    def __init__(self, logs):
+        super().__init__(8)
+        self.logs = logs
+
+    def forward(self, query, keys):
+        scores = self.Va(torch.tanh(self.Wa(query) + self.Ua(keys)))[..., 0]
+        return scores.log_softmax(dim=-1) if self.logs else scores
+
+
+class Pointer(nn.Module):
+    def __init__(self, logs):
+        super().__init__()
+        self.attention = PointerAttention(logs)
+
+    def forward(self, source):
+        scores = self.attention(source[:, :1], source)
+        return (scores.exp() if self.attention.logs else scores.softmax(dim=-1)), scores
+
+
+@pytest.mark.parametrize("logs", [False, True])
+def test_a_pointer_network(logs, recwarn):
+    model, source = Pointer(logs), torch.randn(1, 3, 8)
+    with torch.no_grad(), own.watch(model) as seen:
+        expected, _ = model(source)
+    assert torch.allclose(torch.tensor(seen.trace(TOKENS, ["un"]).map("cross").weights[0]), expected)
+    assert not recwarn.list
+
+
+def test_a_decoder_without_a_causal_mask_is_left_out_with_a_warning():
+    model = nn.Transformer(16, 2, 1, 1, 32, batch_first=True).eval()
+    with torch.no_grad(), own.watch(model) as seen:
+        model(torch.randn(1, 3, 16), torch.randn(1, 4, 16))
+    with pytest.warns(UserWarning, match=r"^decoder.layers.0.self_attn sees later tokens of the target: it has no ca"):
+        assert [m.kind for m in seen.trace(TOKENS, TARGET).maps] == ["encoder", "cross"]
+
+
 class ByHand(nn.Module):
     """Two heads, of which no attribute says the number, and a softmax that is written out."""
 
@@ -230,9 +325,10 @@ def test_what_does_not_fit_is_said():
         pass
     with pytest.raises(ValueError, match="no attention was seen"):
         seen.trace(TOKENS)
-    with own.watch(model) as seen:
-        model(torch.randn(2, 3, 8), 4)
-    with pytest.raises(
-        ValueError, match=r"attention fit neither 3 source tokens nor 4 target tokens: 4 calls of shape"
-    ):
-        seen.trace(TOKENS, TARGET)
+    for batch, times in ((2, 1), (1, 2)):
+        with own.watch(model) as seen:
+            for _ in range(times):
+                model(torch.randn(batch, 3, 8), 4)
+        words = f"{4 * times} calls of shape .* in a batch of one{'; it ran 2 times' * (times - 1)}"
+        with pytest.raises(ValueError, match=f"fit neither 3 source tokens nor 4 target tokens: {words}"):
+            seen.trace(TOKENS, TARGET)
