@@ -42,6 +42,18 @@ class Outcome:
     softmaxes: list[Softmax] = field(default_factory=list)
 
     @property
+    def given(self) -> Tensor:
+        """The context. ValueError if none is returned."""
+        if self.context is None:
+            raise ValueError("no context comes back")
+        return self.context
+
+    def difference(self, other: "Outcome", sentence: int) -> float:
+        """The largest difference of weights and context of one sentence."""
+        pairs = [(self.weights, other.weights), (self.context, other.context)]
+        return max(float((a[sentence] - b[sentence]).abs().max()) for a, b in pairs if a is not None and b is not None)
+
+    @property
     def before_mix(self) -> Tensor | None:
         """The weights (B, H, T, S) of a softmax if those of each head are a sum of its heads, each times a number, as
         in talking heads; else None."""
@@ -168,10 +180,14 @@ class Subject:
         widths = self.form.widths
         counts = (keys if self.form.itself else queries, keys, keys)
         tensors = [torch.randn(batch, n, width, generator=generator) for n, width in zip(counts, widths)]
-        query, keyed, values = (tensor.to(self.dtype) for tensor in tensors)
-        if self.form.itself:
-            query = values = keyed
-        return Inputs(query, keyed, values if self.form.separate else keyed)
+        return self.changed(Inputs(*(tensor.to(self.dtype) for tensor in tensors)))
+
+    def changed(self, inputs: Inputs, **tensors) -> Inputs:
+        """Inputs with other tensors. In self-attention keys are queries and values, and elsewhere values, if it takes
+        none apart."""
+        made, form = replace(inputs, **tensors), self.form
+        query, values = made.keys if form.itself else made.query, made.values if form.separate else made.keys
+        return replace(made, query=query, values=values)
 
     def run(self, inputs: Inputs, dropout: bool = False, frozen: tuple = (), train: bool = False) -> Outcome:
         """Call the module. dropout : leave its dropout as it is. frozen : see Capture. Raises what the module raises,
@@ -240,6 +256,27 @@ class Subject:
         if visible is not None and form.mask is not None:
             arguments[form.mask.parameter] = form.mask.make(visible, inputs.query.shape[1], inputs.keys.dtype)
         return arguments
+
+    def beside(self, inputs: Inputs, added: Mapping[str, float]) -> Tensor:
+        """The weights (B, H, S) of the last query, after a vector, times a number each, is added to parts of states."""
+        arguments, place = self.given(inputs), self.form.weights
+        for part, number in added.items():
+            state = self.form.part(arguments, part)
+            state.add_(number * torch.linspace(-1, 2, state.shape[-1]).to(state))
+        left, _ = self.call(arguments)
+        return as_weights(left[place.name], place.axes, len(inputs.query))[:, :, -1]
+
+    def beside_another_key(self) -> tuple[Tensor, Tensor]:
+        """The weights of four keys (1, H, 4) before and after a change of a fifth."""
+        inputs = self.inputs(1, 1, 5, seed=2)
+        keys = torch.cat([inputs.keys[:, :4], inputs.keys[:, 4:] + 1], dim=1)
+        before, after = self.run(inputs), self.run(self.changed(inputs, keys=keys))
+        return before.weights[..., 0, :4], after.weights[..., 0, :4]
+
+    def mixes(self) -> bool:
+        """Does the ratio of two weights change when a third key changes? Not with scores of one query and one key."""
+        before, after = (weights / weights.sum(dim=-1, keepdim=True) for weights in self.beside_another_key())
+        return float((after - before).abs().max()) > 1e-4
 
     def call(self, arguments: dict, dropout: bool = False, frozen: tuple = (), train: bool = False):
         """Arguments by name -> the tensors left by the call, by name, and its softmaxes."""

@@ -3,9 +3,10 @@
 Letters: B sentences, T queries, S keys, H heads. Inputs are random with a fixed seed.
 """
 
+import copy
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,12 +15,14 @@ from torch import Tensor
 
 from attnviz.own.capture import Outcome, Subject
 from attnviz.own.forms import Inputs
+from attnviz.own.matrices import Matrix, matrices_of, tell_apart
 from attnviz.python_file import ANYTHING
 
 # `fault` makes the report fail. `limit`: right in ordinary use, and not in the case that the line names.
 OK, FAULT, LIMIT, UNTESTED = "ok", "fault", "limit", "not tested"
 _SIZES = ((1, 1, 1), (1, 1, 2), (1, 2, 3), (2, 1, 2), (2, 1, 3), (2, 2, 3), (3, 4, 5))
 RANDOM = "the same call gives other weights each time: mend that first"
+_TALKING = "heads are mixed after the softmax (talking heads, Shazeer et al. 2020): rows need not sum to 1"
 NEAR = 1e-4  # two numbers of single precision count as equal
 Examine = Callable[[Inputs], str | None]
 
@@ -38,27 +41,15 @@ class Line:
     example: str = ""
 
 
-def examples(subject: Subject, queries: int = 0) -> Iterator[tuple[Inputs, str]]:
-    """Inputs from small to larger, and their sizes in words. queries : their number in every example; 0: as listed."""
-    for batch, several, keys in _SIZES:
-        inputs = subject.inputs(batch, queries or several, keys)
-        yield inputs, f"{count(batch, 'sentence')}, {count(inputs.query.shape[1], 'query')}, {count(keys, 'key')}"
-
-
-def count(number: int, thing: str) -> str:
-    plural = {"query": "queries"}.get(thing, f"{thing}s")
-    return f"{number} {thing if number == 1 else plural}"
-
-
 def smallest(subject: Subject, examine: Examine) -> str:
     """The first failing example, in words; "" if none fails. Sizes that the module rejects are for another test."""
-    for inputs, words in examples(subject):
+    for inputs in (subject.inputs(*sizes) for sizes in _SIZES):
         try:
             text = examine(inputs)
         except ANYTHING:  # a person's code may raise anything
             continue
         if text:
-            return f"{words}: {text}"
+            return f"{inputs.words}: {text}"
     return ""
 
 
@@ -88,15 +79,19 @@ def shares(subject: Subject) -> Line:
         return None
 
     example, outcome = smallest(subject, examine), subject.run(subject.inputs(3, 7 if subject.form.many else 1, 5))
-    if subject.form.weights.log and not example:
-        return Line(test, LIMIT, "logarithms of weights come back, as a loss takes them: a context needs their exp()")
     if not example:
-        if reason := _softmax_of_weights(outcome):
+        if subject.form.weights.log:
+            return Line(test, LIMIT, "logarithms of weights come back, as a loss takes them: take exp() for a context")
+        if reason := _softmax_of_weights(outcome) or _of_values_alone(subject, outcome):
             return Line(test, FAULT, reason)
         return Line(test, OK, f"every row is at least 0 and sums to 1{_of_scores(subject)}")
-    if limit := _in_a_gaussian(outcome) or _with_a_sink(subject, outcome) or _of_talking_heads(outcome):
+    if (
+        limit := _in_a_gaussian(outcome)
+        or _with_a_sink(subject, outcome)
+        or _TALKING * (outcome.before_mix is not None)
+    ):
         return Line(test, LIMIT, limit, example)
-    return Line(test, FAULT, _why_no_shares(outcome), example)
+    return Line(test, FAULT, _of_values_alone(subject, outcome) or _why_no_shares(outcome), example)
 
 
 def _of_scores(subject: Subject) -> str:
@@ -137,15 +132,28 @@ def _with_a_sink(subject: Subject, outcome: Outcome) -> str:
     others, but not their ratios; else ""."""
     sums = outcome.weights.sum(dim=-1)
     below = bool((outcome.weights > 0).all()) and bool((sums < 1 - NEAR).all()) and float(sums.std()) > NEAR
-    if not below or torch.allclose(*_beside_another_key(subject), atol=NEAR) or mixes(subject):
+    if not below or float(subject.run(subject.inputs(1, 1, 5)).weights.sum(dim=-1).max()) > 1 - NEAR:
+        return ""  # the softmax runs over more than the keys
+    if torch.allclose(*subject.beside_another_key(), atol=NEAR) or subject.mixes():
         return ""
     return "rows sum to less than 1: each is divided by more than its sum, so a share goes to no key (a sink)"
 
 
-def _of_talking_heads(outcome: Outcome) -> str:
-    """The reason if heads are mixed after the softmax; else ""."""
-    words = "heads are mixed after the softmax (talking heads, Shazeer et al. 2020): rows need not sum to 1"
-    return "" if outcome.before_mix is None else words
+def _of_values_alone(subject: Subject, outcome: Outcome) -> str:
+    """The reason if rows may be empty, of other places in other sentences, and no softmax is taken, as after ReLU: what
+    takes a threshold of each row, as sparsemax, leaves something; else ""."""
+    if any(softmax.weights.numel() == outcome.weights.numel() for softmax in outcome.softmaxes):
+        return ""
+    sizes = 1 if subject.form.alone else 12, 8 if subject.form.many else 1, 3
+    first, second = (subject.run(subject.inputs(*sizes, seed=seed)).weights for seed in range(2))
+    gone = [(x == 0) | x.isnan() for x in (first, second)]
+    if not bool(torch.stack(gone).all(dim=-1).any()) or torch.equal(*gone):
+        return ""
+    rows = torch.cat([first, second]).sum(dim=-1)
+    if torch.allclose(rows[rows != 0].nan_to_num(1), rows.new_ones(()), atol=NEAR):
+        words = "NaN, 0 divided by 0" if bool(rows.isnan().any()) else "all 0"
+        return f"a row is {words}, where no score is above 0 and ReLU leaves none: a softmax gives every key a share"
+    return "ReLU of each score in place of a softmax over the keys: rows do not sum to 1, and some are all 0"
 
 
 def backwards(weights: Tensor) -> bool:
@@ -205,7 +213,7 @@ def context(subject: Subject) -> Line:
     def examine(inputs: Inputs) -> str | None:
         outcome = subject.run(inputs)
         wanted = outcome.weights.mean(dim=1) @ inputs.values
-        returned = _given(outcome)
+        returned = outcome.given
         if wanted.shape == returned.shape and torch.allclose(wanted, returned, atol=NEAR):
             return None
         return f"context {numbers(returned[0, 0])}; weights times values {numbers(wanted[0, 0])}"
@@ -220,25 +228,50 @@ def context(subject: Subject) -> Line:
         reason = "what is returned is more than the weighted sum, and values cannot be changed apart"
         return Line(test, UNTESTED, reason)
     if _of_a_mean(subject):
-        return Line(
-            test, FAULT, "the context is divided by the number of keys: a mean is taken in place of a sum", example
-        )
-    if residual < 1e-3:
-        return Line(test, OK, "the context is weights times values in projections that the module learns")
-    if math.isinf(residual):
-        return Line(test, FAULT, "the values do not change the context: are keys in their place?", example)
-    verdict, reason = _made_otherwise(subject)
+        verdict, reason = FAULT, "the context is divided by the number of keys: a mean is taken in place of a sum"
+    elif residual < 1e-3 and (name := _projected_twice(subject)):
+        verdict, reason = FAULT, f"the values go through {name} twice: give each projection a layer of its own"
+    elif residual < 1e-3:
+        verdict, reason = OK, "the context is weights times values in projections that the module learns"
+    elif math.isinf(residual):
+        verdict, reason = FAULT, "the values do not change the context: are keys in their place?"
+    else:
+        verdict, reason = _made_otherwise(subject)
     return Line(test, verdict, reason, example if verdict != OK else "")
+
+
+def _projected_twice(subject: Subject) -> str:
+    """The name of a matrix that all values meet twice, with another one after it or none; "" if there is none."""
+    module = copy.deepcopy(subject.module)
+    if module is None:
+        return ""
+    tell_apart(module)  # layers may begin as copies of one
+    own, inputs = Subject(module, subject.form, subject.title), subject.inputs(1, 1, 3)
+    outcome = own.run(inputs)
+    frozen = () if own.form.separate else tuple(softmax.weights for softmax in outcome.softmaxes)
+    change = torch.randn(inputs.values.shape[-1], generator=torch.Generator().manual_seed(1)).to(inputs.values)
+    before, after = (_context_of(own, inputs, frozen, inputs.values + x) for x in (0 * change, change))
+    made = (after - before)[0, 0]
+
+    def is_made(values: Tensor, *others: Matrix) -> bool:
+        ways = [values, *(x.weight @ values for x in others if x.weight.shape[1] == len(values))]
+        return any(x.shape == made.shape and float((x - made).norm()) < 1e-3 * float(made.norm()) for x in ways)
+
+    matrices = list(matrices_of(module, outcome.weights.shape[1]))
+    read = [(x, x.weight @ change) for x in matrices if x.weight.shape[1] == len(change)]
+    if any(is_made(values, *(other for other in matrices if other is not x)) for x, values in read):
+        return ""
+    again = (x for x, values in read if len(values) == len(change) and is_made(x.weight @ values, *matrices))
+    return next((x.words for x in again), "")
 
 
 def _of_a_mean(subject: Subject) -> bool:
     """Where all values are the same, has their number an effect, and that of a division?"""
     first, other = subject.inputs(1, 1, 3, seed=8), subject.inputs(1, 1, 3, seed=9)
 
-    def read(inputs: Inputs, keys: int) -> Tensor:
-        query, same = (x[:, :1].expand(-1, n, -1) for x, n in ((inputs.query, 1), (inputs.values, keys)))
-        own = inputs.keys[:, :1].expand(-1, keys, -1) if subject.form.separate else same
-        return _given(subject.run(Inputs(own if subject.form.itself else query, own, same)))[0, 0]
+    def read(inputs: Inputs, count: int) -> Tensor:
+        keys, values = (x[:, :1].expand(-1, count, -1) for x in (inputs.keys, inputs.values))
+        return subject.run(subject.changed(inputs, keys=keys, values=values)).given[0, 0]
 
     few, many = (read(first, keys) - read(replace(other, query=first.query), keys) for keys in (3, 6))
     return float(few.norm()) > NEAR and torch.allclose(few, 2 * many, atol=1e-2 * float(few.norm()))
@@ -270,11 +303,10 @@ def _other_context(subject: Subject) -> str:
     inputs = subject.inputs(3, 4, 5)
     outcome = subject.run(inputs)
     weights = outcome.weights.mean(dim=1)
-    total, others = inputs.values.sum(dim=1, keepdim=True).expand(-1, weights.shape[1], -1), {}
-    others["weights times keys, not values"] = weights @ inputs.keys
-    others["weights times values, summed over the features and not over the keys"] = (
-        weights * inputs.values.sum(dim=-1)[:, None]
-    )
+    total = inputs.values.sum(dim=1, keepdim=True).expand(-1, weights.shape[1], -1)
+    over_features = weights * inputs.values.sum(dim=-1)[:, None]
+    others = {"weights times keys, not values": weights @ inputs.keys}
+    others["weights times values, summed over the features and not over the keys"] = over_features
     others |= {"the sum of the values, without weights": total, "the mean of the values, without weights": total / 5}
     if outcome.scores is not None:
         others["scores times values: the softmax is not used"] = outcome.scores.mean(dim=1) @ inputs.values
@@ -282,17 +314,10 @@ def _other_context(subject: Subject) -> str:
         before = outcome.softmaxes[-1].weights @ inputs.values
         others["softmax times values, while other weights are returned"] = before
     for name, other in others.items():
-        returned = _given(outcome)
+        returned = outcome.given
         if other.shape == returned.shape and torch.allclose(other, returned, atol=NEAR):
             return f"the context is {name}"
     return ""
-
-
-def _given(outcome: Outcome) -> Tensor:
-    """The context. ValueError if none is returned."""
-    if outcome.context is None:
-        raise ValueError("no context comes back")
-    return outcome.context
 
 
 def projected(
@@ -300,8 +325,7 @@ def projected(
 ) -> float | None:
     """The error with which the weights explain the effect of one changed value on the context: 0 for a projection of
     values, also of normalised ones. others : not on the row of the token itself, to which x may be added. centred : up
-    to a constant that is added to all weights. every : the weights of every softmax, as of hops. turned : the
-    transposed weights.
+    to a constant that is added to all weights. every : weights of every softmax, as of hops. turned : transposed ones.
 
     All values are x at first, and the weights are fixed. Where value s becomes y, the context of query t changes by
     sum_h a_hts (V_h y - V_h x). These differences are fitted. None if values cannot change without the weights;
@@ -337,10 +361,8 @@ def projected(
 
 def _context_of(subject: Subject, inputs: Inputs, frozen: tuple, values: Tensor) -> Tensor:
     """The context with other values, and with the weights of `frozen` where keys change with them."""
-    changed = Inputs(inputs.query, inputs.keys, values)
-    if not subject.form.separate:
-        changed = Inputs(values if subject.form.itself else inputs.query, values, values)
-    return _given(subject.run(changed, frozen=frozen))
+    keys = inputs.keys if subject.form.separate else values
+    return subject.run(subject.changed(inputs, keys=keys, values=values), frozen=frozen).given
 
 
 def _every(outcome: Outcome) -> Tensor:
@@ -372,29 +394,7 @@ def of_weighted_sum(subject: Subject) -> bool:
     def effect(of_keys: Tensor) -> float:
         values = inputs.values.clone()
         values[0] += (of_keys.unsqueeze(1) * change).to(values)
-        return float((_context_of(subject, inputs, frozen, values) - _given(outcome))[0, row].abs().max())
+        return float((_context_of(subject, inputs, frozen, values) - outcome.given)[0, row].abs().max())
 
     hidden = shares - torch.linalg.pinv(fixed) @ (fixed @ shares)
     return effect(hidden) < 1e-3 * effect(shares)
-
-
-def difference_of(before: Outcome, after: Outcome, sentence: int) -> float:
-    """The largest difference of weights and context of one sentence."""
-    pairs = [(before.weights, after.weights), (before.context, after.context)]
-    return max(float((a[sentence] - b[sentence]).abs().max()) for a, b in pairs if a is not None and b is not None)
-
-
-def _beside_another_key(subject: Subject) -> tuple[Tensor, Tensor]:
-    """The weights of four keys (1, H, 4) before and after a change of a fifth."""
-    inputs = subject.inputs(1, 1, 5, seed=2)
-    keys = inputs.keys.clone()
-    keys[:, 4] += 1.0
-    query = keys if subject.form.itself else inputs.query
-    changed = Inputs(query, keys, inputs.values if subject.form.separate else keys)
-    return subject.run(inputs).weights[..., 0, :4], subject.run(changed).weights[..., 0, :4]
-
-
-def mixes(subject: Subject) -> bool:
-    """Does the ratio of two weights change when a third key changes? Not with scores of one query and one key each."""
-    before, after = (weights / weights.sum(dim=-1, keepdim=True) for weights in _beside_another_key(subject))
-    return float((after - before).abs().max()) > NEAR

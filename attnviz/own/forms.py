@@ -38,7 +38,8 @@ CONTEXTS = {"batch": ("BTD", "TBD", "BD", "BHD"), "alone": ("TD", "D")}  # BHD: 
 STATES = "(LBD)"  # the states h and c of an LSTM
 # What a query may be read from: the output of a decoder, and its states, by layer. One step's output is `h[-1]`.
 OUTPUT, TOP = "output", ("output", "h[-1]", "h")
-PARTS = {"LBD": ("h[-1]", "h[0]"), STATES: ("h[-1]", "h[0]", "c[-1]", "c[0]"), "1BD": ("h[-1]",)}
+LAYERS = ("h[-1]", "h[-2]", "h[0]")  # of three
+PARTS = {"LBD": LAYERS, STATES: (*LAYERS, "c[-1]", "c[0]"), "1BD": ("h[-1]",)}
 PARTS |= {"(1BD)": ("h[-1]", "c[-1]"), "(BD)": ("h", "c"), "BD": ("h",)}
 HEADS = "softmax of each head"
 FREE = 9  # the width of what has no matrix to say its width
@@ -63,6 +64,13 @@ class Inputs:
     keys: Tensor
     values: Tensor
     visible: Tensor | None = None
+
+    @property
+    def words(self) -> str:
+        """Their sizes, such as `1 sentence, 2 queries, 3 keys`."""
+        counts = len(self.query), self.query.shape[1], self.keys.shape[1]
+        names = zip(counts, ("sentence", "query", "key"), ("sentences", "queries", "keys"))
+        return ", ".join(f"{count} {name if count == 1 else several}" for count, name, several in names)
 
 
 @dataclass(frozen=True)
@@ -174,7 +182,7 @@ class Form:
             return output if self.query == "BD" else output.select(self.query.index("T"), -1)
         held = arguments[names[STATE if self.state else CELL if part[0] == "c" and CELL in names else QUERY]]
         held = held if isinstance(held, Tensor) else held[part.startswith("c")]
-        return held[-1] if part.endswith("[-1]") else held[0] if part.endswith("[0]") else held
+        return held[int(part[2:-1])] if "[" in part else held
 
     def name_of(self, part: str) -> str:
         """A part in the words of the module, such as `hidden[-1]`."""
@@ -184,6 +192,7 @@ class Form:
         name = names[STATE if self.state else QUERY]
         axes = self.state or self.query
         part = part[0] if "1" in axes else part
+        part = "h[1]" if part == "h[-2]" and "h[0]" in self.reads and "h[-1]" not in self.reads else part
         if CELL in names:
             return part.replace("h", names[QUERY], 1) if part[0] == "h" else part.replace("c", names[CELL], 1)
         return f"{part} of {name}" if axes.startswith("(") else part.replace("h", name, 1)

@@ -20,7 +20,7 @@ from attnviz.attention import dot_scores
 from attnviz.own.capture import Subject
 from attnviz.own.checks import FAULT, OK, UNTESTED, Line
 from attnviz.own.matrices import Groups, Matrix, Place, groups_of, matrices_of, norms_of, rotary
-from attnviz.own.scores import Seen, interaction, look, shape_of, terms_of, variants
+from attnviz.own.scores import Seen, interaction, joined, look, shape_of, terms_of, variants
 from attnviz.own.source import in_words
 from attnviz.python_file import ANYTHING
 
@@ -77,7 +77,7 @@ def _recognised(subject: Subject) -> Formula:
     matrices = list(matrices_of(module, seen.weights.shape[1])) if module else []
     if subject.form.pools:
         return _pooled(seen, matrices, module)
-    for variant in variants(seen, module):
+    for variant in itertools.chain(variants(seen, module), joined(own, seen)):
         for kind in (_dots, _projections, _hidden_layers, _biaffine):
             if (formula := kind(variant, matrices, module)) is not None:
                 return _with_more(formula, variant)
@@ -322,7 +322,7 @@ def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None
         _layers(seen, matrices), _ACTIVATIONS.items()
     ):
         width = query.shape[-1]
-        free = [(name, vector) for name, vector in vectors if len(vector) == width and width % heads == 0]
+        free = [(name, vector) for name, vector in vectors if 1 < len(vector) == width and width % heads == 0]
         for extra, added in (("", 0.0), *(free if heads == 1 else ())):
             hidden = function(query.unsqueeze(2) + keys.unsqueeze(1) + added)
             for name, vector in (*free, *([("", query.new_ones(width))] if heads == 1 else [])):

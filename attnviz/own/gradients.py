@@ -18,14 +18,12 @@ from attnviz.own.checks import (
     RANDOM,
     UNTESTED,
     Line,
-    count,
-    difference_of,
     numbers,
     shares,
     smallest,
     undefined,
 )
-from attnviz.own.forms import BEFORE, TOP, Inputs
+from attnviz.own.forms import BEFORE, LAYERS, TOP, Inputs
 from attnviz.own.matrices import unregistered
 from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING, text_of
@@ -150,13 +148,26 @@ def top_layer(subject: Subject) -> Line | None:
     if not form.reads:
         return None
     test, read = "the query is the top layer's state", " and ".join(map(form.name_of, form.reads))
+    if {*LAYERS} <= {*form.reads}:
+        inputs, first = subject.inputs(3, 1, 5), {LAYERS[0]: 1}
+        moved = [subject.beside(inputs, first | {layer: -1}) for layer in LAYERS[1:]]
+        mean = all(torch.allclose(weights, subject.run(inputs).weights[:, :, -1], atol=1e-6) for weights in moved)
+        how, top = "the mean or sum of all layers" if mean else "all layers", form.name_of("h[-1]")
+        return Line(test, LIMIT, f"it reads {how}: right for a decoder of one layer. The top layer's state is {top}")
     unread = "" if len(form.parts) == len(form.reads) or not form.state else ", and nothing else of the decoder"
     if not {*TOP} & {*form.reads}:
         top = form.name_of(next(part for part in form.parts if part in TOP[1:]))
+        reason = f"the cell of an LSTM. Papers and textbooks ask with its state, {top}"
         if "h[0]" in form.reads:
-            reason = f"the first layer's state: right for a decoder of one layer. The top layer's is {top}"
-        else:
-            reason = f"the cell of an LSTM. Papers and textbooks ask with its state, {top}"
+            both = "h[-2]" in form.reads
+            states, right = (
+                ("the first two states", "one layer in two directions")
+                if both
+                else ("the first layer's state", "a decoder of one layer")
+            )
+            reason = f"{states}: right for {right}. The top layer's is {top}"
+        elif "h[-2]" in form.reads:
+            reason = f"a state below the last, or one direction of two. The top layer's is {top}"
         return Line(test, LIMIT, f"it reads {read}, {reason}")
     return Line(test, OK, f"it reads {read}{unread}")
 
@@ -176,10 +187,8 @@ def sentences(subject: Subject) -> Line:
         for tensor in parts:
             tensor[1:] = tensor[1:].flip(-1) + 0.5
         query, keys, values = parts
-        after = subject.run(
-            Inputs(keys if subject.form.itself else query, keys, values if subject.form.separate else keys)
-        )
-        if (difference := difference_of(before, after, 0)) > NEAR:
+        after = subject.run(subject.changed(inputs, query=query, keys=keys, values=values))
+        if (difference := before.difference(after, 0)) > NEAR:
             return f"another second sentence changes the first one's result by {difference:.2g}"
         return None
 
@@ -222,9 +231,7 @@ def large(subject: Subject) -> Line:
     scores = subject.run(inputs).scores
     base = float(scores[scores.isfinite()].abs().max()) if scores is not None else 1.0
     factor = (1e4 / max(base, 1e-6)) ** (0.5)
-    big = Inputs(inputs.query * factor, inputs.keys * factor, inputs.values)
-    if subject.form.itself:
-        big = Inputs(big.keys, big.keys, big.keys)
+    big = subject.changed(inputs, query=inputs.query * factor, keys=inputs.keys * factor)
     try:
         weights = subject.run(big).weights
     except ANYTHING as error:  # a person's code may raise anything
@@ -284,22 +291,21 @@ def sizes(subject: Subject) -> Line:
         return Line(test, UNTESTED, reason)
     for batch, queries, keys in ((1, 1, 1), (1, 2, 3), (2, 1, 1), (2, 3, 200)):
         inputs = subject.inputs(batch, queries, keys)
-        words = f"{count(batch, 'sentence')}, {count(inputs.query.shape[1], 'query')}, {count(keys, 'key')}"
         try:
             weights = subject.run(inputs).weights
         except ShapeChanged as error:
             reason = (
                 "a squeeze() without dim, or a view, loses an axis of length 1" if 1 in (batch, keys) else "axes change"
             )
-            return Line(test, FAULT, f"{error}: {reason}", words)
+            return Line(test, FAULT, f"{error}: {reason}", inputs.words)
         except ANYTHING as error:  # a person's code may raise anything
             if keys > 3 and (most := _most_keys(subject, keys)):
-                return Line(test, LIMIT, f"it is built for at most {most} keys", words)
+                return Line(test, LIMIT, f"it is built for at most {most} keys", inputs.words)
             squeezed = 1 in (batch, keys) and "squeeze()" in code_of(subject.target)
             lost = "squeeze() without dim loses an axis of length 1: " if squeezed else ""
-            return Line(test, FAULT, f"{lost}{in_words(error, 'it raises ')}", words)
+            return Line(test, FAULT, f"{lost}{in_words(error, 'it raises ')}", inputs.words)
         if not bool(weights.isfinite().all()):
-            return Line(test, FAULT, "weights are NaN", words)
+            return Line(test, FAULT, "weights are NaN", inputs.words)
     return Line(test, OK, "all have the promised shape")
 
 
@@ -331,11 +337,11 @@ def evaluation(subject: Subject) -> Line:
     inputs = subject.inputs(2, 3, 5)
     runs = [subject.run(inputs, dropout=True) for _ in range(4)]
     quiet = subject.run(inputs)
-    changes = max(max(difference_of(run, quiet, 0), difference_of(run, quiet, 1)) for run in runs)
+    changes = max(max(run.difference(quiet, 0), run.difference(quiet, 1)) for run in runs)
     if changes < 1e-6:
         return Line(test, OK, "four calls give the same")
     zero = any(bool((run.weights == 0).any()) for run in runs) and not bool((quiet.weights == 0).any())
     reason = "dropout stays on after eval(): F.dropout needs training=self.training, or use nn.Dropout"
-    if max(difference_of(run, runs[0], 0) for run in runs[1:]) < 1e-6 and not zero:
+    if max(run.difference(runs[0], 0) for run in runs[1:]) < 1e-6 and not zero:
         reason = "dropout changes the result although it is the same every time"
     return Line(test, FAULT, reason, f"2 sentences, the same call: a result differs by {changes:.2g}")

@@ -19,8 +19,6 @@ from attnviz.own.checks import (
     UNTESTED,
     Line,
     backwards,
-    difference_of,
-    mixes,
     numbers,
     shares,
     smallest,
@@ -36,7 +34,8 @@ _KEEPS_WORDS = re.compile(
     re.I,
 )
 _HIDES_WORDS = re.compile(
-    r"\b(indices|positions|elements|entries|tokens|keys) (that are |which are )?to be (masked|hidden|ignored)"
+    r"[-−](inf|infinity|∞|\d+e\d+)\b.{0,30}mask\w* (has|have|is|are|=|==) (1|true)\b"
+    r"|\b(indices|positions|elements|entries|tokens|keys) (that are |which are )?to be (masked|hidden|ignored)"
     r"|\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
     r"\b(hide|hides|hidden|pad|pads|padding|padded|ignored?|masked|excluded?|blocked|forbidden|not allowed)\b",
     re.I,
@@ -128,8 +127,9 @@ def effect_of(subject: Subject, inputs: Inputs, base: Tensor) -> tuple[int, bool
 def hidden(subject: Subject, stated: str | None = None) -> Line:
     """Hidden keys get exactly 0, rows still sum to 1, and the mask is the right way round."""
     test = "hidden keys get 0"
+    zeros = _zeros(subject, test)
     if subject.form.mask is None:
-        return Line(test, UNTESTED, "it takes no mask: in a batch, padding gets weight like any key")
+        return zeros or Line(test, UNTESTED, "it takes no mask: in a batch, padding gets weight like any key")
     if (whole := shares(subject).verdict) == FAULT:
         return Line(test, UNTESTED, _NO_SHARES)
     whole = OK if subject.form.weights.log else whole
@@ -149,6 +149,8 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
     example = smallest(subject, examine)
     if example:
         return Line(test, FAULT, _why(subject), example)
+    if zeros is not None:
+        return zeros
     mask = subject.form.mask
     wanted, source = meant(subject, stated)
     if mask.kind in ("bool", "int") and mask.hides != (wanted == HIDE):
@@ -156,8 +158,34 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
         advice = f"; if you mean it so, say --mask {HIDE if mask.hides else KEEP}, or write it in the docstring"
         reason = f"the mask is the other way round: here 1 {does} a key, and {source} that 1 {means} it{advice}"
         return Line(test, FAULT, reason, "2 keys, mask 1 0: " + _two(subject))
+    if mask.kind == "additive" and not re.search("att|bias|add", mask.parameter):
+        reason = f"{mask.parameter} is added to the scores: right for 0 and −∞, and 1 and 0 would hide nothing"
+        return Line(test, FAULT if stated else LIMIT, reason)
     sums = "rows sum to 1" if whole == OK else "rows sum to less than 1, as without it"
     return Line(test, OK, f"hidden keys get exactly 0 and {sums} ({subject.form.mask_in_words()})")
+
+
+def _zeros(subject: Subject, test: str) -> Line | None:
+    """Is a key of zeros hidden, and none near it? A limit, and a fault if its score hides it and not the key."""
+    inputs = subject.inputs(1, 1, 4)
+    inputs = replace(inputs, visible=torch.ones(1, 4, dtype=torch.bool) if subject.form.mask else None)
+    size = 1e-3 * inputs.keys[:, :1]
+
+    def row(first: Tensor, query: int = 1) -> Tensor:
+        """The weights (H, 4) of a query times a number, where the first key is `first`."""
+        keys = torch.cat([first, inputs.keys[:, 1:3], query * inputs.keys[:, 3:]], dim=1)
+        return subject.run(subject.changed(inputs, query=query * inputs.query, keys=keys)).weights[0, :, -1]
+
+    near = [row(first)[:, 0] for first in (size, -size, size.flip(-1), -size.flip(-1))]
+    weights = row(0 * size)
+    if bool((weights[:, 0] != 0).any()) or not bool((torch.stack(near) > 0).all()):
+        return None
+    example = f"1 sentence, 1 query, 4 keys, the first of zeros: weights {numbers(weights[0])}"
+    if not bool((row(0 * size, query=0)[:, 0] == 0).all()):
+        reason = "a key is hidden where its score is 0, which is no sign of padding: fill where the mask is 0"
+        return Line(test, FAULT, reason, example)
+    reason = "a key of zeros, or whose score is 0, is hidden: right if padding is zeros, and nothing else is"
+    return Line(test, LIMIT, reason, example)
 
 
 def _swallowed(before: Tensor, kept: Tensor, visible: Tensor) -> bool:
@@ -227,13 +255,12 @@ def padding(subject: Subject) -> Line:
             return None
         keyed = torch.where(visible[..., None], inputs.keys, inputs.keys + 3.0)
         values = torch.where(visible[..., None], inputs.values, inputs.values + 3.0)
-        query = keyed if subject.form.itself else inputs.query
-        changed = Inputs(query, keyed, values if subject.form.separate else keyed, visible)
-        before, after = subject.run(replace(inputs, visible=visible)), subject.run(changed)
+        inputs = replace(inputs, visible=visible)
+        before, after = (subject.run(x) for x in (inputs, subject.changed(inputs, keys=keyed, values=values)))
         if subject.form.itself:  # the rows of padding itself may change
             first = int(visible[0].sum())
             before, after = (Outcome(o.weights[:, :, :first], _cut(o.context, first), None) for o in (before, after))
-        if (difference := difference_of(before, after, 0)) > 1e-4:
+        if (difference := before.difference(after, 0)) > 1e-4:
             return f"another last key changes the result by {difference:.2g}"
         return None
 
@@ -276,11 +303,9 @@ def order(subject: Subject) -> Line:
 
     def examine(inputs: Inputs) -> str | None:
         turn = torch.arange(inputs.keys.shape[1]).roll(1)
-        keys, values = inputs.keys[:, turn], inputs.values[:, turn]
-        itself = subject.form.itself
-        after = subject.run(Inputs(keys if itself else inputs.query, keys, values)).weights
-        before = subject.run(inputs).weights[..., turn]
-        before = before[..., turn, :] if itself else before
+        turned = subject.changed(inputs, keys=inputs.keys[:, turn], values=inputs.values[:, turn])
+        before, after = subject.run(inputs).weights[..., turn], subject.run(turned).weights
+        before = before[..., turn, :] if subject.form.itself else before
         if (difference := float((after - before).abs().max())) > NEAR:
             return f"a weight differs by {difference:.2g}"
         return None
@@ -288,7 +313,7 @@ def order(subject: Subject) -> Line:
     example = smallest(subject, examine)
     if not example:
         return Line(test, OK, "the order of the keys does not matter")
-    if mixes(subject):
+    if subject.mixes():
         reason = "the score of a key changes with another key: view or reshape in place of transpose mixes positions"
         return Line(test, FAULT, reason, example)
     return Line(test, OK, "the weights depend on the positions of the keys, each score on its own key alone", example)

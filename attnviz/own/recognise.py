@@ -116,7 +116,7 @@ def _with_parts(subject: Subject) -> Subject:
             reads = _reads(layers)
         except ANYTHING:  # a person's code may raise anything
             return subject
-        return _with(layers, reads=reads) if len(reads) == 1 else subject
+        return _with(layers, reads=reads) if reads else subject
     return _with(subject, reads=_reads(subject)) if form.parts else subject
 
 
@@ -124,14 +124,8 @@ def _reads(subject: Subject) -> tuple[str, ...]:
     """The parts that change the weights of the last query."""
     inputs, form = subject.inputs(3, 4 if subject.form.many else 1, 5), subject.form
     before = subject.run(inputs).weights[:, :, -1]
-
-    def after(part: str) -> Tensor:
-        arguments = subject.given(inputs)
-        form.part(arguments, part).mul_(-2).add_(1)
-        left, _ = subject.call(arguments)
-        return forms.as_weights(left[form.weights.name], form.weights.axes, 3)[:, :, -1]
-
-    return tuple(part for part in form.parts if not torch.allclose(before, after(part), atol=1e-6, equal_nan=True))
+    after = ((part, subject.beside(inputs, {part: 1})) for part in form.parts)
+    return tuple(part for part, weights in after if not torch.allclose(before, weights, atol=1e-6, equal_nan=True))
 
 
 def _per_head(subject: Subject) -> Subject:
@@ -347,7 +341,7 @@ def _rank(subject: Subject, inputs, results: int) -> tuple:
         query, keys, values = (tensor.clone() for tensor in (inputs.query, inputs.keys, inputs.values))
         for tensor in (query, keys, values):
             tensor[others] = tensor[others].flip(-1) + 1.0
-        changed = forms.Inputs(keys if subject.form.itself else query, keys, values if subject.form.separate else keys)
+        changed = subject.changed(inputs, query=query, keys=keys, values=values)
         independent &= torch.allclose(subject.run(changed).weights[same], weights[same], atol=1e-5)
     return shares, independent, _context(outcome, inputs, results), _returned(subject.form.weights.name)
 

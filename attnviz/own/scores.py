@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import takewhile
+from itertools import permutations, takewhile
 from typing import Any
 
 import torch
@@ -209,22 +209,22 @@ def look(subject: Subject) -> tuple[Seen, Subject]:
     if module is not None:
         tell_apart(module)
     own = Subject(module or subject.target, subject.form, subject.title)
-    seen = seen_in(own, own.inputs(3, 4, 6, seed=11))
+    keys = next(number for number in (6, 5, 7, 9) if number not in own.form.widths)  # so that its root is another
+    seen = seen_in(own, own.inputs(3, 4, keys, seed=11))
     if seen.sparse:
-        seen = replace(seen_in(own, own.inputs(12, 4, 6, seed=11), 0.25), sparse=True)
+        seen = replace(seen_in(own, own.inputs(12, 4, keys, seed=11), 0.25), sparse=True)
     return seen, own
 
 
 def seen_in(own: Subject, inputs: Inputs, size: float = 1.0) -> Seen:
     """A run with these inputs, times `size`."""
-    form, keys = own.form, size * inputs.keys.double()
-    query = keys if form.itself else size * inputs.query.double()
-    values = size * inputs.values.double() if form.separate else keys
-    outcome = own.run(replace(inputs, query=query, keys=keys, values=values))
+    parts = {name: size * getattr(inputs, name).double() for name in ("query", "keys", "values")}
+    inputs = own.changed(inputs, **parts)
+    outcome = own.run(inputs)
     before, context = outcome.before_mix, outcome.context
     weights = (outcome.weights if before is None else before).double()
     context = None if context is None else context.double()
-    seen = Seen(query, keys, weights, values, context, form.itself, mixed=before is not None)
+    seen = Seen(inputs.query, inputs.keys, weights, inputs.values, context, own.form.itself, mixed=before is not None)
     return replace(seen, sparse=bool((seen.visible != seen.visible[0]).any()) and not bool((weights < 0).any()))
 
 
@@ -247,6 +247,20 @@ def variants(seen: Seen, module: nn.Module | None) -> Iterator[Seen]:
         yield from (replace(variant, biased=True, fitted=[]) for variant in whole)
 
 
+def joined(own: Subject, seen: Seen) -> Iterator[Seen]:
+    """The run with several parts of a decoder's states as the query: joined, in any order, or their mean."""
+    form = own.form
+    if len(form.reads) < 2 or form.many:
+        return
+    steps = [own.given(own.changed(Inputs(x, seen.keys, seen.values))) for x in seen.query.split(1, dim=1)]
+    parts = {form.name_of(part): torch.stack([form.part(x, part) for x in steps], dim=1) for part in form.reads}
+    for names in permutations(parts):
+        query = torch.cat([parts[name] for name in names], dim=-1)
+        yield replace(seen, query=query, prepared=f"the query is [{'; '.join(names)}]", fitted=[])
+    mean = torch.stack([*parts.values()]).mean(dim=0)
+    yield replace(seen, query=mean, prepared=f"the query is the mean of {', '.join(parts)}", fitted=[])
+
+
 def interaction(own: Subject) -> tuple[Tensor, Tensor, Tensor]:
     """Changes of a query (B, Dq) and of a key (B, Dk), and what both together add to the difference of its score and
     that of another key (B, H): nothing of the query alone, of the key alone, or of positions."""
@@ -259,8 +273,8 @@ def interaction(own: Subject) -> tuple[Tensor, Tensor, Tensor]:
             keys[:, key] = other.keys[:, key]
         if of_query:
             (keys if own.form.itself else query)[:, row] = (other.keys if own.form.itself else other.query)[:, row]
-        query, values = keys if own.form.itself else query, inputs.values.double() if own.form.separate else keys
-        logs = own.run(replace(inputs, query=query, keys=keys, values=values)).weights[:, :, row].log()
+        made = own.changed(inputs, query=query, keys=keys, values=inputs.values.double())
+        logs = own.run(made).weights[:, :, row].log()
         return logs[..., key] - logs[..., 1]
 
     changes = (other.keys - inputs.keys).double()

@@ -169,3 +169,54 @@ class WholeStep(Step):
 def test_a_step_of_a_decoder_may_be_within():
     report = own.check(WholeStep)
     assert report.ok and report.form.endswith("weights (B,S); it asks with input and hidden")
+
+
+class MeanOfLayers(Step):
+    def query(self, output, hidden):
+        return hidden.mean(dim=0).unsqueeze(1)
+
+    def forward(self, hidden, encoder_outputs):
+        return super().forward(None, hidden, encoder_outputs)
+
+
+class BothDirections(MeanOfLayers):
+    def __init__(self, hidden_size):
+        super().__init__(hidden_size)
+        self.W = nn.Linear(hidden_size, 2 * hidden_size, bias=False)
+
+    def query(self, output, hidden):
+        return torch.cat([hidden[-2], hidden[-1]], dim=-1).unsqueeze(1)
+
+
+class FirstTwo(BothDirections):
+    def query(self, output, hidden):
+        return torch.cat([hidden[0], hidden[1]], dim=-1).unsqueeze(1)
+
+
+class StateAndCell(BothDirections):
+    def forward(self, hidden, cell, encoder_outputs):
+        return super().forward(torch.stack([hidden, cell]), encoder_outputs)
+
+
+@pytest.mark.parametrize(
+    "module, verdict, query",
+    [
+        (
+            MeanOfLayers,
+            "limit: it reads the mean or sum of all layers: right for a decoder of one layer.",
+            "the mean of",
+        ),
+        (BothDirections, "ok: it reads hidden[-1] and hidden[-2]", "[hidden[-2]; hidden[-1]]"),
+        (
+            FirstTwo,
+            "limit: it reads hidden[1] and hidden[0], the first two states: right for one",
+            "[hidden[0]; hidden[1]]",
+        ),
+        (StateAndCell, "ok: it reads hidden and cell", "[hidden; cell]"),
+    ],
+)
+def test_several_states_may_be_the_query(module, verdict, query):
+    report = own.check(module)
+    (line,) = [line for line in report.lines if line.test == TOP]
+    assert report.ok and f"{line.verdict}: {line.reason}".startswith(verdict)
+    assert report.formula.startswith("Luong general: ") and f"; the query is {query}" in report.formula

@@ -97,9 +97,60 @@ class OtherWeightsUsed(nn.Module):
         return torch.einsum("bs,bsd->bd", used, self.values(memory)), returned
 
 
+class ValuesTwice(Projected):
+    def read(self, weights, values):
+        return self.v(weights @ self.v(values))
+
+
+class RectifiedShares(Projected):
+    def weigh(self, q, k):
+        scores = F.relu(q @ k.mT)
+        return scores / scores.sum(dim=-1, keepdim=True)
+
+
+class Rectified(Projected):
+    def weigh(self, q, k):
+        return F.relu(q @ k.mT) / k.shape[1]
+
+
+class OverAll(OverFeatures):
+    def forward(self, hidden, encoder_outputs):
+        scores = torch.einsum("bd,bsd->bs", self.W(hidden), encoder_outputs)
+        return F.softmax(scores.flatten(), dim=0).view_as(scores)
+
+
+class HidesScoresOfZero(OverFeatures):
+    def hide(self, scores, keys):
+        return scores.masked_fill(scores == 0, -1e4)
+
+    def forward(self, hidden, encoder_outputs):
+        scores = torch.einsum("bd,bsd->bs", F.linear(hidden, self.W.weight), encoder_outputs)
+        return F.softmax(self.hide(scores, encoder_outputs), dim=1)
+
+
+class HidesKeysOfZeros(HidesScoresOfZero):
+    def hide(self, scores, keys):
+        return scores.masked_fill((keys == 0).all(dim=-1), -1e4)
+
+
+def by_keys(query, key, value):
+    weights = F.softmax(query @ key.mT / math.sqrt(key.shape[1]), dim=-1)
+    return weights @ value, weights
+
+
 @pytest.mark.parametrize(
     "module, test, cause",
     [
+        (ValuesTwice, "context is", "the values go through `v.weight` twice: give each projection a layer of its own"),
+        (
+            RectifiedShares,
+            "weights sum to 1",
+            "a row is NaN, 0 divided by 0, where no score is above 0 and ReLU leaves",
+        ),
+        (Rectified, "weights sum to 1", "ReLU of each score in place of a softmax over the keys"),
+        (OverAll, "weights sum to 1", "weights sum to 1 over the whole tensor and not over the keys"),
+        (HidesScoresOfZero, "hidden keys get 0", "a key is hidden where its score is 0, which is no sign of padding"),
+        (by_keys, "scores are scaled", "dot products divided by the root of the number of keys, not by √d"),
         (Transposed, "context is", "the weights are transposed before they are multiplied with the values"),
         (RootOfKeys, "scores are scaled", "divided by the root of the number of keys, not by √d"),
         (OverFeatures, "context is", "weights times values, summed over the features and not over the keys"),
@@ -114,6 +165,18 @@ class OtherWeightsUsed(nn.Module):
 def test_a_usual_mistake_is_told_by_its_cause(module, test, cause):
     reasons = {line.test: line.reason for line in own.check(module).faults}
     assert any(name.startswith(test) and cause in reason for name, reason in reasons.items()), reasons
+
+
+def added(query, keys, mask=None):
+    scores = query @ keys.mT
+    return F.softmax(scores if mask is None else scores + mask.unsqueeze(1), dim=-1)
+
+
+def test_a_mask_that_may_be_of_another_kind_is_a_limit():
+    lines = [own.check(module).lines[2] for module in (HidesKeysOfZeros, added)]
+    assert [line.verdict for line in lines] == ["limit", "limit"]
+    assert lines[0].reason.startswith("a key of zeros, or whose score is 0, is hidden: right if padding is")
+    assert lines[1].reason == "mask is added to the scores: right for 0 and −∞, and 1 and 0 would hide nothing"
 
 
 def test_random_weights_are_one_fault():
