@@ -76,12 +76,11 @@ def course(name: str) -> tuple[dict, ...]:
 def _course(file: str, stamps: tuple) -> tuple[dict, ...]:
     if not all(stamps):
         return ()
-    try:
+    with catalogue.without_damaged(file):
         rows = checkpoint_files.read_json(Path(file))["moments"]
         of_kind = ("previous", "first", "induction") if _writes(file) else ("bleu_lc",)
         return tuple(row for row in rows if checkpoint_values.numbers(row, "update", "loss", *of_kind))
-    except (checkpoint_files.CheckpointError, KeyError, TypeError):
-        return ()
+    return ()
 
 
 def _writes(file: str) -> bool:
@@ -105,7 +104,6 @@ def _requests(its_judge: confidence.Judge, text: str) -> list[Request]:
 
 @functools.lru_cache(32)
 def _judge(name: str, root: str, stamps: tuple) -> confidence.Judge | None:
-    try:
+    with catalogue.without_damaged(name):
         return confidence.Judge.load(name, Path(root))
-    except (checkpoint_files.CheckpointError, OSError):
-        return None
+    return None

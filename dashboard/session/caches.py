@@ -366,10 +366,9 @@ def _parsed(text: str):
 @functools.lru_cache(64)  # asked for at every edit: Streamlit's caches take ten times as long to find a value
 def _card(name: str, root: str, stamp: tuple) -> dict:
     _, weights, _ = stamp
-    try:
+    card: dict = {}
+    with catalogue.without_damaged(name):
         card = checkpoint_files.read_card(name, Path(root))
-    except checkpoint_files.CheckpointError:
-        card = {}
     return card | ({"bytes": weights[0]} if weights else {})
 
 
@@ -377,10 +376,9 @@ def _card(name: str, root: str, stamp: tuple) -> dict:
 def _study(file: str, stamp: tuple) -> dict:
     if stamp[0] is None:
         return {}
-    try:
+    with catalogue.without_damaged(file):
         return checkpoint_values.study(checkpoint_files.read_json(Path(file)))
-    except checkpoint_files.CheckpointError:
-        return {}
+    return {}
 
 
 @catalogue.once
@@ -394,7 +392,6 @@ def reference(name: str) -> references.Reference | None:
 
 @functools.lru_cache(64)
 def _reference(file: str, stamp: tuple) -> references.Reference | None:
-    try:
+    with catalogue.without_damaged(file):
         return references.read(Path(file))
-    except (ValueError, OSError):
-        return None
+    return None

@@ -3,6 +3,7 @@ trained. No torch; only JSON files are read."""
 
 import functools
 import itertools
+import logging
 import os
 import re
 import threading
@@ -28,6 +29,16 @@ ON_HUB = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 _places: dict[str, str] = {}  # place of a model of the transformers library -> its name on the page
 _naming, _MOST = threading.Lock(), 1000  # a visitor may type any text
 _run = threading.local()  # values : what `once` has found in the run of this thread
+
+
+@contextmanager
+def without_damaged(what: str) -> Iterator[None]:
+    """For a file that the page can do without: an error ends the block, and the log tells it to whoever runs the
+    server. what : the file, or its model."""
+    try:
+        yield
+    except (ValueError, OSError, KeyError, TypeError) as error:
+        logging.getLogger("attnviz").warning("the page does without a file of %s: %r", what, error)
 
 
 @contextmanager

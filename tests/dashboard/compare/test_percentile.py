@@ -115,13 +115,17 @@ def test_one_head_of_the_transformer_has_no_marks():
     assert list(pictures.references(scene(shown(layer="1")))) == ["Bahdanau"]
 
 
-def test_a_reference_of_other_weights_or_a_damaged_one_is_ignored(models):
+def test_a_reference_of_other_weights_or_a_damaged_one_is_ignored(models, caplog):
+    """The log names the damaged one: nobody who visits the page can mend it."""
     path = models / NAMES[0] / "sentences.json"
     good = path.read_text()
     try:
         for bad in (good.replace('"weights_sha256":"', '"weights_sha256":"0'), "{", "[]"):
             path.write_text(bad)
+            caplog.clear()
             assert placed(shown()) == [False, False, True], bad[:40]
+            line = f"the page does without a file of {path}: ValueError("
+            assert [line in caplog.text] == [bad in ("{", "[]")], caplog.text
     finally:
         path.write_text(good)
 
