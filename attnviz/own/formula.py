@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from attnviz.attention import dot_scores
 from attnviz.own.capture import Subject
 from attnviz.own.checks import FAULT, OK, UNTESTED, Line
-from attnviz.own.matrices import Groups, Matrix, Place, groups_of, matrices_of, norms_of, rotary
+from attnviz.own.matrices import Groups, Matrix, Place, groups_of, matrices_of, norms_of, reading, rotary
 from attnviz.own.scores import Seen, interaction, joined, look, shape_of, terms_of, variants
 from attnviz.own.source import in_words
 from attnviz.python_file import ANYTHING
@@ -88,8 +88,7 @@ def _recognised(subject: Subject) -> Formula:
 
 def _pooled(seen: Seen, matrices: list[Matrix], module) -> Formula:
     """Scores of the keys alone: v · tanh(U k), and with other functions, or v · k."""
-    width = seen.keys.shape[-1]
-    layers = [m for m in (*matrices, Matrix("1", torch.eye(width).double())) if m.weight.shape[1] == width]
+    layers = reading(matrices, seen.keys.shape[-1])
     for matrix, (label, function) in itertools.product(layers, _ACTIVATIONS.items()):
         for name, vector in (pair for pair in _vectors(module) if len(pair[1]) == len(matrix.weight)):
             factor = seen.factor((function(matrix(seen.keys)) @ vector)[:, None, None].expand_as(seen.weights))
@@ -159,41 +158,45 @@ def _times(factor: float, width: int, whole: int = 0, read: int = 0, counts: tup
 
 def _projections(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
     """Bilinear scores: general, with one matrix between q and k; multi-head, with both projected."""
-    query_width, key_width = seen.query.shape[-1], seen.keys.shape[-1]
-    of_query = [m for m in matrices if m.weight.shape[1] == query_width]
-    of_keys = [m for m in matrices if m.weight.shape[1] == key_width]
-    for matrix in of_keys:
-        if len(matrix.weight) == query_width and seen.weights.shape[1] == 1:
-            scores = dot_scores(seen.query, matrix(seen.keys)).unsqueeze(1)
-            if (factor := seen.factor(scores)) is not None:
-                return _general(seen, factor, matrix.words, matrix.places("U"))
-    for matrix in of_query:
-        if len(matrix.weight) == key_width and seen.weights.shape[1] == 1:
-            scores = dot_scores(matrix(seen.query), seen.keys).unsqueeze(1)
-            if (factor := seen.factor(scores)) is not None:
-                words = matrix.words.removesuffix("ᵀ") if matrix.words.endswith("ᵀ") else f"{matrix.words}ᵀ"
-                place, own = {}, matrix.place
-                if own is not None and own.count <= 1:  # a part of a matrix that is turned has no place
-                    place = {**matrix.places("U"), "U": replace(own, turned=not own.turned)}
-                return _general(seen, factor, f"{words}{_with_bias(matrix)}", place)
-    return _of_heads(seen, of_query, of_keys, matrices, module)
+    widths, heads = (seen.query.shape[-1], seen.keys.shape[-1]), seen.weights.shape[1]
+    for matrix in (m for m in matrices if m.weight.shape == widths and heads == 1):
+        if (factor := seen.factor(dot_scores(seen.query, matrix(seen.keys)).unsqueeze(1))) is not None:
+            return _general(seen, factor, matrix.words, matrix.places("U"))
+    for matrix in (m for m in matrices if m.weight.shape == widths[::-1] and heads == 1):
+        if (factor := seen.factor(dot_scores(matrix(seen.query), seen.keys).unsqueeze(1))) is not None:
+            place, own = {}, matrix.place
+            if own is not None and own.count <= 1:  # a part of a matrix that is turned has no place
+                place = {**matrix.places("U"), "U": replace(own, turned=not own.turned)}
+            return _general(seen, factor, f"{matrix.words}ᵀ{_with_bias(matrix)}", place)
+    return _of_heads(seen, matrices, module)
 
 
-def _of_heads(seen: Seen, of_query: list[Matrix], of_keys: list[Matrix], matrices: list, module) -> Formula | None:
+def _of_heads(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
     """Products of projected queries and keys in heads: plain, turned by their positions, their cosines, or mixed."""
-    queries, keys = (
-        [(matrix, matrix(x)) for matrix in (*own, Matrix("1", torch.eye(x.shape[-1]).double()))]
-        for own, x in ((of_query, seen.query), (of_keys, seen.keys))
-    )
+    queries, keys = _by_width(matrices, seen.query), _by_width(matrices, seen.keys)
     for (name, of_q, of_k), (first, query), (second, key) in itertools.product(_ways(seen, module), queries, keys):
-        for groups in groups_of(seen.weights.shape[1], len(first.weight), len(second.weight)):
-            scores = dot_scores(of_q(groups.query(query)), of_k(groups.key(key)))
-            if (factors := seen.factors(scores)) is not None:
-                return _in_heads(seen, groups, factors, name, first, second, matrices, module)
-            if name == "" and groups.heads > 1 and not seen.biased and seen.mix(scores):
-                words = f"{groups.words}: queries by {first.words}, keys by {second.words}; {seen.difference()}"
-                return Formula(words, more="heads mixed before the softmax (talking heads, Shazeer et al. 2020)")
+        for groups in groups_of(seen.weights.shape[1], query.shape[-1], key.shape[-1]):
+            q, k = of_q(groups.query(query.flatten(0, 1))), of_k(groups.key(key.flatten(0, 1)))
+            q, k = (x.unflatten(0, (-1, len(seen.query))) for x in (q, k))  # (n, B, H, T, d)
+            scores = dot_scores(q[:, None], k)  # of all pairs of matrices
+            for i, j in seen.likely(scores)[1].nonzero().tolist():
+                if (factors := seen.factors(scores[i, j])) is not None:
+                    return _in_heads(seen, groups, factors, name, first[i], second[j], matrices, module)
+            mixes = name == "" and groups.heads > 1 and not seen.biased
+            for index in seen.mixed_heads(scores.flatten(0, 1)) if mixes else ():
+                i, j = divmod(index, len(second))
+                words = f"{groups.words}: queries by {first[i].words}, keys by {second[j].words}"
+                more = "heads mixed before the softmax (talking heads, Shazeer et al. 2020)"
+                return Formula(f"{words}; {seen.difference()}", more=more)
     return None
+
+
+def _by_width(matrices: list[Matrix], x: Tensor) -> list[tuple[list[Matrix], Tensor]]:
+    """Matrices that map x (B, T, D) to the same width w, among them 1, and what they make of it (n, B, T, w)."""
+    groups: dict[int, list[Matrix]] = {}
+    for matrix in reading(matrices, x.shape[-1]):
+        groups.setdefault(len(matrix.weight), []).append(matrix)
+    return [(own, torch.stack([matrix(x) for matrix in own])) for own in groups.values()]
 
 
 def _ways(seen: Seen, module) -> list[tuple[str, Callable, Callable]]:
@@ -243,11 +246,7 @@ def _learnt(factors: Any, module) -> str:
 def _with_terms(seen: Seen, own: Subject, matrices: list[Matrix]) -> Formula | None:
     """Products of projected queries and keys, with terms of the query or the key and of positions."""
     query, keys, values = interaction(own)
-    pairs = [
-        [*(m for m in matrices if m.weight.shape[1] == x.shape[-1]), Matrix("1", torch.eye(x.shape[-1]).double())]
-        for x in (query, keys)
-    ]
-    for first, second in itertools.product(*pairs):
+    for first, second in itertools.product(*(reading(matrices, x.shape[-1]) for x in (query, keys))):
         for groups in groups_of(values.shape[1], len(first.weight), len(second.weight)):
             q, k = (F.linear(x, m.weight).unsqueeze(1) for x, m in ((query, first), (keys, second)))
             products = (groups.query(q) * groups.key(k)).sum(dim=-1).squeeze(-1)
@@ -301,8 +300,8 @@ def _of_values(seen: Seen, groups: Groups, matrices: list[Matrix]) -> tuple[str,
     """The projections of values and output, in words and as places; none unless the context consists of these alone."""
     if seen.context is None:
         return "", {}
-    for values in (*matrices, Matrix("1", torch.eye(seen.values.shape[-1]).double())):
-        if values.weight.shape[1] != seen.values.shape[-1] or len(values.weight) % groups.count:
+    for values in reading(matrices, seen.values.shape[-1]):
+        if len(values.weight) % groups.count:
             continue
         context = (seen.weights @ groups.key(values(seen.values))).transpose(1, 2).flatten(2)
         outputs = [matrix for matrix in matrices if matrix.weight.shape[1] == context.shape[-1]]
@@ -323,10 +322,14 @@ def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None
     ):
         width = query.shape[-1]
         free = [(name, vector) for name, vector in vectors if 1 < len(vector) == width and width % heads == 0]
-        for extra, added in (("", 0.0), *(free if heads == 1 else ())):
-            hidden = function(query.unsqueeze(2) + keys.unsqueeze(1) + added)
-            for name, vector in (*free, *([("", query.new_ones(width))] if heads == 1 else [])):
-                scores = (hidden * vector).unflatten(-1, (heads, -1)).sum(dim=-1).movedim(-1, 1)
+        last = [*free, *([("", query.new_ones(width))] if heads == 1 else [])]
+        for extra, added in (("", 0.0), *(free if heads == 1 else ())) if last else ():
+            hidden = function(query.unsqueeze(2) + keys.unsqueeze(1) + added)  # (B, T, S, w)
+            several = hidden * torch.stack([vector for _, vector in last])[:, None, None, None]
+            several = several.unflatten(-1, (heads, -1)).sum(dim=-1).movedim(-1, 2)  # (n, B, H, T, S)
+            likely = seen.likely(several)[1] | (seen.likely(several.tanh())[1] if label == "no tanh" else False)
+            for index in likely.nonzero().flatten().tolist():
+                name, scores = last[index][0], several[index]
                 at_last = label == "no tanh" and seen.factor(scores.tanh()) is not None
                 factor = seen.factor(scores) if not at_last else 1.0
                 if factor is not None:
@@ -375,10 +378,8 @@ def _layers(seen: Seen, matrices: list[Matrix]) -> Iterator[tuple[tuple[str, ...
             keys = F.linear(seen.keys, of_keys, matrix.bias)
             words = f"W {order} with W = {matrix.words}{_with_bias(matrix)}"
             yield ("concat", "additive"), words, F.linear(seen.query, of_query), keys, matrix.places(order)
-    same = [Matrix("1", torch.eye(width).double()) for width in dict.fromkeys((query_width, key_width))]
-    for first, second in itertools.product([*matrices, *same], repeat=2):
-        fits = first.weight.shape[1] == query_width and second.weight.shape[1] == key_width
-        if fits and len(first.weight) == len(second.weight):
+    for first, second in itertools.product(reading(matrices, query_width), reading(matrices, key_width)):
+        if len(first.weight) == len(second.weight):
             words = f"W q + U k with W = {first.words}{_with_bias(first)}, U = {second.words}{_with_bias(second)}"
             places = first.places("W") | second.places("U")
             yield ("additive", "concat"), words, first(seen.query), second(seen.keys), places

@@ -92,6 +92,11 @@ class Matrix:
         return F.linear(x, self.weight, self.bias)
 
 
+def reading(matrices: list[Matrix], width: int) -> list[Matrix]:
+    """The matrices that map vectors of a width, and 1."""
+    return [*(m for m in matrices if m.weight.shape[1] == width), Matrix("1", torch.eye(width).double())]
+
+
 def matrices_of(module: nn.Module, heads: int = 1) -> Iterator[Matrix]:
     """The matrices of a module, also transposed, and the parts of a joint projection of queries, keys and values; with
     several heads, where keys may be narrower than queries."""

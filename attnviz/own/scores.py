@@ -98,7 +98,7 @@ class Seen:
         scores = torch.where(self.visible, scores, 0.0)
         means = scores.sum(dim=-1, keepdim=True) / self.visible.sum(dim=-1, keepdim=True).clamp_min(1)
         scores = torch.where(self.visible, scores - means, 0.0)
-        return scores - scores.mean(dim=0, keepdim=True) if self.biased else scores
+        return scores - scores.mean(dim=-4, keepdim=True) if self.biased else scores
 
     def no_scores(self) -> str:
         """Why no scores can be read off the weights; "" if they can."""
@@ -110,16 +110,22 @@ class Seen:
             return "each row has all its weight on one key (hard attention)"
         return "weights are NaN" if bool(self.weights.isnan().any()) else "all weights of a row are the same"
 
+    def likely(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """For many scores (..., B, H, T, S): factors c of heads (..., H), and whether c * scores gives the same
+        differences of logarithms (...)."""
+        centred = self.centred(scores)
+        sizes = (centred * centred).sum(dim=(-4, -2, -1))
+        factors = (centred * self.logs).sum(dim=(-4, -2, -1)) / sizes.clamp_min(1e-12)
+        rest = (self.logs - factors[..., None, :, None, None] * centred).flatten(-4).norm(dim=-1)
+        return factors, factors.all(dim=-1) & (rest <= _EQUAL * self.logs.norm())
+
     def factors(self, scores: Tensor) -> Tensor | None:
         """The factors c of heads (H) for which c * scores gives these weights; None if there are none. scores (B, H, T,
         S)."""
         if scores.shape != self.weights.shape:
             return None
-        centred = self.centred(scores)
-        sizes = (centred * centred).sum(dim=(0, 2, 3))
-        factors = (centred * self.logs).sum(dim=(0, 2, 3)) / sizes.clamp_min(1e-12)
-        made = factors[:, None, None] * centred
-        if not bool(factors.all()) or not bool((self.logs - made).norm() <= _EQUAL * self.logs.norm()):
+        factors, fits = self.likely(scores)
+        if not bool(fits):
             return None
         self.fitted[:] = [factors[:, None, None] * scores]
         return factors if self.fits() else None
@@ -131,14 +137,14 @@ class Seen:
             return None
         return float(factors[0])
 
-    def mix(self, scores: Tensor) -> bool:
-        """Do sums of the scores of heads, each times a number, give these weights? scores (B, H, T, S)."""
-        if scores.shape != self.weights.shape:
-            return False
-        parts, logs = (x.movedim(1, -1).flatten(0, 2) for x in (self.centred(scores), self.logs))
-        mix = torch.linalg.lstsq(parts, logs, driver="gelsd").solution
-        self.fitted[:] = [torch.einsum("bhts,hg->bgts", scores, mix)]
-        return bool((parts @ mix - logs).norm() <= _EQUAL * logs.norm()) and self.fits()
+    def mixed_heads(self, scores: Tensor) -> list[int]:
+        """Which of many scores (n, B, H, T, S) give these weights as sums over heads, each times a number."""
+        parts, logs = (x.movedim(-3, -1).flatten(-4, -2) for x in (self.centred(scores), self.logs))
+        mix = torch.linalg.lstsq(parts, logs.expand(len(parts), -1, -1), driver="gelsd").solution
+        close = (parts @ mix - logs).flatten(1).norm(dim=-1) <= _EQUAL * logs.norm()
+        for index in (several := close.nonzero().flatten().tolist()):
+            self.fitted[:] = [torch.einsum("bhts,hg->bgts", scores[index], mix[index])]
+        return several if several and self.fits() else []
 
     def fits(self) -> bool:
         """Are the weights those of `fitted`? ReLU is proportional to scores as sparsemax is, but of another sum."""
