@@ -21,10 +21,10 @@ def load(name: str, root: str | Path | None = None, threads: int | None = None) 
     transformers library.
 
     threads : that torch computes with in this process from now on; None: 1 for a checkpoint (see `models.machine`),
-    unchanged for `hf:`. Raises checkpoints.CheckpointError, huggingface.ModelError.
+    unchanged for `hf:`. Raises CheckpointError, huggingface.ModelError.
     """
     if not isinstance(name, str):
-        raise checkpoints.CheckpointError(
+        raise checkpoint_files.CheckpointError(
             f"the name of a model must be text, such as 'en-fr/bahdanau'; got {arguments.shown(name)}"
         )
     if is_hugging_face(name):
@@ -49,7 +49,7 @@ def load_from(place: str, name: str) -> Model:
 
 
 def load_checkpoint(name: str, root: Path | None = None, threads: int | None = None) -> Trained:
-    """The checkpoint `name` below `root`, or in one of `checkpoint_files.roots`. Raises checkpoints.CheckpointError.
+    """The checkpoint `name` below `root`, or in one of `checkpoint_files.roots`. Raises CheckpointError.
 
     threads : as of `load`, but None leaves what is set.
     """
@@ -68,34 +68,34 @@ def _moment(name: str) -> ModelName | None:
 
 
 def _at_moment(name: ModelName, root: Path) -> Trained:
-    """A model as it was at a packed moment of its training; it has no card. Raises checkpoints.CheckpointError."""
+    """A model as it was at a packed moment of its training; it has no card. Raises CheckpointError."""
     listed = moments.moments(name.trained, root)
     if name.moment >= len(listed):
         words = f"it has moments 0 to {len(listed) - 1}" if listed else "no moments of its training are packed"
-        raise checkpoints.CheckpointError(f"no {name}: {words}")
+        raise checkpoint_files.CheckpointError(f"no {name}: {words}")
     network, tokenizer = moments.restore(name.trained, name.moment, root), checkpoints.load_tokenizer(name.pair, root)
     return model_class(name.mechanism)(str(name), name.mechanism, network, tokenizer, {})
 
 
 def load_translator(name: str, root: Path | None = None) -> Translator:
-    """`load_checkpoint` of a model that translates. Raises checkpoints.CheckpointError, also for a model that does not
+    """`load_checkpoint` of a model that translates. Raises CheckpointError, also for a model that does not
     translate."""
     model = load_checkpoint(name, root)
     if not isinstance(model, Translator):
-        raise checkpoints.CheckpointError(f"{name} must be a model that translates")
+        raise checkpoint_files.CheckpointError(f"{name} must be a model that translates")
     return model
 
 
 def class_of(name: str, root: Path | None = None) -> type[Trained]:
-    """The class that loads the checkpoint `name` below `root`. Raises checkpoints.CheckpointError."""
-    if os.path.isfile(Path(name) / CONFIG) and name not in checkpoints.names(root):
-        raise checkpoints.CheckpointError(
+    """The class that loads the checkpoint `name` below `root`. Raises CheckpointError."""
+    if os.path.isfile(Path(name) / CONFIG) and name not in checkpoint_files.names(root):
+        raise checkpoint_files.CheckpointError(
             f"no checkpoint {name!r:.80}, but a folder; a model for the transformers library is {HUGGING_FACE}{name}"
         )
     folder = checkpoint_files.root_of(name, root)
     if not os.path.isdir(folder / name):
         raise checkpoint_files.missing(name, root)
-    return model_class(checkpoints.read_config(name, folder).mechanism)
+    return model_class(checkpoint_files.read_config(name, folder).mechanism)
 
 
 def model_class(mechanism: str) -> type[Trained]:

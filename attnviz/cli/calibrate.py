@@ -27,7 +27,7 @@ def run(args: Namespace) -> None:
     the model.
     """
     from attnviz.data import corpora
-    from attnviz.models import checkpoints
+    from attnviz.models import checkpoint_files
     from attnviz.models.translator import Translator
     from attnviz.training import card
 
@@ -45,7 +45,7 @@ def run(args: Namespace) -> None:
                 f"{model.pair} must translate from English and have 100 validation sentences to calibrate on"
             )
         path = root / name / CARD
-        checkpoints.write_json(path, checkpoints.read_json(path) | calibrated)
+        checkpoint_files.write_json(path, checkpoint_files.read_json(path) | calibrated)
         confidence, copied = calibrated["confidence"], calibrated["copied"]["beam_1"]
         print(
             f"{path}: of the worst tenth of validation {confidence['worst_tenth']:.0%} are flagged, of the best half "

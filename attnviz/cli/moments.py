@@ -33,7 +33,7 @@ def run(args: Namespace) -> None:
     packed moments for the page."""
     from attnviz.cli.tables import table
     from attnviz.data import corpora, tasks
-    from attnviz.models import checkpoints
+    from attnviz.models import checkpoint_files
     from attnviz.models.names import ModelName, moments_file
     from attnviz.studies import writing
     from attnviz.training import validation
@@ -60,7 +60,7 @@ def run(args: Namespace) -> None:
         measured = writing.measure_moments(args.model, root, data)
     else:
         return
-    checkpoints.write_json(moments_file(args.model, root), {"sentences": len(val), "moments": measured})
+    checkpoint_files.write_json(moments_file(args.model, root), {"sentences": len(val), "moments": measured})
     words = {"bleu_lc": "BLEU", "error_rate": "alignment error rate"} | writing.ROLES
     rows = (
         tuple("–" if row[key] is None else f"{row[key]:{form}}" for key, form in columns.items()) for row in measured
@@ -71,12 +71,12 @@ def run(args: Namespace) -> None:
 def _windows(name: str, root: Path, texts: list[tuple[str, str]], count: int) -> list[tuple[str, str]]:
     """Parts of texts that fill the context of a model that writes with their <eos>; no part has a name."""
     from attnviz.evaluation.language import spread
-    from attnviz.models import checkpoints
+    from attnviz.models import checkpoint_files, checkpoints
     from attnviz.models.names import ModelName
     from attnviz.networks.registry import options
 
     config, tokenizer = (
-        checkpoints.read_config(name, root),
+        checkpoint_files.read_config(name, root),
         checkpoints.load_tokenizer(ModelName.parse(name).pair, root),
     )
     longest = (options(config.mechanism) | config.options)["longest"]

@@ -120,7 +120,7 @@ def _add_settings(group) -> None:
 def run(args: Namespace) -> None:
     """Train a model, or resume its training. Training writes the card."""
     from attnviz.cli import train_settings
-    from attnviz.models import checkpoints, machine
+    from attnviz.models import checkpoint_files, machine
     from attnviz.models.names import ModelName
     from attnviz.training.train import train
     from attnviz.training.validation import score_key
@@ -148,5 +148,5 @@ def run(args: Namespace) -> None:
         threads=args.threads or machine.THREADS,
         patience=args.patience,
     )
-    best, key = checkpoints.read_card(str(ModelName(args.pair, args.mechanism)), root)["best"], score_key(corpus)
+    best, key = checkpoint_files.read_card(str(ModelName(args.pair, args.mechanism)), root)["best"], score_key(corpus)
     print(f"{folder} is ready: {key} {best[key]:.2f} in epoch {best['epoch']}")

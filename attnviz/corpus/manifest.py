@@ -173,7 +173,7 @@ def _files_of(name: str, root: Path) -> dict:
         files = sorted({path for pattern in FILES for path in place.glob(pattern)})
         return {"files_sha256": {path.name: checkpoints.sha256(path) for path in files}}
     return {
-        "weights_sha256": checkpoints.fingerprint(name, root),
+        "weights_sha256": checkpoint_files.fingerprint(name, root),
         "tokenizer_sha256": checkpoints.fingerprint_tokenizer(ModelName.parse(name).pair, root),
     }
 

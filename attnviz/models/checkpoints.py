@@ -22,13 +22,10 @@ from attnviz.models.checkpoint_files import (
     CheckpointError,
     brief,
     fetch,
-    fingerprint,
     is_to_fetch,
-    names,
     no_model,
     read_card,
     read_config,
-    read_json,
     replace,
     sha256,
     short,
@@ -38,27 +35,6 @@ from attnviz.models.checkpoint_files import (
 )
 from attnviz.models.names import CONFIG, TOKENIZER, WEIGHTS, ModelName
 from attnviz.networks.registry import Unfilled, build
-
-__all__ = [
-    "ROOT",
-    "CheckpointError",
-    "check",
-    "fingerprint",
-    "fingerprint_tokenizer",
-    "load_metadata",
-    "load_model",
-    "load_tensors",
-    "load_tokenizer",
-    "names",
-    "read_card",
-    "read_config",
-    "read_json",
-    "same",
-    "save_model",
-    "save_tensors",
-    "verify",
-    "write_json",
-]
 
 
 def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:

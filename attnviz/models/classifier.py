@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attnviz.data import batching
 from attnviz.data.tokenizer import PAD, SubwordTokenizer
-from attnviz.models import batches, checkpoints, probabilities
+from attnviz.models import batches, checkpoint_files, probabilities
 from attnviz.models.model import TextError, Trained
 from attnviz.networks.classifier import SelfAttention
 from attnviz.trace import AttentionMap, Token, Trace
@@ -25,10 +25,10 @@ class Classifier(batches.OneByOne, Trained):
 
     @classmethod
     def load(cls, name: str, root: Path | None = None, tokenizer: SubwordTokenizer | None = None) -> Self:
-        """As `Trained.load`. Raises checkpoints.CheckpointError also where its task does not have as many labels."""
+        """As `Trained.load`. Raises CheckpointError also where its task does not have as many labels."""
         classifier = super().load(name, root, tokenizer)
         if (count := classifier.model.output.out_features) != len(classifier.labels):
-            raise checkpoints.CheckpointError(
+            raise checkpoint_files.CheckpointError(
                 f"{name}: the model chooses from {count} labels and the task {classifier.pair} has "
                 f"{len(classifier.labels)}; they do not belong together"
             )

@@ -129,7 +129,7 @@ class Trained(ABC):
 
     @classmethod
     def load(cls, name: str, root: Path | None = None, tokenizer: SubwordTokenizer | None = None) -> Self:
-        """Read a checkpoint below `root` (by default see `checkpoint_files.roots`). Raises checkpoints.CheckpointError.
+        """Read a checkpoint below `root` (by default see `checkpoint_files.roots`). Raises CheckpointError.
 
         tokenizer : the pair's, when it is already loaded.
         """
@@ -137,7 +137,7 @@ class Trained(ABC):
         model, config = checkpoints.load_model(name, root)
         tokenizer = tokenizer or checkpoints.load_tokenizer(ModelName.parse(name).pair, root)
         if len(tokenizer) != config["vocabulary"]:
-            raise checkpoints.CheckpointError(
+            raise checkpoint_files.CheckpointError(
                 f"{name}: the model knows {config['vocabulary']} pieces and the tokenizer {len(tokenizer)}; "
                 "they do not belong together"
             )
@@ -247,7 +247,7 @@ def describe(name: str, root: Path | None = None) -> dict:
     root = checkpoint_files.root_of(name, root)
     try:
         config, card = checkpoints.check(name, root), checkpoints.verify(name, root)
-    except checkpoints.CheckpointError as error:
+    except checkpoint_files.CheckpointError as error:
         return {"name": name, "problem": str(error)}
     title = mechanisms.find(config.mechanism).title
     state = {"problem": None, "to_fetch": checkpoint_files.is_to_fetch(name, root)}

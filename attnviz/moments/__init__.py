@@ -138,7 +138,7 @@ def pack(
     CheckpointError, and ValueError for moments of another model or another seed, or of a run with --start.
     """
     check_count(paths, losses)
-    config, seed = checkpoints.read_config(name, root), checkpoints.read_card(name, root).get("seed", 1)
+    config, seed = checkpoint_files.read_config(name, root), checkpoint_files.read_card(name, root).get("seed", 1)
     check_config(paths, config)
     model = untrained(config, seed)
     first = _weights(model)
@@ -180,7 +180,9 @@ def restored(name: str, root: Path | None = None) -> Iterator[tuple[int, nn.Modu
     entries = container.read(path, {key: value.shape for key, value in first.items()}, len(header.moments) - 1)
     for place, weights in codec.decode(first, entries):
         if not all(np.isfinite(value).all() for value in weights.values()):
-            raise checkpoints.CheckpointError(f"{short(path)} is damaged (some weights are not numbers); restore it")
+            raise checkpoint_files.CheckpointError(
+                f"{short(path)} is damaged (some weights are not numbers); restore it"
+            )
         yield place + 1, _filled(model, weights)
 
 
@@ -204,7 +206,7 @@ def _untrained(header: Header, path: Path) -> nn.Module:
         raise unreadable(path, error) from None
     begins = _sample(_weights(model))
     if len(begins) != len(header.begins) or not np.allclose(header.begins, begins, atol=NEAR):
-        raise checkpoints.CheckpointError(
+        raise checkpoint_files.CheckpointError(
             f"{short(path)} was packed where the seed gives other initial weights; pack it again"
         )
     return model

@@ -17,7 +17,7 @@ from attnviz.attention import Attention, Reweigh
 from attnviz.networks.cpu import columns
 from attnviz.networks.recurrent import Recurrent, RecurrentMemory
 
-# (query width, key width, state width, dropout of the weights) -> the score. `registry.score` makes it.
+# (query width, key width, state width, dropout of the weights) -> the score; made in registry.py.
 Score = Callable[[int, int, int, float], Attention]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attnviz.evaluation.metrics import METRICS
 from attnviz.mechanisms import ALL, MECHANISMS
-from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName
 from attnviz.studies.measured_models import StudyConfig
 from attnviz.studies.report import Panel, Series, grouped, seeds, table
@@ -37,7 +37,7 @@ def measure(config: StudyConfig) -> dict:
         raise ValueError(
             f"the curves come from the cards, which have one run each; --seeds must be 1, got {config.seeds}"
         )
-    rows = [row for name in checkpoints.names(config.root) if (row := _row(name, config.root))]
+    rows = [row for name in checkpoint_files.names(config.root) if (row := _row(name, config.root))]
     return {"rows": rows, "missing": config.missing(())}
 
 
@@ -48,7 +48,7 @@ def _row(name: str, root: Path) -> dict | None:
 
     parts : the scores of each kind of sentence; none if validation has one kind.
     """
-    card, model = checkpoints.read_card(name, root), ModelName.parse(name)
+    card, model = checkpoint_files.read_card(name, root), ModelName.parse(name)
     if model.mechanism not in ALL or ALL[model.mechanism].writes or not card.get("history"):
         return None
     key = next(key for key in card["history"][0] if key.startswith("val_") and key != "val_loss")
@@ -70,7 +70,7 @@ def _row(name: str, root: Path) -> dict | None:
             if part.startswith(f"{key}_")
         },
         **{f"{kind}_losses": [epoch[f"{kind}_loss"] for epoch in history] for kind in ("val", "train")},
-        "weights_sha256": checkpoints.fingerprint(name, root),
+        "weights_sha256": checkpoint_files.fingerprint(name, root),
     }
 
 

@@ -19,7 +19,7 @@ from attnviz.data import corpora
 from attnviz.faithfulness import CHANGES
 from attnviz.faithfulness.sentence import CHANGED, METHODS, ORDERS, PARTS, QUANTILES, Sums
 from attnviz.mechanisms import find
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.models.model import TextError
 from attnviz.models.names import ModelName
 from attnviz.progress import bar as progress_bar
@@ -171,11 +171,11 @@ def _models(config: StudyConfig) -> Iterator[Measuring]:
     """The models with the first source sentences of a test set (validation if there is no test)."""
     texts: dict[str, tuple[str, ...]] = {}
     earlier = Earlier(config, config.sentences or SENTENCES, SAMPLES)
-    for name in checkpoints.names(config.root):
+    for name in checkpoint_files.names(config.root):
         parsed = ModelName.parse(name)
         if not find(parsed.mechanism).kinds or (parsed.pair not in texts and not _readable(config, parsed.pair, texts)):
             continue
-        model, sha256 = loading.load_checkpoint(name, config.root), checkpoints.fingerprint(name, config.root)
+        model, sha256 = loading.load_checkpoint(name, config.root), checkpoint_files.fingerprint(name, config.root)
         sentences = MeasuredSentences(config.out / "faithfulness", name, sha256)
         labelled = MeasuredModel(model, model.card.get("seed"), sha256)
         yield Measuring(labelled, texts[parsed.pair], sentences, earlier.rows_of(name, sha256))

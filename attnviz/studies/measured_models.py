@@ -14,7 +14,7 @@ from attnviz import __version__, alignment, gold, loading, storage
 from attnviz.alignment import Counts
 from attnviz.data import corpora
 from attnviz.data.readers import Pairs
-from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.models.names import CARD, TOKENIZER, ModelName
 from attnviz.training.optimizer import device_name
 from attnviz.training.recipes import TrainingConfig
@@ -54,7 +54,7 @@ class StudyConfig:
 
     def missing(self, mechanisms: Iterable[str]) -> list[str]:
         """The mechanisms without a checkpoint."""
-        names = checkpoints.names(self.root)
+        names = checkpoint_files.names(self.root)
         return [mechanism for mechanism in mechanisms if str(ModelName(self.pair, mechanism)) not in names]
 
 
@@ -81,7 +81,7 @@ def load(name: str, root: Path, seed: int | None = None) -> MeasuredModel:
     """The checkpoint `name` below `root`. Raises CheckpointError."""
     translator = loading.load_checkpoint(name, root)
     seed = seed if seed is not None else translator.card.get("seed")
-    return MeasuredModel(translator, seed, checkpoints.fingerprint(name, root))
+    return MeasuredModel(translator, seed, checkpoint_files.fingerprint(name, root))
 
 
 def models(config: StudyConfig, mechanisms: Iterable[str]) -> Iterator[MeasuredModel]:

@@ -15,7 +15,7 @@ import torch
 from attnviz import across, loading, select, stats, storage
 from attnviz.across import reference
 from attnviz.across.reference import COMPARED, MODELS, QUANTILES, SHOWN, Reference
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
@@ -64,7 +64,7 @@ def measure(name: str, root: Path, test: str, texts: Sequence[str], progress: Pr
     return Reference(
         test,
         len(sentences),
-        checkpoints.fingerprint(name, root),
+        checkpoint_files.fingerprint(name, root),
         {kind: table for kind, table in _table(values["trained"], _quantiles).items() if kind != SHOWN},
         lengths,
         {model: _table(values[model], lambda numbers: _means(numbers, tokens, lengths)) for model in MODELS},
@@ -75,7 +75,7 @@ def untrained(model: Translator, root: Path) -> Translator:
     """The same model with random weights from a fixed seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
-        network = registry.build(checkpoints.read_config(model.name, root))
+        network = registry.build(checkpoint_files.read_config(model.name, root))
     return replace(model, model=network.eval().requires_grad_(False))
 
 

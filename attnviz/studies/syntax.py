@@ -3,7 +3,7 @@
 from attnviz import syntax
 from attnviz.data.tasks import TASKS
 from attnviz.mechanisms import ALL
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName
 from attnviz.select import map_title
 from attnviz.studies.measured_models import StudyConfig, load, record
@@ -18,7 +18,7 @@ LANGUAGE = "en"  # of the parsed sentences
 
 def measure(config: StudyConfig) -> dict:
     """rows: by model, head, relation and direction, as `syntax.table` gives them."""
-    names = [name for name in checkpoints.names(config.root) if _reads(name)]
+    names = [name for name in checkpoint_files.names(config.root) if _reads(name)]
     measured = [load(name, config.root) for name in names]
     rows = []
     for model in measured:

@@ -16,7 +16,7 @@ from attnviz.data.tasks import TASKS
 from attnviz.data.tokenizer import BOS, EOS
 from attnviz.evaluation.language import spread
 from attnviz.mechanisms import ALL
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName
 from attnviz.models.writer import Writer
 from attnviz.networks.decoder_only import DecoderOnly
@@ -49,7 +49,7 @@ def measure(config: StudyConfig) -> dict:
     """rows : one a model, with the loss (nats a token) by place. heads : the scores of every head, counted from 0.
     training : by moment, the losses and the best head of each score; for all saved moments if the run's folder is
     given, else for the packed ones. ValueError for moments of a missing model."""
-    names = [name for name in checkpoints.names(config.root) if _writes(name)]
+    names = [name for name in checkpoint_files.names(config.root) if _writes(name)]
     if absent := [name for name, _ in config.moments if name not in names]:
         raise ValueError(f"moments must be of models that write, {listed(names)}; got {absent[0]!r:.80}")
     measured = [load(name, config.root) for name in names]
@@ -171,7 +171,7 @@ def _training(writer: Writer, windows: Tensor, networks: Iterable[tuple[int, Any
 def _moments_of(name: str, config: StudyConfig) -> Iterator[tuple[int, Any]]:
     """The update of each moment, and the model as it was before it."""
     if folder := dict(config.moments).get(name):
-        settings = checkpoints.read_config(name, config.root)
+        settings = checkpoint_files.read_config(name, config.root)
         for path in moments.files(folder):
             yield moments.update_of(path), moments.as_kept(path, settings)
     else:

@@ -35,7 +35,7 @@ def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: 
     model = loading.load_checkpoint(name, root)
     if isinstance(model, Translator):
         content |= {"examples": validation.examples(corpus.val)} | typed_sentences(model, learn(model, corpus, root))
-    checkpoints.write_json(Path(root) / name / CARD, content)
+    checkpoint_files.write_json(Path(root) / name / CARD, content)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def learn(translator: Translator, corpus: corpora.Corpus, root: Path) -> Learnt:
     def draw(text: str) -> tuple[str, ...]:
         return tuple(sample for sampler in samplers for sample in sampler.samples(text, SAMPLES))
 
-    prints = {sampler.name: checkpoints.fingerprint(sampler.name, root) for sampler in samplers}
+    prints = {sampler.name: checkpoint_files.fingerprint(sampler.name, root) for sampler in samplers}
     return Learnt(corpus, known_words, target_words, usual, prints, draw)
 
 
@@ -113,7 +113,7 @@ def _samplers(translator: Translator, root: Path) -> list[Translator]:
         return []
     try:
         return [translator if name == translator.name else loading.load_translator(name, root) for name in names]
-    except checkpoints.CheckpointError:
+    except checkpoint_files.CheckpointError:
         return []
 
 
@@ -140,8 +140,8 @@ def card(name: str, root: Path, corpus: corpora.Corpus, command: str) -> dict:
         "seed": settings["seed"],
         "command": command,
         "settings": settings,
-        "options": options(model_name.mechanism) | checkpoints.read_config(name, root).options,
-        "weights_sha256": checkpoints.fingerprint(name, root),
+        "options": options(model_name.mechanism) | checkpoint_files.read_config(name, root).options,
+        "weights_sha256": checkpoint_files.fingerprint(name, root),
         "tokenizer_sha256": checkpoints.fingerprint_tokenizer(model_name.pair, root),
         "parameters": sum(parameter.numel() for parameter in model.model.parameters()),
         "epochs": len(history),

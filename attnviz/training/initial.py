@@ -153,9 +153,9 @@ def transplant(start: Path, tokenizer: Path, out: Path, pair: str | None = None)
     content = storage.read(tokenizer, tokenizer_rules.LARGEST)
     new = SubwordTokenizer.load(tokenizer)
     weights = transplanted(model.state_dict(), checkpoints.load_tokenizer(own.pair, root), new)
-    config = replace(checkpoints.read_config(name, root), vocabulary=len(new))
+    config = replace(checkpoint_files.read_config(name, root), vocabulary=len(new))
     folder = Path(out) / (pair or own.pair) / own.mechanism
     storage.replace(folder.parent / TOKENIZER, lambda temporary: temporary.write_bytes(content))
     checkpoints.save_model(folder, config, weights)
-    checkpoints.write_json(folder / CARD, checkpoints.read_card(name, root))
+    checkpoint_files.write_json(folder / CARD, checkpoint_files.read_card(name, root))
     return folder

@@ -27,7 +27,7 @@ from attnviz.data.task import Letter, Task
 from attnviz.data.tokenizer import BOS, PAD, SubwordTokenizer, train_vocabulary
 from attnviz.evaluation.translation import attention_sums
 from attnviz.mechanisms import Mechanism
-from attnviz.models import checkpoints, machine
+from attnviz.models import checkpoint_files, checkpoints, machine
 from attnviz.models.names import CARD, TOKENIZER
 from attnviz.networks import decode, registry
 from attnviz.python_file import ANYTHING
@@ -267,7 +267,7 @@ def save(learner: Learner, folder: Path, pair: str, scores: dict, examples: Sequ
     checkpoints.save_model(folder / name, trainer.model_config, trainer.optimizer.average)
     card = {"pair": pair, "mechanism": learner.name, "seed": trainer.config.seed, "scores": scores}
     card |= {"options": dict(trainer.config.options), "seconds": round(learner.seconds), "examples": [*examples]}
-    checkpoints.write_json(folder / name / CARD, card)
+    checkpoint_files.write_json(folder / name / CARD, card)
     return name
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import RUN
 from attnviz.training.optimizer import learning_rate
 from attnviz.training.recipes import TrainingConfig
@@ -62,7 +62,7 @@ def restore(trainer: Trainer, folder: Path) -> None:
     try:
         _load(trainer, tensors)
     except (KeyError, RuntimeError) as error:
-        raise checkpoints.CheckpointError(f"{folder / FILE} does not fit the model ({error})") from None
+        raise checkpoint_files.CheckpointError(f"{folder / FILE} does not fit the model ({error})") from None
     trainer.seconds, trainer.history = record["seconds"], record["history"]
     trainer.losses = tuple(record["losses"])
 

@@ -116,7 +116,7 @@ def _with_fingerprints(
             raise ValueError(f"{other} is the folder to train in, which would be overwritten; choose another --out")
     classifiers.check_teachers(config, teachers)
     digests: dict[str, Any] = {
-        name: " ".join(checkpoints.fingerprint(*checkpoint_files.locate(folder)) for folder in folders)
+        name: " ".join(checkpoint_files.fingerprint(*checkpoint_files.locate(folder)) for folder in folders)
         for name, folders in (("start", starts), ("teachers", teachers))
     }
     return replace(config, **{name: digest for name, digest in digests.items() if digest})
@@ -170,8 +170,8 @@ def _set_state(trainer: Trainer, saved: Path | None, start: Path | None) -> None
 def _resume(trainer: Trainer, folder: Path) -> None:
     try:
         saved_run.restore(trainer, folder)
-    except checkpoints.CheckpointError as error:
-        raise checkpoints.CheckpointError(f"{error}; --restart begins again") from None
+    except checkpoint_files.CheckpointError as error:
+        raise checkpoint_files.CheckpointError(f"{error}; --restart begins again") from None
     if trainer.history and not (folder / WEIGHTS).is_file():
         raise ValueError(
             f"{folder} holds a training run, but its model.safetensors is missing; restore that file, or use --restart"

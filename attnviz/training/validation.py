@@ -15,7 +15,7 @@ from attnviz.evaluation.metrics import METRICS
 from attnviz.evaluation.translation import translate
 from attnviz.figures.labels import plain
 from attnviz.loading import model_class
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.model import TextError
 from attnviz.models.names import ModelName
 from attnviz.networks.decoder_only import DecoderOnly
@@ -177,7 +177,7 @@ def pack_spaced(
         return loss(model)
 
     paths = moments.files(folder)
-    moments.check_config(paths, checkpoints.read_config(name, root))
+    moments.check_config(paths, checkpoint_files.read_config(name, root))
     losses = [loss_of_file(path) for path in paths]
     places = moments.spaced(losses, count)
     chosen, saved_losses = [paths[place] for place in places], [losses[place] for place in places]
@@ -195,7 +195,7 @@ def measure_moments(name: str, root: Path, val: Pairs) -> list[dict]:
     if not listed:
         raise ValueError(f"{name} has no packed moments to measure")
     tokenizer, linked = checkpoints.load_tokenizer(pair, root), gold.shipped(pair)
-    mechanism = checkpoints.read_config(name, root).mechanism
+    mechanism = checkpoint_files.read_config(name, root).mechanism
     sources, references = zip(*val)
     rows = {}
     for number, network in moments.restored(name, root):

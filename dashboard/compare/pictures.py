@@ -5,7 +5,6 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import plotly.graph_objects as go
 
 from attnviz import figures, heads, select, stats
@@ -142,8 +141,7 @@ def bars_table(column: Column, index: int) -> str:
     grid = column.grid
     if grid is None or index >= len(grid.queries):
         return ""
-    weights = np.where(grid.visible[index], grid.weights[index], np.nan)
-    rows = tables.of_numbers(labels.shown(grid.keys), weights[:, None].tolist(), ".4f")
+    rows = tables.of_numbers(labels.shown(grid.keys), grid.masked[index, :, None].tolist(), ".4f")
     caption = f"{column.title}: weights of step {index + 1}, {labels.shown(grid.queries)[index]}"
     return tables.table(caption, ["weight"], rows, (tables.tags(column.grid, column.languages)[1], "en"))
 

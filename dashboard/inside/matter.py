@@ -199,7 +199,7 @@ def _source(study_rows: list) -> str:
 
 @dataclass(frozen=True)
 class ClassifiedText:
-    """The classifier in the form of a column for `session_caches.testing`, with its own label of the text."""
+    """The classifier in the form of a column for `caches.testing`, with its own label of the text."""
 
     text: str
     model: str = CLASSIFIER

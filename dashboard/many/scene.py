@@ -128,7 +128,7 @@ def from_one(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def chosen(frame: pd.DataFrame, statistic: str, order: str, find: str) -> pd.DataFrame:
-    """The sentences with these words in the sentence or its translation, in an order of choices.corpora.ORDERS."""
+    """The sentences with these words in the sentence or its translation, in one of `SENTENCE_ORDERS`."""
     if find.strip():
         both = frame["source"].astype(str) + "\n" + frame["translation"].astype(str)
         frame = frame[both.str.contains(find.strip(), case=False, regex=False)]

@@ -351,9 +351,9 @@ def _nearest(source: tuple, text: str, words: bool, head, _shown):
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _fingerprint(name: str, root: str, stamp: tuple) -> str:
-    from attnviz.models import checkpoints
+    from attnviz.models import checkpoint_files
 
-    return checkpoints.fingerprint(name, Path(root))
+    return checkpoint_files.fingerprint(name, Path(root))
 
 
 @st.cache_resource(show_spinner="Parsing the sentence …", max_entries=256)

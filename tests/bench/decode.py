@@ -19,7 +19,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from attnviz.mechanisms import MECHANISMS, Config
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName
 from attnviz.models.translator import Translator
 from attnviz.networks import decode
@@ -171,13 +171,13 @@ def rows(untrained: bool, rounds: int):
             model = build(Config(name, 4000, OPTIONS.get(name, {}))).eval().requires_grad_(False)
             yield measure(f"untrained {name}", model, ids, STEPS, rounds)
         return
-    for name in checkpoints.names():
+    for name in checkpoint_files.names():
         task = ModelName.parse(name).task
         if task.classifies or task.writes:
             continue
         try:
             translator = Translator.load(name)
-        except checkpoints.CheckpointError as error:
+        except checkpoint_files.CheckpointError as error:
             print(error, file=sys.stderr)
             continue
         ids = torch.tensor([translator.tokenizer.ids(SENTENCE)])

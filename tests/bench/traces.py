@@ -38,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from attnviz.data import readers
 from attnviz.data.tokenizer import BOS
 from attnviz.evaluation.translation import translations
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName
 from attnviz.models.translator import Translator
 
@@ -76,10 +76,10 @@ print(json.dumps({"times": times, "versions": {name: version(name) for name in (
 
 def by_inseq(python: str, model: Translator, texts, targets) -> dict:
     """Seconds of each round, and the versions that ran."""
-    options = json.loads((checkpoints.ROOT / MODEL / "config.json").read_text())["options"]
+    options = json.loads((checkpoint_files.ROOT / MODEL / "config.json").read_text())["options"]
     with tempfile.TemporaryDirectory() as folder:
         given = options | {
-            "tokenizer": str(checkpoints.ROOT / ModelName.parse(MODEL).pair / "tokenizer.json"),
+            "tokenizer": str(checkpoint_files.ROOT / ModelName.parse(MODEL).pair / "tokenizer.json"),
             "folder": folder,
             "vocabulary": len(model.tokenizer),
             "texts": texts,

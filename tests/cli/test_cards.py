@@ -7,7 +7,7 @@ import tiny
 from attnviz.__main__ import main
 from attnviz.cli import train_settings
 from attnviz.data import corpora
-from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models import checkpoint_files
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from attnviz.models import checkpoint_files, checkpoints
 )
 def test_a_card_that_says_odd_things(tmp_path, capsys, card):
     root = tiny.write_models(tmp_path)
-    checkpoints.write_json(root / "en-fr" / "bahdanau" / "card.json", card)
+    checkpoint_files.write_json(root / "en-fr" / "bahdanau" / "card.json", card)
     assert main(["models", "--root", str(root)]) == 0
     out, err = capsys.readouterr()
     line = next(line for line in out.splitlines() if line.startswith("en-fr/bahdanau"))
@@ -36,7 +36,7 @@ def test_a_card_that_says_odd_things(tmp_path, capsys, card):
 def test_a_score_says_whether_it_is_greedy(tmp_path, capsys, beam, said):
     root = tiny.write_models(tmp_path)
     card = {"scores": {"test_2016_flickr": {"bleu_lc": 1.5, "beam": beam}}}
-    checkpoints.write_json(root / "en-fr" / "bahdanau" / "card.json", card)
+    checkpoint_files.write_json(root / "en-fr" / "bahdanau" / "card.json", card)
     assert main(["models", "--root", str(root)]) == 0
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("en-fr/bahdanau"))
     assert f"1.50 bleu_lc, test_2016_flickr{said} " in line
@@ -68,7 +68,7 @@ def test_training_does_not_write_over_a_finished_model(tmp_path, capsys, monkeyp
     root = tiny.write_models(tmp_path / "checkpoints")
     monkeypatch.setattr(checkpoint_files, "ROOT", root)
     monkeypatch.chdir(tmp_path)
-    before = checkpoints.fingerprint("en-fr/bahdanau", root)
+    before = checkpoint_files.fingerprint("en-fr/bahdanau", root)
     command = ["train", "--pair", "en-fr", "--mechanism", "bahdanau", "--data", str(tmp_path / "nothing")]
     monkeypatch.setattr(train_settings, "read_corpus", lambda args: corpora.Corpus([], [("a", "b")], {}, {}))
     went = []
@@ -85,4 +85,4 @@ def test_training_does_not_write_over_a_finished_model(tmp_path, capsys, monkeyp
     assert "holds a finished model; choose another --out, or replace it with --restart" in capsys.readouterr().err
     assert main([*command, "--restart"]) == 2
     assert [str(out) for out in went] == ["trained", str(root)]
-    assert checkpoints.fingerprint("en-fr/bahdanau", root) == before
+    assert checkpoint_files.fingerprint("en-fr/bahdanau", root) == before

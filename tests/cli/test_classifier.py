@@ -10,7 +10,7 @@ from small_classifier import NAME, TRAIN
 
 from attnviz.__main__ import main
 from attnviz.data.tasks import LABELS
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.trace import Trace
 
 SENTENCE = "The film isn't dull, it's LOVELY!"
@@ -101,5 +101,5 @@ def test_what_a_classifier_is_not_for(taught, tmp_path, monkeypatch, capsys, com
 def test_sentences_of_ones_own(reviews, tmp_path, capsys):
     (tmp_path / "mine.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in tiny.reviews(60, 3)), encoding="utf-8")
     assert main([*TRAIN, "--tsv", str(tmp_path / "mine.tsv"), "--val-size", "9", "--out", str(tmp_path / "out")]) == 0
-    assert checkpoints.read_card(NAME, tmp_path / "out")["scores"]["dev"]["sentences"] == 9
+    assert checkpoint_files.read_card(NAME, tmp_path / "out")["scores"]["dev"]["sentences"] == 9
     assert "[" in capsys.readouterr().out  # each epoch shows a sentence, its label, and where the label looked most

@@ -6,7 +6,7 @@ import re
 import tiny
 
 from attnviz.__main__ import main
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 
 AVAILABLE = ", ".join(sorted(f"en-fr/{mechanism}" for mechanism in tiny.WIDTHS))
 
@@ -28,7 +28,7 @@ def test_models_of_other_pairs_show_the_score_that_suits_them(tmp_path, capsys):
         ("bahdanau", {"val": {"bleu_morphemes": 9.0}, "test": {"bleu_morphemes": 8.0, "chrf": 7.0}}),
         ("transformer", {"val": {"exact_match": 99.0}}),
     ):
-        checkpoints.write_json(root / "en-ja" / mechanism / "card.json", {"scores": scores})
+        checkpoint_files.write_json(root / "en-ja" / mechanism / "card.json", {"scores": scores})
     assert main(["models", "--root", str(root)]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert re.search(r"  –  +8\.00 bleu_morphemes, test  none$", lines["en-ja/bahdanau"])

@@ -6,7 +6,7 @@ import sys
 
 import attnviz
 from attnviz.__main__ import main
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 
 MODEL = ("--model", "en-fr/bahdanau")
 
@@ -18,7 +18,7 @@ def shell(*arguments, **environment):
         text=True,
         timeout=120,
         env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        cwd=checkpoints.ROOT.parent,
+        cwd=checkpoint_files.ROOT.parent,
     )
 
 
@@ -31,7 +31,9 @@ def test_a_terminal_that_knows_only_ascii(root):
 
 def test_nobody_reads_the_output(root):
     arguments = [sys.executable, "-m", "attnviz", "trace", "dog " * 100, *MODEL, "--root", str(root), "--json", "-"]
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=checkpoints.ROOT.parent)
+    process = subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=checkpoint_files.ROOT.parent
+    )
     process.stdout.close()
     assert process.stderr.read() == b"" and process.wait(60) == 141
 
@@ -39,7 +41,9 @@ def test_nobody_reads_the_output(root):
 def test_help_does_not_import_torch():
     code = "import sys; from attnviz.__main__ import main\n"
     code += "try: main(['--help'])\nfinally: assert 'torch' not in sys.modules"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=checkpoints.ROOT.parent)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=checkpoint_files.ROOT.parent
+    )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert all(name in ended.stdout for name in ("models", "trace", "evaluate", "train", "download"))
 
@@ -51,7 +55,7 @@ def test_on_a_terminal_what_it_would_obey_is_an_escape():
         "show(); print('a\\u202eb\\u2028c\\x1b[31m\\tד')"
     )
     command = [sys.executable, "-c", code]
-    more = {"cwd": checkpoints.ROOT.parent, "env": os.environ | {"PYTHONUTF8": "1"}, "timeout": 120}
+    more = {"cwd": checkpoint_files.ROOT.parent, "env": os.environ | {"PYTHONUTF8": "1"}, "timeout": 120}
     inner, outer = os.openpty()
     shown = subprocess.run(command, stdout=outer, **more)
     assert shown.returncode == 0 and os.read(inner, 1000).decode() == "a\\u202eb\\u2028c\\x1b[31m\tד\r\n"

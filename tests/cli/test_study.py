@@ -10,7 +10,7 @@ import serving
 from attnviz import gold, studies
 from attnviz.__main__ import main
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.studies import StudyConfig, curves, length, order, report
 from attnviz.studies.length import Bucket
 
@@ -67,13 +67,13 @@ def test_length_twice(few, data, capsys, monkeypatch):
     for row in results["rows"]:  # nothing in the tables that is not in the results
         assert "bleu_lc" not in row or f"{row['bleu_lc']:.1f} / {row['bleu_tok_lc']:.1f}" in text
     assert {entry["weights_sha256"] for entry in results["models"]} == {
-        checkpoints.fingerprint(name, few) for name in checkpoints.names(few)
+        checkpoint_files.fingerprint(name, few) for name in checkpoint_files.names(few)
     }
     assert study("length", few, data) == 0 and (few / "README.md").read_text(encoding="utf-8") == text
 
 
 def test_mechanisms(few, data):
-    checkpoints.write_json(
+    checkpoint_files.write_json(
         few / "en-fr" / "bahdanau" / "card.json",
         {"seed": 1, "epochs": 20, "seconds": 3600, "peak_memory_mb": 512, "device": "abacus", "remark": "Slow."},
     )
@@ -124,7 +124,7 @@ def trained(few):
         "en-fr/transformer": {"history": history("val_bleu_lc", [50.5, 51.5]), "start": {"epochs": 40}},
         "sst2/self-attention": {"history": history("val_accuracy", [71.0, 75.0, 74.0]), "teachers": [{"epochs": 9}]},
     }.items():
-        checkpoints.write_json(few / name / "card.json", card)
+        checkpoint_files.write_json(few / name / "card.json", card)
     return few
 
 

@@ -12,7 +12,7 @@ from sacrebleu.metrics import CHRF
 from attnviz import confidence, loading
 from attnviz.confidence.calibration import calibrate
 from attnviz.confidence.signs import SAMPLED, SAMPLES, agreement
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 
 NAME, SAMPLERS = "en-fr/bahdanau", ("en-fr/transformer", "en-fr/luong-dot")
 SCALE = confidence.Scale(2.0, {"agreement": -0.1}, 0.3, 0.8, -0.2)
@@ -92,8 +92,8 @@ def test_samplers_of_a_scale_that_weighs_no_agreement_are_left_out(tmp_path):
 
 def write_samplers(root, samplers):
     path = root / judged.NAME / "card.json"
-    card = checkpoints.read_json(path)
-    checkpoints.write_json(path, card | {"confidence": card["confidence"] | {"samplers": samplers}})
+    card = checkpoint_files.read_json(path)
+    checkpoint_files.write_json(path, card | {"confidence": card["confidence"] | {"samplers": samplers}})
 
 
 @pytest.mark.parametrize("count", [-1, 1001, True, 2.0, "5"])

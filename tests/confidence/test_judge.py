@@ -5,7 +5,7 @@ import tiny
 
 from attnviz import confidence, loading
 from attnviz.confidence.judge import read_scale
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 
 NAME = "en-fr/bahdanau"
 SCALE = {"intercept": -3.0, "weights": {"mean": 2.0}, "unusual": 0.3, "outside": 0.8, "usual": -0.2}
@@ -18,7 +18,7 @@ def root(tmp_path):
 
 def write_scale(root, scale):
     path = root / NAME / "card.json"
-    checkpoints.write_json(path, checkpoints.read_json(path) | {"confidence": {"scale": scale}})
+    checkpoint_files.write_json(path, checkpoint_files.read_json(path) | {"confidence": {"scale": scale}})
 
 
 def test_a_card_with_thresholds(root):

@@ -6,10 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from attnviz.data.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, SubwordTokenizer, train_vocabulary
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.trace.visible import shown
 
-SHIPPED = checkpoints.ROOT / "en-fr" / "tokenizer.json"
+SHIPPED = checkpoint_files.ROOT / "en-fr" / "tokenizer.json"
 
 
 def tokenizers():

@@ -21,7 +21,7 @@ from attnviz.attention import Dot, ScaledDot
 from attnviz.data.tasks import TASKS
 from attnviz.figures import theme
 from attnviz.mechanisms import ALL, Config, Mechanism
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.networks.registry import build, options
 from dashboard.choices import settings
 
@@ -225,7 +225,7 @@ def test_nothing_that_a_visitor_sends_runs_a_file(tmp_path, root, monkeypatch):
     assert not mark.exists()
     with pytest.raises(ValueError):
         mechanisms.read(text)  # which runs it: the mark is one
-    assert mark.exists() and checkpoints.names(root)
+    assert mark.exists() and checkpoint_files.names(root)
 
 
 def test_only_the_command_line_and_the_environment_name_a_file():

@@ -9,8 +9,8 @@ from safetensors.torch import load_file, save_file
 
 import attnviz
 from attnviz.mechanisms import Config
-from attnviz.models import checkpoints
-from attnviz.models.checkpoints import CheckpointError
+from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models.checkpoint_files import CheckpointError
 from attnviz.networks.registry import build
 
 NAME = "en-fr/bahdanau"
@@ -70,12 +70,12 @@ def test_size_is_two_bytes_a_parameter(root):
 def test_saved_twice_is_the_same_file(root, tmp_path):
     model, config = checkpoints.load_model(NAME, root)
     checkpoints.save_model(tmp_path / NAME, Config(**config), model.state_dict())
-    assert checkpoints.fingerprint(NAME, tmp_path) == checkpoints.fingerprint(NAME, root)
+    assert checkpoint_files.fingerprint(NAME, tmp_path) == checkpoint_files.fingerprint(NAME, root)
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(TypeError):
-        checkpoints.write_json(tmp_path / "card.json", {"a": object()})
+        checkpoint_files.write_json(tmp_path / "card.json", {"a": object()})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -105,7 +105,7 @@ def test_metadata_that_is_no_object(tmp_path, text):
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     path = tmp_path / "card.json"
-    checkpoints.write_json(path, {"a": 1})
+    checkpoint_files.write_json(path, {"a": 1})
     with pytest.raises(TypeError):
-        checkpoints.write_json(path, {"a": object()})
-    assert checkpoints.read_json(path) == {"a": 1}
+        checkpoint_files.write_json(path, {"a": object()})
+    assert checkpoint_files.read_json(path) == {"a": 1}

@@ -13,7 +13,7 @@ import attnviz
 from attnviz import evaluation, figures, select, stats
 from attnviz.data import readers
 from attnviz.data.tasks import LABELS
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.models import classifier as classify
 from attnviz.models.model import TextError
 from attnviz.trace import Trace
@@ -27,14 +27,14 @@ def classifier(taught):
 
 
 def test_it_learns_what_the_words_say_and_the_best_epoch_ships(taught):
-    card = checkpoints.read_card(NAME, taught)
+    card = checkpoint_files.read_card(NAME, taught)
     best = max(entry["val_accuracy"] for entry in card["history"])
     assert (
         best >= 90
         and card["best"]["val_accuracy"] == best
         and card["scores"]["dev"]["accuracy"] == pytest.approx(best, abs=2.5)
     )
-    assert card["weights_sha256"] == checkpoints.fingerprint(NAME, taught) and card["training_pairs"] == 150
+    assert card["weights_sha256"] == checkpoint_files.fingerprint(NAME, taught) and card["training_pairs"] == 150
     assert card["data"].keys() == {"sst2/train.tsv.gz", "sst2/dev.tsv"} and "chosen on dev" in card["remark"]
     assert card["command"].startswith(
         "python -m attnviz train --pair sst2 --mechanism self-attention --data DIR --epochs 12 "
@@ -119,7 +119,7 @@ def test_scores_by_hand(classifier, reviews):
 def test_a_classifier_of_a_task_without_its_labels_is_refused(taught, tmp_path):
     other = tmp_path / "en-xx"
     shutil.copytree(taught / "sst2", other)
-    with pytest.raises(checkpoints.CheckpointError) as error:
+    with pytest.raises(checkpoint_files.CheckpointError) as error:
         attnviz.load("en-xx/self-attention", tmp_path)
     assert str(error.value) == (
         "en-xx/self-attention: the model chooses from 2 labels and the task en-xx has 0; they do not belong together"

@@ -13,8 +13,8 @@ from safetensors.torch import load_file, save_file
 
 import attnviz
 from attnviz import storage
-from attnviz.models import checkpoint_files, checkpoints
-from attnviz.models.checkpoints import CheckpointError
+from attnviz.models import checkpoint_files
+from attnviz.models.checkpoint_files import CheckpointError
 from attnviz.models.model import describe
 from attnviz.models.translator import Translator
 
@@ -156,7 +156,7 @@ def test_a_file_that_may_not_be_read(copy, monkeypatch):
     ],
 )
 def test_a_config_that_describes_no_model(copy, content):
-    checkpoints.write_json(copy / NAME / "config.json", content)
+    checkpoint_files.write_json(copy / NAME / "config.json", content)
     assert fails(copy).startswith(
         (f"{copy / NAME / 'config.json'} does not describe a model: ", f"{NAME}: the weights do not")
     )
@@ -164,7 +164,7 @@ def test_a_config_that_describes_no_model(copy, content):
 
 
 def test_unknown_mechanism(copy):
-    checkpoints.write_json(copy / NAME / "config.json", {"mechanism": "telepathy", "vocabulary": 50})
+    checkpoint_files.write_json(copy / NAME / "config.json", {"mechanism": "telepathy", "vocabulary": 50})
     assert fails(copy).startswith(
         f"{copy / NAME / 'config.json'} does not describe a model: "
         "unknown mechanism 'telepathy'; for your own set ATTNVIZ_MECHANISMS=FILE.py:NAME; else "
@@ -191,7 +191,7 @@ def test_weights_of_another_mechanism(copy):
 def test_tokenizer_of_another_size(copy):
     text = tiny.train_vocabulary(["a few other words, and a few more words"] * 3, 40)
     text.save(copy / "en-fr" / "tokenizer.json")
-    model_size = checkpoints.read_json(copy / NAME / "config.json")["vocabulary"]
+    model_size = checkpoint_files.read_json(copy / NAME / "config.json")["vocabulary"]
     assert fails(copy) == (
         f"{NAME}: the model knows {model_size} pieces and the tokenizer {len(text)}; they do not belong together"
     )
@@ -203,10 +203,10 @@ def test_tokenizer_of_another_size(copy):
 def test_files_that_are_not_those_of_the_card(copy, file, key):
     """Bytes may change and still be weights, or a tokenizer: the card's hash tells."""
     card = copy / NAME / "card.json"
-    checkpoints.write_json(card, {key: hashlib.sha256((copy / file).read_bytes()).hexdigest()})
+    checkpoint_files.write_json(card, {key: hashlib.sha256((copy / file).read_bytes()).hexdigest()})
     Translator.load(NAME, copy)
     assert describe(NAME, copy)["problem"] is None
-    checkpoints.write_json(card, {key: 64 * "0"})
+    checkpoint_files.write_json(card, {key: 64 * "0"})
     assert fails(copy) == f"{copy / file} is damaged, or not the file that card.json was written for; restore it"
     assert describe(NAME, copy)["problem"] == fails(copy)
 

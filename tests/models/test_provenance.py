@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models import checkpoint_files
 
 FIRST = {
     "command": "train",
@@ -26,12 +26,12 @@ def test_the_runs_of_a_card_begin_with_the_first():
 
 def test_a_card_keeps_what_all_runs_before_it_say(tmp_path, monkeypatch):
     folder = tmp_path / "en-fr" / "bahdanau"
-    checkpoints.write_json(
+    checkpoint_files.write_json(
         folder / "card.json", FIRST | {"seed": 1, "history": [FIRST["history"][0] | {"seconds": 9, "device": "abacus"}]}
     )
     begun = checkpoint_files.begun(folder)
     assert begun == {"start": FIRST} and checkpoint_files.begun(None) == {}
-    checkpoints.write_json(folder / "card.json", FIRST | {"epochs": 10} | begun)
+    checkpoint_files.write_json(folder / "card.json", FIRST | {"epochs": 10} | begun)
     monkeypatch.chdir(folder)
     assert checkpoint_files.begun(folder / ".") == {"start": FIRST | {"epochs": 10, "start": FIRST}}
 
@@ -41,8 +41,8 @@ def test_a_card_that_is_missing_says_nothing_and_a_damaged_one_is_told(tmp_path)
     folder.mkdir(parents=True)
     assert checkpoint_files.begun(folder) == {"start": dict.fromkeys(FIRST) | {"history": []}}
     for history in ("much", 5, [1, "two"]):
-        checkpoints.write_json(folder / "card.json", FIRST | {"history": history})
+        checkpoint_files.write_json(folder / "card.json", FIRST | {"history": history})
         assert checkpoint_files.begun(folder) == {"start": FIRST | {"history": []}}
     (folder / "card.json").write_text("{")
-    with pytest.raises(checkpoints.CheckpointError):
+    with pytest.raises(checkpoint_files.CheckpointError):
         checkpoint_files.begun(folder)

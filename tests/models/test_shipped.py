@@ -11,7 +11,7 @@ import attnviz
 from attnviz import select
 from attnviz.data import corpora
 from attnviz.data.tasks import TASKS
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import ModelName
 
 # Greedy BLEU (13a, lower-cased) on captions.PAIRS when the checkpoint was shipped, less 1 for other machines' rounding.
@@ -99,7 +99,7 @@ def test_what_must_ship_does_with_one_vocabulary_a_pair():
         f"{pair}/{mechanism}" for pair, mechanisms in SHIPPED.items() for mechanism in mechanisms
     }
     for pair in SHIPPED:
-        assert len(list((checkpoints.ROOT / pair).rglob("tokenizer.json"))) == 1
+        assert len(list((checkpoint_files.ROOT / pair).rglob("tokenizer.json"))) == 1
 
 
 @pytest.mark.parametrize("name", FLOORS)
@@ -131,7 +131,7 @@ def test_the_transformer_of_en_de_copies_digits(number):
 @every
 def test_the_card_belongs_to_the_weights(name):
     card = load(name).card
-    assert card["weights_sha256"] == checkpoints.fingerprint(name)
+    assert card["weights_sha256"] == checkpoint_files.fingerprint(name)
     assert all(len(digest) == 64 for digest in card["data"].values())
     for key in (
         "seed",
@@ -231,10 +231,14 @@ def test_together_they_are_small():
     """All but the models that write and their study, which came later. The moments have a limit
     of their own, in tests/moments."""
     writing = {name for name, task in TASKS.items() if task.writes}
-    files = [path for path in checkpoints.ROOT.rglob("*") if path.is_file() and path.name != "training.safetensors"]
-    files = [path for path in files if path.relative_to(checkpoints.ROOT).parts[0] not in writing]
     files = [
-        path for path in files if path.relative_to(checkpoints.ROOT).with_suffix("").as_posix() != "studies/writing"
+        path for path in checkpoint_files.ROOT.rglob("*") if path.is_file() and path.name != "training.safetensors"
+    ]
+    files = [path for path in files if path.relative_to(checkpoint_files.ROOT).parts[0] not in writing]
+    files = [
+        path
+        for path in files
+        if path.relative_to(checkpoint_files.ROOT).with_suffix("").as_posix() != "studies/writing"
     ]
     sizes = {path: path.stat().st_size for path in files if path.suffix != ".moments"}
     assert sum(sizes.values()) <= 150e6
@@ -242,7 +246,7 @@ def test_together_they_are_small():
 
 @every
 def test_the_file_is_small_and_half_precision(name):
-    path = checkpoints.ROOT / name / "model.safetensors"
+    path = checkpoint_files.ROOT / name / "model.safetensors"
     assert path.stat().st_size <= 12e6
     stored = checkpoints.load_tensors(path)
     assert {str(value.dtype) for value in stored.values()} == {"torch.float16"}

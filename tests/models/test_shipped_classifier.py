@@ -5,7 +5,7 @@ import functools
 import pytest
 
 import attnviz
-from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models import checkpoint_files
 from dashboard.markup import text
 
 NAME = "sst2/self-attention"
@@ -34,7 +34,7 @@ def test_plain_words(sentence, label):
 
 def test_the_card_belongs_to_the_weights():
     card = load(NAME).card
-    assert card["weights_sha256"] == checkpoints.fingerprint(NAME) and card["data"].keys() == {
+    assert card["weights_sha256"] == checkpoint_files.fingerprint(NAME) and card["data"].keys() == {
         "sst2/train.tsv.gz",
         "sst2/dev.tsv.gz",
     }

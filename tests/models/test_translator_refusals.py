@@ -7,7 +7,7 @@ from refused_texts import refused
 from attnviz.data import MOST_PIECES
 from attnviz.loading import load
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.models.model import describe
 from attnviz.models.translator import BEAMS, Translator
 from attnviz.networks import decode
@@ -70,7 +70,7 @@ def test_a_checkpoint_described_as_sound_is_one_that_loads(tmp_path, missing):
     (folder / missing).unlink()
     assert describe("en-fr/bahdanau", tmp_path) == {
         "name": "en-fr/bahdanau",
-        "problem": refused(lambda: load("en-fr/bahdanau", tmp_path), checkpoints.CheckpointError),
+        "problem": refused(lambda: load("en-fr/bahdanau", tmp_path), checkpoint_files.CheckpointError),
     }
 
 
@@ -82,4 +82,4 @@ def test_a_tokenizer_of_another_pair_is_refused(root, tmp_path):
     wanted = (
         f"en-fr/bahdanau: the model knows {size} pieces and the tokenizer {len(small)}; they do not belong together"
     )
-    assert refused(lambda: Translator.load("en-fr/bahdanau", target), checkpoints.CheckpointError) == wanted
+    assert refused(lambda: Translator.load("en-fr/bahdanau", target), checkpoint_files.CheckpointError) == wanted

@@ -13,7 +13,7 @@ import attnviz
 from attnviz import moments
 from attnviz.data import corpora
 from attnviz.mechanisms import Config
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.moments import Moment, codec, container
 from attnviz.training.train import train
 
@@ -83,7 +83,7 @@ def test_the_first_moment_is_the_untrained_model_and_the_last_the_trained_one(ru
     before = torch.get_rng_state()
     first = moments.restore(NAME, 0, root)
     assert torch.equal(torch.get_rng_state(), before) and not first.training
-    untrained = moments.untrained(checkpoints.read_config(NAME, root), config().seed).state_dict()
+    untrained = moments.untrained(checkpoint_files.read_config(NAME, root), config().seed).state_dict()
     assert all(torch.equal(value, untrained[name]) for name, value in first.state_dict().items())
     for name, value in checkpoints.load_tensors(paths[0]).items():
         assert float((untrained[name] - value.float()).abs().max()) < 1e-3
@@ -190,7 +190,7 @@ def test_files_that_say_something_else(run, tmp_path, change, message):
     other = moments.path_for(NAME, tmp_path)
     other.parent.mkdir(parents=True)
     other.write_bytes(container.MAGIC + struct.pack("<Q", len(text)) + text + content[end:])
-    with pytest.raises(checkpoints.CheckpointError, match=message):
+    with pytest.raises(checkpoint_files.CheckpointError, match=message):
         moments.restore(NAME, 1, tmp_path)
 
 
@@ -216,8 +216,8 @@ def test_the_moments_that_ship_are_models_on_their_way():
             weights = moments.restore(name, number).state_dict()
             ways.append(sum(float(np.square(weights[key].numpy() - last[key]).sum()) for key in last))
         assert ways == sorted(ways, reverse=True)
-    sizes = {path.parent.name: 0 for path in checkpoints.ROOT.rglob("*.moments")}
-    for path in checkpoints.ROOT.rglob("*.moments"):
+    sizes = {path.parent.name: 0 for path in checkpoint_files.ROOT.rglob("*.moments")}
+    for path in checkpoint_files.ROOT.rglob("*.moments"):
         sizes[path.parent.name] += path.stat().st_size
     most = {"en-fr": 12e6, "shakespeare": 2e6, "en": 3e6}
     assert sizes.keys() == most.keys() and all(size <= most[pair] for pair, size in sizes.items())

@@ -12,7 +12,7 @@ from attnviz.__main__ import main
 from attnviz.across import reference, sentence
 from attnviz.across.reference import COMPARED, MODELS, SHOWN
 from attnviz.mechanisms import find
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import ModelName
 from attnviz.studies import references
 
@@ -30,7 +30,7 @@ def test_it_is_measured_on_the_model_s_own_translations(transformer, root):
     values = [sentence(stats.steps(trace).to_dict("series"))["normalised_entropy"] for trace in traces]
     assert transformer.sentences == len(traces) and transformer.test == "twelve"
     assert transformer.quantiles["cross"]["normalised_entropy"][[0, -1]] == pytest.approx([min(values), max(values)])
-    assert transformer.weights_sha256 == checkpoints.fingerprint("en-fr/transformer", root)
+    assert transformer.weights_sha256 == checkpoint_files.fingerprint("en-fr/transformer", root)
     assert set(transformer.quantiles) == {"cross", "encoder", "decoder"}
     assert all(set(levels) == {"cross", "encoder", "decoder", SHOWN} for levels in transformer.levels.values())
     shown = [stats.of_grid(select.select(trace))["max_weight"].mean() for trace in traces]
@@ -73,7 +73,9 @@ def test_the_command_writes_a_file_that_the_page_reads(tmp_path, data, capsys):
     assert "there is no model that translates and attends" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("path", sorted(checkpoints.ROOT.glob("*/*/sentences.json")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+    "path", sorted(checkpoint_files.ROOT.glob("*/*/sentences.json")), ids=lambda path: path.parent.name
+)
 def test_shipped_references_are_of_the_shipped_weights(path):
     """Where this fails: python -m attnviz reference --data DIR --pair PAIR."""
     made, card = reference.read(path), json.loads((path.parent / "card.json").read_text(encoding="utf-8"))
@@ -87,6 +89,6 @@ def test_shipped_references_are_of_the_shipped_weights(path):
 
 
 def test_every_shipped_model_that_translates_and_attends_has_one():
-    names = [ModelName.parse(name) for name in checkpoints.names()]
+    names = [ModelName.parse(name) for name in checkpoint_files.names()]
     names = [name for name in names if name.task.translates and find(name.mechanism).kinds]
-    assert [name for name in names if not (checkpoints.ROOT / str(name) / reference.FILE).exists()] == []
+    assert [name for name in names if not (checkpoint_files.ROOT / str(name) / reference.FILE).exists()] == []

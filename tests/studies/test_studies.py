@@ -16,7 +16,7 @@ from attnviz.data import corpora
 from attnviz.export.printed.canvas import dash
 from attnviz.export.printed.traces import MARKERS
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.studies import measured_models, report
 from attnviz.studies.report import Panel, Series
 
@@ -133,7 +133,7 @@ def few(root, tmp_path):
         path, target = root / "en-fr" / name, tmp_path / "few" / "en-fr" / name
         shutil.copytree(path, target) if path.is_dir() else shutil.copy(path, target)
     card = {"seed": 1, "settings": asdict(runs.config(epochs=1))}
-    checkpoints.write_json(tmp_path / "few" / "en-fr" / "bahdanau" / "card.json", card)
+    checkpoint_files.write_json(tmp_path / "few" / "en-fr" / "bahdanau" / "card.json", card)
     return tmp_path / "few"
 
 
@@ -160,11 +160,11 @@ def test_more_seeds_take_as_many_runs_as_the_first_one(few, data, tmp_path, monk
     monkeypatch.setattr(gold, "shipped", lambda pair: ())
     corpus, path = corpora.load("en-fr", data), few / "en-fr" / "bahdanau" / "card.json"
     first, second = asdict(runs.config(epochs=2)), asdict(runs.config(epochs=1, learning_rate=1e-3, start="0123"))
-    checkpoints.write_json(
+    checkpoint_files.write_json(
         path, {"seed": 1, "settings": second, "data": corpus.files, "start": {"settings": first, "data": corpus.files}}
     )
     _, other = measured_models.models(studies.StudyConfig(few, tmp_path / "out", corpus, seeds=2), ("bahdanau",))
-    begun = checkpoints.read_card("en-fr/bahdanau", tmp_path / "out/seed-2/run-1")
+    begun = checkpoint_files.read_card("en-fr/bahdanau", tmp_path / "out/seed-2/run-1")
     card = other.translator.card
     assert begun["settings"] == {**first, "seed": 2} and begun["epochs"] == 2 and "start" not in begun
     assert card["settings"] == {**second, "seed": 2, "start": begun["weights_sha256"]} and card["epochs"] == 1
@@ -178,7 +178,7 @@ def test_more_seeds_take_as_many_runs_as_the_first_one(few, data, tmp_path, monk
 
 def test_a_model_with_another_seed_that_was_trained_otherwise_is_not_taken_for_it(few, data, tmp_path):
     asked = studies.StudyConfig(few, tmp_path / "out", corpora.load("en-fr", data), seeds=2)
-    checkpoints.write_json(
+    checkpoint_files.write_json(
         tmp_path / "out/seed-2/en-fr/bahdanau/card.json", {"settings": asdict(runs.config(epochs=2, seed=2))}
     )
     with pytest.raises(
@@ -217,7 +217,7 @@ def begun(mechanism="bahdanau", data=(), **changes):
     ],
 )
 def test_a_model_whose_training_is_not_known_has_no_other_seed(few, data, tmp_path, card):
-    checkpoints.write_json(few / "en-fr" / "bahdanau" / "card.json", card)
+    checkpoint_files.write_json(few / "en-fr" / "bahdanau" / "card.json", card)
     with pytest.raises(
         ValueError, match="^en-fr/bahdanau cannot be trained with seed 1: its card must have the settings of a run"
     ):

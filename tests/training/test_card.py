@@ -13,7 +13,7 @@ from runs import config, rewrite
 from attnviz import alignment, gold, mechanisms
 from attnviz.data import corpora
 from attnviz.evaluation import metrics
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.translator import Translator
 from attnviz.networks import registry
 from attnviz.training import card
@@ -37,14 +37,14 @@ def root(tmp_path_factory, whole):
 
 
 def test_a_run_writes_a_complete_card(root, whole):
-    written = checkpoints.read_card(NAME, root)
+    written = checkpoint_files.read_card(NAME, root)
     keys = ("pair", "mechanism", "seed", "command", "epochs", "training_pairs")
     expected = ("en-fr", "bahdanau", 1, "python -m attnviz train ...", 3, len(whole.train))
     assert {key: written[key] for key in keys} == dict(zip(keys, expected))
     assert len(written["examples"]) == 4 and set(written["examples"]) <= {source for source, _ in whole.val}
     assert written["data"] == whole.files and all(re.fullmatch("[0-9a-f]{64}", sha) for sha in written["data"].values())
     assert written["settings"] == dataclasses.asdict(config())
-    model_config = mechanisms.Config(**checkpoints.read_json(root / NAME / "config.json"))
+    model_config = mechanisms.Config(**checkpoint_files.read_json(root / NAME / "config.json"))
     assert written["parameters"] == sum(p.numel() for p in registry.build(model_config).parameters())
     assert written["peak_memory_mb"] > 0 and written["seconds"] >= 0 and written["device"]
     assert written["precision"] in ("bfloat16", "float32")

@@ -6,7 +6,7 @@ import tiny
 from attnviz.data import corpora
 from attnviz.data.styles import STYLES
 from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.training import initial
 
 CORPUS = corpora.Corpus(tiny.sentences(60, 3), tiny.sentences(5, 4), {}, {})
@@ -47,7 +47,7 @@ def test_a_damaged_one_is_said(tmp_path):
     path = tmp_path / "en-fr" / "tokenizer.json"
     path.parent.mkdir()
     path.write_text("{")
-    with pytest.raises(checkpoints.CheckpointError, match="tokenizer.json is damaged"):
+    with pytest.raises(checkpoint_files.CheckpointError, match="tokenizer.json is damaged"):
         initial.choose_tokenizer(path, CORPUS, 120)
 
 

@@ -7,7 +7,7 @@ from runs import PAIR, config, history
 from safetensors.torch import load_file
 
 from attnviz.data.tokenizer import train_vocabulary
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.training import saved_run
 from attnviz.training.initial import spellings, transplant, transplanted
 from attnviz.training.train import train
@@ -22,7 +22,7 @@ def test_fine_tuning_begins_with_the_weights_and_the_tokenizer(finished, corpus,
     assert first["val_loss"] < history(start)[0]["val_loss"] - 0.1
     assert (folder.parent / "tokenizer.json").read_bytes() == (start.parent / "tokenizer.json").read_bytes()
     kept = saved_run.read(folder)["settings"]
-    assert kept["start"] == checkpoints.fingerprint(f"{PAIR}/bahdanau", start.parent.parent)
+    assert kept["start"] == checkpoint_files.fingerprint(f"{PAIR}/bahdanau", start.parent.parent)
 
 
 def test_fine_tuning_refuses_another_model_and_another_tokenizer(finished, corpus, tmp_path):
@@ -44,8 +44,8 @@ def test_another_mechanism_begins_with_the_weights_that_both_have(finished, corp
     assert (
         f"{start} has another mechanism; these weights begin at random: {', '.join(new)}\n" in capsys.readouterr().err
     )
-    card = checkpoints.read_card(f"{PAIR}/luong-local", tmp_path)
-    assert card["start"]["weights_sha256"] == checkpoints.fingerprint(f"{PAIR}/luong-general", start.parent.parent)
+    card = checkpoint_files.read_card(f"{PAIR}/luong-local", tmp_path)
+    assert card["start"]["weights_sha256"] == checkpoint_files.fingerprint(f"{PAIR}/luong-general", start.parent.parent)
 
 
 def _parents(path):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from runs import PAIR, Killed, begin_and_kill, config, history, rewrite, same
 
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.training import card
 from attnviz.training.train import train
 
@@ -138,10 +138,10 @@ def test_a_restart_keeps_the_model_that_was_there(copy, finished, corpus, monkey
     assert (folder / "card.json").exists() == same(folder, old, "model.safetensors") == (victim == "train.validate")
     again()  # after `save`, over a model that has no card: the finished one stays in `before`
     assert not same(folder, old, "model.safetensors")
-    assert checkpoints.read_card(f"{PAIR}/bahdanau", copy)["seed"] == 2
+    assert checkpoint_files.read_card(f"{PAIR}/bahdanau", copy)["seed"] == 2
     assert same(folder / "before", old, "model.safetensors")
     assert (folder / "before" / "card.json").read_text() == '{"seed": 1}'
-    assert checkpoints.names(copy) == [f"{PAIR}/bahdanau"]
+    assert checkpoint_files.names(copy) == [f"{PAIR}/bahdanau"]
 
 
 def test_a_fresh_run_puts_nothing_aside(finished):
@@ -193,10 +193,10 @@ def test_settings_of_no_version_are_others(copy, corpus, settings):
 def test_a_damaged_run_is_a_checkpoint_error(copy, corpus, change, message):
     folder = place(copy)
     rewrite(folder, change)
-    with pytest.raises(checkpoints.CheckpointError, match=message) as caught:
+    with pytest.raises(checkpoint_files.CheckpointError, match=message) as caught:
         train(config(), corpus, copy, PAIR)
     assert str(caught.value).startswith(str(folder))
     (folder / "card.json").unlink()
     if "history" in message:
-        with pytest.raises(checkpoints.CheckpointError, match="must say"):
+        with pytest.raises(checkpoint_files.CheckpointError, match="must say"):
             card.card(f"{PAIR}/bahdanau", copy, corpus, "")

@@ -10,7 +10,7 @@ from taught_runs import config
 
 from attnviz.__main__ import main
 from attnviz.data import corpora
-from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.training import recipes, saved_run
 from attnviz.training.train import train as train_model
 
@@ -34,19 +34,19 @@ def train(reviews, teachers, tmp_path, capsys):
 
 def test_the_card_says_from_whom_it_learnt(train, teachers, tmp_path):
     for number, folder in enumerate(teachers):
-        checkpoints.write_json(
+        checkpoint_files.write_json(
             folder / "card.json",
             {"command": f"teacher {number}", "epochs": 4, "seconds": 5, "best": {"val_accuracy": 70}},
         )
     status, _, err = train()
     assert status == 0, err
-    card = checkpoints.read_card(NAME, tmp_path)
+    card = checkpoint_files.read_card(NAME, tmp_path)
     assert [(teacher["command"], teacher["best"]["val_accuracy"]) for teacher in card["teachers"]] == [
         ("teacher 0", 70),
         ("teacher 1", 70),
     ]
     assert card["settings"]["teachers"].split() == [
-        checkpoints.fingerprint(*checkpoint_files.locate(folder)) for folder in teachers
+        checkpoint_files.fingerprint(*checkpoint_files.locate(folder)) for folder in teachers
     ]
     taught = json.loads(json.dumps(recipes.DISTILLATION)) | {"epochs": 2}
     options = taught.pop("options")
@@ -67,7 +67,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been_and_with_the_same_teachers_
         train(*long)
     assert saved_run.read(tmp_path / NAME)["history"]
     status, _, err = train(*long, taught=teachers[:1])
-    prints = [checkpoints.fingerprint(*checkpoint_files.locate(folder))[:8] for folder in teachers]
+    prints = [checkpoint_files.fingerprint(*checkpoint_files.locate(folder))[:8] for folder in teachers]
     assert (
         status == 2
         and f"holds a training run with different settings (teachers {' '.join(prints)}, now {prints[0]}); give" in err
@@ -141,5 +141,5 @@ def test_few_sentences_of_ones_own_have_the_passes_of_those_that_are_taught(teac
         main([*TRAIN, "self-attention", "--tsv", str(path), "--out", str(out), *SMALL, "--teacher", str(teachers[0])])
         == 0
     )
-    card = checkpoints.read_card(NAME, out)["settings"]
+    card = checkpoint_files.read_card(NAME, out)["settings"]
     assert (card["epochs"], card["batch_tokens"]) == (recipes.DISTILLATION["epochs"], 500)

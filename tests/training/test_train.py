@@ -12,7 +12,7 @@ from runs import PAIR, config, history
 from attnviz.data import batching, corpora
 from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
 from attnviz.evaluation import metrics
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.translator import Translator
 from attnviz.training import validation
 from attnviz.training.train import train
@@ -46,7 +46,7 @@ def test_the_best_epoch_ships(corpus, tmp_path, monkeypatch):
 
     def save(folder, config, weights):
         save_model(folder, config, weights)
-        saved.append(checkpoints.fingerprint(f"{PAIR}/bahdanau", tmp_path))
+        saved.append(checkpoint_files.fingerprint(f"{PAIR}/bahdanau", tmp_path))
 
     monkeypatch.setattr(
         "attnviz.training.train.validate",

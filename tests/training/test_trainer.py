@@ -13,7 +13,7 @@ from scipy.stats import entropy
 from attnviz.data import batching
 from attnviz.data.tokenizer import EOS, PAD, UNK
 from attnviz.mechanisms import Config
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.translator import Translator
 from attnviz.training import validation
 from attnviz.training.train import train
@@ -97,7 +97,7 @@ NAME = f"{PAIR}/bahdanau"
 def good(tmp_path, finished):
     """A copy of a folder with a trained model, and the hash of its weights."""
     root = shutil.copytree(finished().parent, tmp_path / PAIR).parent
-    return root, checkpoints.fingerprint(NAME, root)
+    return root, checkpoint_files.fingerprint(NAME, root)
 
 
 def diverge(root, corpus, **changes):
@@ -118,7 +118,7 @@ def test_a_loss_that_is_no_number_ends_the_run_before_anything_is_written(good, 
         "training diverged in epoch 1: the gradient of the loss is not finite; use a lower learning_rate and --restart"
     )
     assert (
-        checkpoints.fingerprint(NAME, root) == weights
+        checkpoint_files.fingerprint(NAME, root) == weights
         and Translator.load(NAME, root).trace("The black dog runs.").complete
     )
     assert not (root / NAME / "training.safetensors").exists()  # no state to go on with
@@ -127,19 +127,19 @@ def test_a_loss_that_is_no_number_ends_the_run_before_anything_is_written(good, 
 def test_a_rate_that_is_far_too_high_says_so_and_leaves_the_model(good, corpus):
     root, weights = good
     assert diverge(root, corpus, learning_rate=1e30).startswith("training diverged in epoch 1: ")
-    assert checkpoints.fingerprint(NAME, root) == weights
+    assert checkpoint_files.fingerprint(NAME, root) == weights
 
 
 def test_a_validation_loss_that_is_no_number(good, corpus, monkeypatch):
     root, weights = good
     monkeypatch.setattr(validation, "mean_loss", lambda *_, **__: float("inf"))
     assert diverge(root, corpus).startswith("training diverged in epoch 1: the loss on validation is inf; ")
-    assert checkpoints.fingerprint(NAME, root) == weights
+    assert checkpoint_files.fingerprint(NAME, root) == weights
 
 
 @pytest.mark.parametrize("value", [70_000.0, float("inf"), float("nan")])
 def test_weights_that_fp16_cannot_hold_are_not_saved(tmp_path, value):
-    with pytest.raises(checkpoints.CheckpointError) as caught:
+    with pytest.raises(checkpoint_files.CheckpointError) as caught:
         checkpoints.save_model(
             tmp_path / NAME, Config("bahdanau", 9), {"fine": torch.zeros(2), "start.bias": torch.tensor([1.0, value])}
         )

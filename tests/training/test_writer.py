@@ -14,7 +14,7 @@ from attnviz.data import corpora
 from attnviz.data.tokenizer import BOS, EOS, train_vocabulary
 from attnviz.evaluation.language import surprise
 from attnviz.models import checkpoints
-from attnviz.models.checkpoints import read_card
+from attnviz.models.checkpoint_files import read_card
 from attnviz.training.optimizer import learning_rate
 from attnviz.training.train import train
 from attnviz.training.trainer import TextBatches

@@ -10,7 +10,7 @@ from attnviz.__main__ import main
 from attnviz.confidence import calibration
 from attnviz.confidence.signs import SAMPLES
 from attnviz.data.tasks import TASKS
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 
 NAME = "en-fr/bahdanau"
 
@@ -43,11 +43,11 @@ def run(*words):
 
 
 def test_calibrate_writes_thresholds_and_the_words_of_training(everyday, models, capsys):
-    before = checkpoints.read_json(models / NAME / "card.json")
+    before = checkpoint_files.read_json(models / NAME / "card.json")
     assert confidence.Judge.load(NAME, models) is None
     assert not run("calibrate", "--model", NAME, "--data", everyday, "--root", models)
     assert capsys.readouterr().out.startswith(f"{models / NAME / 'card.json'}: of the worst tenth of validation ")
-    after = checkpoints.read_json(models / NAME / "card.json")
+    after = checkpoint_files.read_json(models / NAME / "card.json")
     assert {key: after[key] for key in before} == before and after.keys() - before == {
         "confidence",
         "copied",
@@ -75,14 +75,14 @@ def test_calibrate_learns_once_from_a_pair_of_several_models(everyday, models, c
     learn = confidence.Lexicon.learn
     monkeypatch.setattr(confidence.Lexicon, "learn", lambda *given: learnt.append(given) or learn(*given))
     path = models / NAME / "card.json"
-    checkpoints.write_json(path, checkpoints.read_json(path) | {"copied": {"beam_1": {"share": 0.5}}})
+    checkpoint_files.write_json(path, checkpoint_files.read_json(path) | {"copied": {"beam_1": {"share": 0.5}}})
     assert not run("calibrate", "--model", *names, "--data", everyday, "--root", models)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == [str(models / name / "card.json") for name in names]
     assert lines[0].endswith("numbers copied: 50%") and len(learnt) == 1
-    together = [checkpoints.read_json(models / name / "card.json")["confidence"] for name in names]
+    together = [checkpoint_files.read_json(models / name / "card.json")["confidence"] for name in names]
     assert not run("calibrate", "--model", names[1], "--data", everyday, "--root", models)
-    assert checkpoints.read_json(models / names[1] / "card.json")["confidence"] == together[1] != together[0]
+    assert checkpoint_files.read_json(models / names[1] / "card.json")["confidence"] == together[1] != together[0]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_run_keeps_moments_and_they_are_packed(everyday, tmp_path, capsys):
     train = ("train", "--pair", "en-fr", "--mechanism", "bahdanau", "--data", everyday, "--out", out, "--epochs", 2)
     settings = [word for size in sizes for word in ("--set", size)]
     assert not run(*train, "--batch-tokens", 60, "--moments", kept, *settings)
-    card = checkpoints.read_card(NAME, out)
+    card = checkpoint_files.read_card(NAME, out)
     assert card["confidence"].keys() == {field.name for field in fields(calibration.Calibration)}
     assert set(card["copied"]) == {"beam_1", "beam_5"} and "everyday" in card["scores"]
     assert confidence.Judge.load(NAME, out) is not None

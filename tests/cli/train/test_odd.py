@@ -8,7 +8,7 @@ from safetensors import SafetensorError
 
 from attnviz.__main__ import main
 from attnviz.data import readers
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.training.recipes import training_config
 from attnviz.training.trainer import Trainer
 
@@ -74,7 +74,7 @@ def test_sentences_that_no_model_reads_are_left_out_and_said(train, tmp_path, me
         "\n60 of 120 sentences are left out: more than 200 pieces, or no visible character, on one side; the first is '"
         in err
     )
-    card = checkpoints.read_card(f"en-fr/{mechanism}", tmp_path / "out")
+    card = checkpoint_files.read_card(f"en-fr/{mechanism}", tmp_path / "out")
     held = card["scores"]["val"]["sentences"]
     assert 0 < held < 40 and card["training_pairs"] == 60 - held
 
@@ -86,7 +86,7 @@ def test_a_review_of_nothing_but_marks_is_left_out(train, tmp_path):
         pairs + [("." * i, 1) for i in range(1, 21)], "--val-size", "30", mechanism="self-attention", pair="sst2"
     )
     assert status == 0 and "20 of 80 sentences are left out: more than 200 pieces, or no visible character" in err
-    assert checkpoints.read_card("sst2/self-attention", tmp_path / "out")["scores"]["dev"]["sentences"] < 30
+    assert checkpoint_files.read_card("sst2/self-attention", tmp_path / "out")["scores"]["dev"]["sentences"] < 30
 
 
 def test_a_full_disc_is_one_line_and_the_last_good_model_stays(train, tmp_path, monkeypatch):
@@ -229,7 +229,7 @@ def test_two_files_of_one_name_keep_two_hashes(tmp_path, capsys):
         )
         == 0
     )
-    card = checkpoints.read_card("en-fr/bahdanau", tmp_path / "out")
+    card = checkpoint_files.read_card("en-fr/bahdanau", tmp_path / "out")
     assert list(card["data"]) == ["a/text", "b/text"] and len(set(card["data"].values())) == 2
     assert "--source-file a/text --target-file b/text" in card["command"]
 

@@ -11,14 +11,14 @@ import attnviz
 from attnviz.__main__ import main
 from attnviz.data import tasks
 from attnviz.data.tasks import TASKS
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 
 
 def test_a_card_says_what_its_run_began_with(train, data, tmp_path, monkeypatch):
     assert train("--data", data, "--limit", 80)[0] == 0
     folder, two = tmp_path / "out" / "en-fr" / "bahdanau", tmp_path / "two"
     assert train("--data", data, "--limit", 80, "--start", folder, "--out", two)[0] == 0
-    first, second = card_of(tmp_path), checkpoints.read_json(two / "en-fr" / "bahdanau" / "card.json")
+    first, second = card_of(tmp_path), checkpoint_files.read_json(two / "en-fr" / "bahdanau" / "card.json")
     curve = [
         {key: epoch[key] for key in ("epoch", "val_bleu_lc", "val_loss", "train_loss")} for epoch in first["history"]
     ]
@@ -28,7 +28,7 @@ def test_a_card_says_what_its_run_began_with(train, data, tmp_path, monkeypatch)
     assert "--start en-fr/bahdanau" in second["command"] and str(tmp_path) not in second["command"]
     monkeypatch.chdir(two / "en-fr")
     assert train("--data", data, "--limit", 80, "--start", "bahdanau", "--out", tmp_path / "three")[0] == 0
-    third = checkpoints.read_json(tmp_path / "three" / "en-fr" / "bahdanau" / "card.json")
+    third = checkpoint_files.read_json(tmp_path / "three" / "en-fr" / "bahdanau" / "card.json")
     assert third["start"]["start"] == second["start"] and "--start en-fr/bahdanau" in third["command"]
 
 
@@ -53,10 +53,10 @@ def test_the_corpora_of_a_pair(train, data, tmp_path, monkeypatch):
         "--seed 5 --threads 1 --set width=16 --set embedding_width=16 --set vocabulary=120 --set cell=lstm "
         "--set dropout=0.2"
     )
-    weights = checkpoints.fingerprint("en-fr/bahdanau", tmp_path / "out")
+    weights = checkpoint_files.fingerprint("en-fr/bahdanau", tmp_path / "out")
     (folder / "card.json").unlink()
     assert train(*options)[0] == 0 and card_of(tmp_path)
-    assert checkpoints.fingerprint("en-fr/bahdanau", tmp_path / "out") == weights
+    assert checkpoint_files.fingerprint("en-fr/bahdanau", tmp_path / "out") == weights
     status, _, err = train("--seed", 6)
     assert status == 2 and err.splitlines()[-1] == (
         f"python -m attnviz train: {folder} holds a training run with different settings (seed 5, now 6; "
@@ -144,7 +144,7 @@ def test_a_second_mechanism_shares_the_vocabulary_of_the_first(train, mine):
     """Asked for another size, it is refused rather than ignored."""
     assert train("--tsv", mine / "mine.tsv")[0] == 0
     path = mine / "out" / "en-fr" / "tokenizer.json"
-    size = checkpoints.read_config("en-fr/bahdanau", mine / "out").vocabulary
+    size = checkpoint_files.read_config("en-fr/bahdanau", mine / "out").vocabulary
     status, out, _ = train("--tsv", mine / "mine.tsv", "--set", f"vocabulary={size}", mechanism="luong-dot")
     assert status == 0 and out.splitlines()[0] == f"{path} is used: {size} pieces, shared by all mechanisms of en-fr"
     assert train("--tsv", mine / "mine.tsv", "--set", "vocabulary=40", mechanism="luong-general") == (

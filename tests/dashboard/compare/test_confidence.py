@@ -15,7 +15,7 @@ from compare_app import charts, run, scene, sound
 
 from attnviz import confidence, loading
 from attnviz.confidence.lexicon import Entry
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from dashboard.compare import captions, downloads
 from dashboard.compare.caches import judge_translation
 from dashboard.compare.captions import sign
@@ -141,7 +141,7 @@ def test_no_weight_is_said_to_be_below_0(root):
 def test_how_a_text_is_read_stands_above_the_maps(tmp_path, monkeypatch):
     root = judged.write_models(tmp_path / "models")
     path = root / judged.NAME / "card.json"
-    checkpoints.write_json(path, checkpoints.read_json(path) | {"longest": 3})
+    checkpoint_files.write_json(path, checkpoint_files.read_json(path) | {"longest": 3})
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
     app = run(text="THE DOG IS RUNNING. THE DOG IS HERE.", show=["Bahdanau", "Luong (general)"])
     sound(app)

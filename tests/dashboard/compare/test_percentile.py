@@ -10,7 +10,7 @@ import tiny
 from client import chart_cells
 from compare_app import charts, run, scene, sound
 
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.studies import references
 from dashboard.compare import captions, pictures
 
@@ -26,8 +26,8 @@ def models(tmp_path_factory):
     for name in NAMES:
         references.write(references.measure(name, root, "twelve", texts), name, root)
         path = root / name / "card.json"
-        card = json.loads(path.read_text()) | {"weights_sha256": checkpoints.fingerprint(name, root)}
-        checkpoints.write_json(path, card)
+        card = json.loads(path.read_text()) | {"weights_sha256": checkpoint_files.fingerprint(name, root)}
+        checkpoint_files.write_json(path, card)
     return root
 
 

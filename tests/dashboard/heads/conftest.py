@@ -5,7 +5,7 @@ import tiny
 import torch
 
 from attnviz.mechanisms import Config
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.networks.registry import build
 
 
@@ -19,7 +19,7 @@ def models(tmp_path_factory):
     config = Config("self-attention", len(text), tiny.CLASSIFIER)
     torch.manual_seed(5)
     checkpoints.save_model(folder / "self-attention", config, build(config).state_dict())
-    checkpoints.write_json(folder / "self-attention" / "card.json", {"pair": "sst2"})
+    checkpoint_files.write_json(folder / "self-attention" / "card.json", {"pair": "sst2"})
     return root
 
 

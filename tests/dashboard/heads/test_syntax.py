@@ -9,7 +9,7 @@ from heads_app import cells, page, sound
 
 from attnviz import syntax
 from attnviz.data.tasks import TASKS
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from attnviz.syntax import DIRECTIONS, RELATIONS
 from dashboard.choices.options import KINDS
 from dashboard.heads.syntax import question, rows_of_model
@@ -30,7 +30,7 @@ def studied(models):
         for layer in (0, 1)
         for head in (0, 1)
     ]
-    results = {"rows": rows, "models": [{"weights_sha256": checkpoints.fingerprint(name, models)}]}
+    results = {"rows": rows, "models": [{"weights_sha256": checkpoint_files.fingerprint(name, models)}]}
     path = models / "studies" / "syntax.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(results), encoding="utf-8")

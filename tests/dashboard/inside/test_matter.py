@@ -6,7 +6,7 @@ import pytest
 import tiny
 
 from attnviz.faithfulness.sentence import QUANTILES
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 from dashboard.inside import matter
 from dashboard.inside.faithfulness import STAGES, RunningTests
 from dashboard.inside.scene import Column
@@ -56,7 +56,7 @@ def test_without_a_study_there_are_values_and_no_percentiles(tested):
 
 
 def test_a_study_of_these_weights_places_the_sentence(models, tested):
-    write(models, checkpoints.fingerprint(MODEL, models))
+    write(models, checkpoint_files.fingerprint(MODEL, models))
     text = matter.percentiles(tested)
     assert "<td>100</td>" in text and "among 200 to 500 test sentences" in text
     assert "&lt;faithfulness&gt;" in text and "No percentile" not in text

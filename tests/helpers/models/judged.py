@@ -8,7 +8,7 @@ import numpy as np
 import tiny
 
 from attnviz.confidence import Signs, TrainingWords
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 
 NAME = "en-fr/bahdanau"
 SCALE = {"intercept": 9.0, "weights": {}, "unusual": 0.3, "outside": 0.8, "usual": -0.2}
@@ -27,11 +27,14 @@ def write_models(root: Path, scale: dict = SCALE, samplers: tuple[str, ...] = ()
     """samplers : models that draw translations for the one with thresholds."""
     tiny.write_models(root)
     path = root / NAME / "card.json"
-    checkpoints.write_json(
+    checkpoint_files.write_json(
         path,
-        checkpoints.read_json(path)
+        checkpoint_files.read_json(path)
         | {
-            "confidence": {"scale": scale, "samplers": {name: checkpoints.fingerprint(name, root) for name in samplers}}
+            "confidence": {
+                "scale": scale,
+                "samplers": {name: checkpoint_files.fingerprint(name, root) for name in samplers},
+            }
         },
     )
     TrainingWords.learn(["The black dog is running."]).save(root / "en-fr" / "words.txt.gz")

@@ -12,7 +12,7 @@ import torch
 
 from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
 from attnviz.mechanisms import MECHANISMS, Config
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.networks.registry import build
 
 NOUNS = {"dog": "chien", "cat": "chat", "boy": "garçon", "horse": "cheval"}
@@ -99,5 +99,5 @@ def _models() -> Path:
         config = Config(mechanism, len(text), options)
         checkpoints.save_model(root / "en-fr" / mechanism, config, build(config).state_dict())
         card = {"pair": "en-fr", "parameters": 1234, "scores": {"test_2016_flickr": {"bleu_lc": 1.5}}}
-        checkpoints.write_json(root / "en-fr" / mechanism / "card.json", card)
+        checkpoint_files.write_json(root / "en-fr" / mechanism / "card.json", card)
     return root

@@ -1,6 +1,6 @@
 """What tests of `python -m attnviz train` share."""
 
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 
 SMALL = [
     "--epochs",
@@ -17,4 +17,4 @@ SMALL = [
 
 
 def card_of(tmp_path, name="en-fr/bahdanau"):
-    return checkpoints.read_json(tmp_path / "out" / name / "card.json")
+    return checkpoint_files.read_json(tmp_path / "out" / name / "card.json")

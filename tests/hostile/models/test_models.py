@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 import attnviz
 from attnviz.__main__ import main as run_command
 from attnviz.models import checkpoint_values
-from attnviz.models.checkpoints import CheckpointError
+from attnviz.models.checkpoint_files import CheckpointError
 from attnviz.models.huggingface.load import ModelError
 from attnviz.models.model import describe
 from dashboard.markup import card

@@ -4,7 +4,7 @@ import pytest
 import tiny
 
 import attnviz
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files
 
 
 @pytest.fixture(scope="module")
@@ -16,22 +16,22 @@ def root(tmp_path_factory):
     "name", ["", "/", "..", "../..", "./en-fr", "en-fr/", "/bahdanau", "a/b/c", "a/\0", "x" * 5000]
 )
 def test_no_such_name(root, name):
-    with pytest.raises(checkpoints.CheckpointError) as error:
+    with pytest.raises(checkpoint_files.CheckpointError) as error:
         attnviz.load(name, root)
     assert str(error.value).startswith("no checkpoint ") and "available: en-fr/bahdanau" in str(error.value)
     assert len(str(error.value)) < 400
 
 
 def test_a_way_out_of_the_folder(root):
-    with pytest.raises(checkpoints.CheckpointError, match="no checkpoint '../checkpoints'"):
+    with pytest.raises(checkpoint_files.CheckpointError, match="no checkpoint '../checkpoints'"):
         attnviz.load("../checkpoints", root)
-    with pytest.raises(checkpoints.CheckpointError, match="no checkpoint"):
+    with pytest.raises(checkpoint_files.CheckpointError, match="no checkpoint"):
         attnviz.load("../en-fr", root / "en-fr")
 
 
 @pytest.mark.parametrize("name", [None, 5, b"en-fr/bahdanau", ["en-fr/bahdanau"]])
 def test_a_name_is_text(root, name):
-    with pytest.raises(checkpoints.CheckpointError) as error:
+    with pytest.raises(checkpoint_files.CheckpointError) as error:
         attnviz.load(name, root)
     assert str(error.value) == f"the name of a model must be text, such as 'en-fr/bahdanau'; got {name!r}"
 
@@ -48,7 +48,7 @@ def test_a_config_with_a_key_too_few_or_too_many(root):
         ),
     ):
         path.write_text(content)
-        with pytest.raises(checkpoints.CheckpointError) as error:
+        with pytest.raises(checkpoint_files.CheckpointError) as error:
             attnviz.load("en-fr/bahdanau", root)
         assert str(error.value) == f"{path} does not describe a model: {wanted}"
     path.write_text(whole)

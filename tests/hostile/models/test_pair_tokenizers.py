@@ -7,7 +7,7 @@ import tiny
 from families import BYTES, in_sequence, replace, template
 
 import attnviz
-from attnviz.models.checkpoints import CheckpointError
+from attnviz.models.checkpoint_files import CheckpointError
 from attnviz.models.model import TextError
 
 
