@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from attnviz.own import forms
 from attnviz.own.forms import KEYS, QUERY, Form, Inputs, Place, arrange, as_weights, fits
+from attnviz.python_file import ANYTHING
 
 _SOFTMAX = {torch.softmax, F.softmax, Tensor.softmax, torch.special.softmax}
 _DROPOUT = {torch.dropout, F.dropout, torch.dropout_}
@@ -290,6 +291,21 @@ class Subject:
             for part, mode in modes.items():
                 part.training = mode
         return left_by(result, self.module, capture.softmaxes), capture.softmaxes
+
+    def shapes(self, inputs: Inputs) -> str:
+        """The arguments and their shapes, in words."""
+        lists = {name: t if isinstance(t, list | tuple) else [t] for name, t in self.given(inputs).items()}
+        tensors = {name: [str(tuple(t.shape)) for t in parts if isinstance(t, Tensor)] for name, parts in lists.items()}
+        return ", ".join(f"{name} {' and '.join(shapes)}" for name, shapes in tensors.items() if shapes)
+
+    def ignores(self, names: Sequence[str]) -> bool:
+        """Do the weights stay the same without these arguments?"""
+        given = self.given(self.inputs(1 if self.form.alone else 3, 2 if self.form.many else 1, 4))
+        calls = given, {name: value for name, value in given.items() if name not in names}
+        try:
+            return torch.equal(*(self.call(arguments)[0][self.form.weights.name] for arguments in calls))
+        except ANYTHING:  # it needs them, so a person's code may raise anything
+            return False
 
 
 def _called(target: Callable, arguments: dict):

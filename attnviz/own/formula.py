@@ -387,9 +387,10 @@ def _layers(seen: Seen, matrices: list[Matrix]) -> Iterator[tuple[tuple[str, ...
 
 def _additive(seen: Seen, factor: float, names: tuple, words: str, function: str, places: dict) -> Formula:
     name = "Luong concat" if names[0] == "concat" else "additive (Bahdanau)"
-    if function == "tanh" and _is(factor, 1):
-        words = f"{name}: v · tanh({words}; {seen.difference()}".replace(" with W", ") with W", 1)
-        return Formula(words, names, places=places)
+    if function == "tanh":
+        words = f"v · tanh({words}".replace(" with W", ") with W", 1)
+        if _is(factor, 1):
+            return Formula(f"{name}: {words}; {seen.difference()}", names, places=places)
     place = "without tanh" if function == "no tanh" else f"with {function} in place of tanh"
     times = "" if _is(factor, 1) else f", times {factor:.3g}"
     return Formula(f"near {name}: {words}{times}" + ("" if function == "tanh" else f", {place}"))

@@ -10,12 +10,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn import utils
 from torch.nn.parameter import UninitializedParameter
+from torch.nn.utils import parametrize
+from torch.nn.utils.spectral_norm import SpectralNorm
+from torch.nn.utils.weight_norm import WeightNorm
 
 from attnviz.attention import rotated
 
 _EQUAL = 1e-5  # relative, in double precision
 _MOST = 10  # widths that are tried
+_OLDER: dict[type, Callable] = {WeightNorm: utils.remove_weight_norm, SpectralNorm: utils.remove_spectral_norm}
 _ROOTS = re.compile("scal|sqrt|root|temp|norm|factor|inv")  # attributes that hold the root of a width
 
 
@@ -95,6 +100,36 @@ class Matrix:
 def reading(matrices: list[Matrix], width: int) -> list[Matrix]:
     """The matrices that map vectors of a width, and 1."""
     return [*(m for m in matrices if m.weight.shape[1] == width), Matrix("1", torch.eye(width).double())]
+
+
+def made_weights(module: nn.Module) -> dict[str, list[str]]:
+    """The weights that parts of a module make of other parameters at each call, as `weight_norm` does: the name of the
+    part, and the names of its weights."""
+    made: dict[str, list[str]] = {}
+    for path, part in module.named_modules():
+        names = [*part.parametrizations] if parametrize.is_parametrized(part) else []
+        names += [hook.name for hook in _older(part)]
+        made |= {path: names} if names else {}
+    return made
+
+
+def _older(part: nn.Module) -> list[Any]:
+    return [hook for hook in part._forward_pre_hooks.values() if type(hook) in _OLDER]
+
+
+def make_plain(module: nn.Module) -> None:
+    """Make each such weight a parameter. PyTorch's `remove_parametrizations` would also change the module that this one
+    is a copy of."""
+    for path, names in made_weights(module).items():
+        part = module.get_submodule(path)
+        if parametrize.is_parametrized(part):
+            weights = {name: getattr(part, name).detach() for name in names}
+            part.__class__ = type(part).__bases__[0]
+            del part.parametrizations
+            for name, weight in weights.items():
+                part.register_parameter(name, nn.Parameter(weight))
+        for hook in _older(part):
+            _OLDER[type(hook)](part, hook.name)
 
 
 def matrices_of(module: nn.Module, heads: int = 1) -> Iterator[Matrix]:

@@ -86,6 +86,9 @@ def _recognised(target: Callable, title: str) -> Subject:
         if trials.best is not None and ({forms.PAIR, forms.TRIPLE} & {*roles.values()} or trials.best.form.parts):
             break  # it takes one tensor, so no list; or the output of a decoder with its states
         _sweep(target, title, roles, extras, trials)
+        optional = [name for name, role in roles.items() if role in (QUERY, KEYS) and parameters[name].default is None]
+        if trials.best is not None and optional and trials.best.ignores(optional):
+            trials.best, trials.rank = None, ()
     if trials.best is None and masks:  # perhaps it cannot do without a mask
         for mask, form in product(mask_forms(masks), trials.close):
             if trials.done(form.roles):
@@ -269,7 +272,7 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
         trials.close += [form] * bool(_MISSES.search(text_of(error)))
         line = line_reached(error, target)
         if line > trials.reached:
-            trials.failed = f"called with {_shapes(subject, inputs)} {in_words(error, 'it raised ')}"
+            trials.failed = f"called with {subject.shapes(inputs)} {in_words(error, 'it raised ')}"
             trials.reached = line
         return
     sizes = {"B": batch, "T": queries, "S": keys}
@@ -285,14 +288,7 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
             trials.best, trials.rank = candidate, rank
     if trials.best is None and not trials.returned:
         shapes = ", ".join(str(tuple(t.shape)) for name, t in left.items() if name.startswith("result")) or "no tensor"
-        trials.returned = f"called with {_shapes(subject, inputs)} it returned {shapes}"
-
-
-def _shapes(subject: Subject, inputs) -> str:
-    given = subject.given(inputs)
-    lists = {name: t if isinstance(t, list | tuple) else [t] for name, t in given.items()}
-    tensors = {name: [str(tuple(t.shape)) for t in parts if isinstance(t, Tensor)] for name, parts in lists.items()}
-    return ", ".join(f"{name} {' and '.join(shapes)}" for name, shapes in tensors.items() if shapes)
+        trials.returned = f"called with {subject.shapes(inputs)} it returned {shapes}"
 
 
 def _places(form: Form, left: dict, softmaxes: list, sizes: dict) -> Iterator[dict[str, Any]]:

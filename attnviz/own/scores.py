@@ -13,7 +13,7 @@ from torch.nn.functional import one_hot
 
 from attnviz.own.capture import Subject
 from attnviz.own.forms import Inputs
-from attnviz.own.matrices import norms_of, tell_apart
+from attnviz.own.matrices import make_plain, norms_of, tell_apart
 
 _EQUAL = 1e-5  # relative, in double precision
 
@@ -213,6 +213,7 @@ def look(subject: Subject) -> tuple[Seen, Subject]:
     smaller numbers: then more of them are above 0."""
     module = copy.deepcopy(subject.module).double() if subject.module else None
     if module is not None:
+        make_plain(module)
         tell_apart(module)
     own = Subject(module or subject.target, subject.form, subject.title)
     keys = next(number for number in (6, 5, 7, 9) if number not in own.form.widths)  # so that its root is another

@@ -32,7 +32,7 @@ from attnviz.own import forms
 from attnviz.own.capture import Subject
 from attnviz.own.forms import Form, Inputs
 from attnviz.own.formula import Formula, recognised
-from attnviz.own.matrices import Place
+from attnviz.own.matrices import Place, made_weights, make_plain
 from attnviz.own.matrices import widths as widths_of
 from attnviz.own.recognise import recognise
 from attnviz.own.source import Built, Sizes, in_words, load
@@ -183,8 +183,14 @@ def _of_formula(names: Sequence[str]) -> Mechanism:
 
 def _with_module(made: Built, subject: Subject, formula: Formula, network: Any) -> tuple[Any, list[str]]:
     """A copy of a trained network with the module in it, and notes."""
-    if not hasattr(network, "attention"):
-        return _with_heads(made, subject, formula, network)
+    replaced, notes = (_in_recurrent if hasattr(network, "attention") else _with_heads)(made, subject, formula, network)
+    weights = made_weights(subject.module) if subject.module else {}
+    names = ", ".join(f"`{path}.{name}`" for path, names in weights.items() for name in names)
+    return replaced, notes + [f"the trained matrix takes the place of {names}, which it makes itself"] * bool(names)
+
+
+def _in_recurrent(made: Built, subject: Subject, formula: Formula, network: Any) -> tuple[Any, list[str]]:
+    """`_with_module` of a recurrent translator."""
     score = network.attention
     widths = getattr(score, "widths", None) or (network.cell.hidden_size,) * 2
     ours = Subject(score, _shipped(("query", "keys", "values"), (*widths, widths[1]), "BTS"))
@@ -335,6 +341,8 @@ def _in_sizes(made: Built, subject: Subject, sizes: Sizes, widths: tuple[int, in
             raise ValueError("TorchScript has compiled it; name the class that it was made from")
         target = made.again(sizes=sizes).target
     other = Subject(target, replace(subject.form, widths=widths), subject.title)
+    if other.module is not None:
+        make_plain(other.module)
     other.run(other.inputs(1, 1, 3))  # raises where the widths do not fit, and gives lazy layers theirs
     return other
 

@@ -92,9 +92,20 @@ def layers(decoder_hidden, encoder_outputs):
     return torch.softmax(scores, dim=-1)
 
 
+def with_state_unused(query, value, padding_mask=None, state=None):
+    """As in fairseq, whose decoders pass a state that this attention does not read."""
+    scores = (query.unsqueeze(0) * value).sum(-1)
+    weights = torch.softmax(scores if padding_mask is None else scores.masked_fill(padding_mask, float("-inf")), dim=0)
+    return (weights.unsqueeze(2) * value).sum(0), weights
+
+
 @pytest.mark.parametrize(
     "function, words",
     [
+        (
+            with_state_unused,
+            "value (S,B,D), padding_mask (S,B) bool, 1 hides a key) -> context (B,D), weights (S,B)",
+        ),
         (additive_mask, "mask (B,1,S) added to the scores, -inf hides) -> context (B,T,D), weights (B,T,S)"),
         (keys_first, "(encoder_outputs (B,S,D), decoder_hidden (B,D)) -> weights (B,S,1)"),
         (layers, "(decoder_hidden (L,B,D), encoder_outputs (B,S,D)) -> weights (B,S)"),

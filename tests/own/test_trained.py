@@ -90,6 +90,23 @@ class WidthInTheClass(WidthOfAHead):
         super().__init__(query_dim, heads=heads, dim_head=96)
 
 
+class WeightNormed(nn.Module):
+    """v is made of its length and its direction at each call, in one of two ways of PyTorch."""
+
+    def __init__(self, hidden_size, normed=nn.utils.parametrizations.weight_norm):
+        super().__init__()
+        self.w, self.u = (nn.Linear(hidden_size, hidden_size, bias=False) for _ in range(2))
+        self.v = normed(nn.Linear(hidden_size, 1, bias=False))
+
+    def forward(self, query, keys):
+        return self.v(torch.tanh(self.w(query).unsqueeze(1) + self.u(keys))).squeeze(-1).softmax(dim=-1)
+
+
+class WeightNormedByHook(WeightNormed):
+    def __init__(self, hidden_size):
+        super().__init__(hidden_size, nn.utils.weight_norm)
+
+
 class MatrixOfEachHead(nn.Module):
     """Each head has matrices of its own, in one parameter of three axes."""
 
@@ -141,6 +158,8 @@ MODULES = [
     (LSTMStates, "en-fr/luong-general", "built 512 wide"),
     (DotProductAttention(0.0), "en-fr/scaled-dot", ""),
     (KeepsTheRoot, "en-fr/scaled-dot", ""),
+    (WeightNormed, "en-fr/bahdanau", "the trained matrix takes the place of `v.weight`, which it makes itself"),
+    (WeightNormedByHook, "en-fr/bahdanau", "the trained matrix takes the place of `v.weight`"),
     (nn.MultiheadAttention, "en-fr/transformer", "in 11 attentions of its layers"),
     (CausalSelfAttention, "en-fr/transformer", f"in 3 attentions of its layers; {NO_BIASES}"),
     (WidthOfAHead, "en-fr/transformer", f"in 11 attentions of its layers; {NO_BIASES}"),
@@ -157,6 +176,7 @@ MODULES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*weight_norm")
 @pytest.mark.parametrize("module, model, words", MODULES, ids=lambda value: getattr(value, "__name__", None))
 def test_a_module_with_the_trained_matrices_is_the_trained_attention(module, model, words):
     result = own.in_trained(module, TEXT)
