@@ -15,8 +15,8 @@ from attnviz.networks.transformer import positions
 LOAD_ALL = """
 import sys
 from pathlib import Path
-from attnviz.models import checkpoints
-for name in checkpoints.names(Path(sys.argv[1])):
+from attnviz.models import checkpoint_files, checkpoints
+for name in checkpoint_files.names(Path(sys.argv[1])):
     checkpoints.load_model(name, Path(sys.argv[1]))
 print(*sorted({"sympy", "torch._dynamo", "torch._inductor"} & sys.modules.keys()))
 
