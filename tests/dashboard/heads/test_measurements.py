@@ -48,8 +48,8 @@ def test_each_head_is_measured_and_what_was_found_stays(models):
     model = loading.load("en-fr/transformer", models)
     expected = ablation.importance(model, TEXT, model.trace(TEXT).translation)
     assert {importance.head: importance.change for importance in changes} == pytest.approx(
-        {importance.head: importance.change for importance in expected}
-    )
+        {importance.head: importance.change for importance in expected}, abs=1e-5
+    )  # in batches of another size the last digits differ
     assert len(changes) == 12 and cells(sound(app), "importance") and app.query_params["measured"] == "each head"
     assert cells(sound(run(measured="each head")), "importance")  # so does a link to this page
     app.selectbox(key="kind").set_value("cross").run()
