@@ -144,6 +144,10 @@ def check(
             recognised = formulas.recognised(subject)
         if in_trained:
             trained = _in_trained(made, subject, recognised, formula)
+            if not trained.startswith("not run") and FAULT in [
+                line.verdict for line in lines if line.test == masks.HIDDEN
+            ]:
+                trained += "; a sentence read by itself hides no key, so the fault of its mask does not show here"
     lines += (formulas.scaling(recognised, subject.title),)
     if formula:
         lines += (formulas.line(recognised, formula),)

@@ -335,7 +335,7 @@ def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None
                 if factor is not None:
                     more = {"v": Place(name)} if name else {}
                     more |= {"h bias": Place(extra)} if extra else {}
-                    words = f"{words}, v = {f'`{name}`' if name else '1'}"
+                    words = f"{words}, v = {f'`{name}`' if name else '1'}" + f", bias `{extra}`" * bool(extra)
                     if at_last:
                         return Formula(f"near additive (Bahdanau): {words}, with tanh after v and not before it")
                     formula = _additive(seen, factor, names, words, label, places | more)

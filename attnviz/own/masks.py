@@ -42,6 +42,7 @@ _HIDES_WORDS = re.compile(
 )
 _MASK_AXES = ("BS", "B1S", "BTS", "B11S", "B1TS", "SB", "TS", "S")
 KEEP, HIDE = "keep", "hide"
+HIDDEN = "hidden keys get 0"  # the name of a test
 _PYTORCH = re.compile(r"^(src_|tgt_|memory_)?key_padding_mask$|^attn_mask$|^encoder_padding_mask$")
 _TIMES = re.compile(
     r"mask\w*(\.\w+\(\))?\s*\*\s*-?\s*(1e|float|torch\.finfo|10\s*\*\*|inf\b|\d{4})", re.I
@@ -126,7 +127,7 @@ def effect_of(subject: Subject, inputs: Inputs, base: Tensor) -> tuple[int, bool
 
 def hidden(subject: Subject, stated: str | None = None) -> Line:
     """Hidden keys get exactly 0, rows still sum to 1, and the mask is the right way round."""
-    test = "hidden keys get 0"
+    test = HIDDEN
     zeros = _zeros(subject, test)
     if subject.form.mask is None:
         return zeros or Line(test, UNTESTED, "it takes no mask: in a batch, padding gets weight like any key")

@@ -4,7 +4,7 @@ Letters as in forms; w: the common width of projected queries and keys."""
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from attnviz.attention import rotated
 _EQUAL = 1e-5  # relative, in double precision
 _MOST = 10  # widths that are tried
 _OLDER: dict[type, Callable] = {WeightNorm: utils.remove_weight_norm, SpectralNorm: utils.remove_spectral_norm}
+_BIAS = re.compile(r"bias|(^|[._])b[a-z0-9_]{0,3}$")
 _ROOTS = re.compile("scal|sqrt|root|temp|norm|factor|inv")  # attributes that hold the root of a width
 
 
@@ -53,7 +54,7 @@ class Place:
             for weight, part in zip(held, matrix.chunk(len(held)), strict=True):
                 weight.copy_(part)
         elif self.order:
-            weight = held[0].permute(self.order)
+            weight = held[0].permute(self.order).chunk(self.count)[self.part]
             weight.copy_((matrix.T if self.turned else matrix).view_as(weight))
         else:
             weight = held[0].squeeze() if held[0].ndim > 2 else held[0]
@@ -135,24 +136,53 @@ def make_plain(module: nn.Module) -> None:
 def matrices_of(module: nn.Module, heads: int = 1) -> Iterator[Matrix]:
     """The matrices of a module, also transposed, and the parts of a joint projection of queries, keys and values; with
     several heads, where keys may be narrower than queries."""
-    biases = dict(module.named_parameters())
     yield from _of_heads(module, heads)
     for name, parameter in module.named_parameters():
         weight = parameter.detach().squeeze() if parameter.ndim > 2 else parameter.detach()
+        if parameter.ndim == 3 and len(parameter) in (2, 3):  # matrices that lie one behind the other
+            yield from _layers_of(module, name, parameter.detach())
         if weight.ndim != 2:
             continue
-        of_bias = name.removesuffix("weight") + "bias" if name.endswith("weight") else ""
-        bias = biases.get(of_bias)
-        bias = None if bias is None or len(bias) != len(weight) else bias.detach()
-        place = Place(of_bias) if bias is not None else None
-        yield Matrix(f"`{name}`", weight, bias, Place(name), place)
+        own = [*_with_biases(module, f"`{name}`", Place(name))]
+        yield from own
+        bias = own[0].bias
         if heads > 1 and weight.shape[0] == weight.shape[1]:
             repeated = torch.block_diag(*[weight] * heads)
             yield Matrix(f"`{name}` in every head", repeated, None if bias is None else bias.repeat(heads))
-        yield Matrix(f"`{name}`ᵀ", weight.T, place=Place(name, True))
-        yield from _parts(name, weight, bias, False, heads)
+        turned = [*_with_biases(module, f"`{name}`ᵀ", Place(name, True))]
+        yield from turned
+        yield from _parts(own[0], heads)
         if not name.endswith("weight"):
-            yield from _parts(name, weight.T, None, True, heads)
+            yield from _parts(turned[0], heads)
+
+
+def _with_biases(module: nn.Module, words: str, place: Place) -> Iterator[Matrix]:
+    """The matrix at a place with the bias that has its name, as `weight` and `bias`, or `W_q` and `b_q`. Of names such
+    as these without it too. In a bias of several axes those of heads come first."""
+    weight, named = place.matrix(module), dict(module.named_parameters())
+    own, of_layer = place.parameter.removesuffix("weight") + "bias", place.parameter.endswith("weight")
+    exact = of_layer and own in named
+    if not exact:
+        own = next((n for n in named if _BIAS.search(n.lower()) and _stem(n) == _stem(place.parameter)), "")
+    bias = named[own].detach().flatten() if own and not (place.turned and exact) else None
+    fits = bias is not None and len(bias) == len(weight) * place.count
+    if bias is not None and fits:
+        bias, its_place = bias.chunk(place.count)[place.part], Place(own, False, place.part, place.count)
+        yield Matrix(words, weight, bias, place, its_place)
+    if not fits or not exact:
+        yield Matrix(words, weight, place=place)
+
+
+def _stem(name: str) -> str:
+    """`q` of `W_q`, `bq`, `q_weight` and `q.bias`."""
+    return re.sub(r"weights?|kernel|bias|matrix|(?<![a-z])[wb](?=_|$|[a-z0-9]{1,2}$)|(?<=_)[wb]$|_", "", name.lower())
+
+
+def _layers_of(module: nn.Module, name: str, parameter: Tensor) -> Iterator[Matrix]:
+    """The matrices in a parameter (n, a, b), also transposed."""
+    for part, (order, mark) in product(range(len(parameter)), (((0, 1, 2), ""), ((0, 2, 1), "ᵀ"))):
+        words = f"{('half', 'third')[len(parameter) - 2]} {part + 1} of `{name}`{mark}"
+        yield from _with_biases(module, words, Place(name, False, part, len(parameter), order=order))
 
 
 def _of_heads(module: nn.Module, heads: int) -> Iterator[Matrix]:
@@ -164,7 +194,9 @@ def _of_heads(module: nn.Module, heads: int) -> Iterator[Matrix]:
         for first in (axis for axis in range(3) if parameter.ndim == 3 and parameter.shape[axis] == heads > 1):
             for order in ((first, *others) for others in permutations({0, 1, 2} - {first})):
                 for place, mark in ((Place(name, order=order), ""), (Place(name, True, order=order), "ᵀ")):
-                    yield Matrix(f"`{name}`{mark} of each head", place.matrix(module), place=place)
+                    yield from _with_biases(module, f"`{name}`{mark} of each head", place)
+                blocks = torch.block_diag(*parameter.detach().permute(order))
+                yield Matrix(f"`{name}` of each head for its part", blocks)
     for name, shapes in groups.items():
         if "*" in name and len(shapes) > 1 and len(shapes[0]) == 2 and len({*shapes}) == 1:
             place, bias = Place(name), Place(name.removesuffix("weight") + "bias") if name.endswith("weight") else None
@@ -173,12 +205,13 @@ def _of_heads(module: nn.Module, heads: int) -> Iterator[Matrix]:
             yield Matrix(f"`{name}`", place.matrix(module), its_bias, place, bias)
 
 
-def _parts(name: str, weight: Tensor, bias: Tensor | None, turned: bool, heads: int) -> Iterator[Matrix]:
+def _parts(matrix: Matrix, heads: int) -> Iterator[Matrix]:
     """The parts of a joint projection of keys and values, or of queries too. With several heads, keys and values may be
     narrower than queries; such a part has no place, because other sizes divide the rows otherwise."""
+    weight, bias, whole = matrix.weight, matrix.bias, matrix.place or Place("")
+    name, turned, of_bias = whole.parameter, whole.turned, (matrix.of_bias or whole).parameter
     rows, width = weight.shape
     count, rest = divmod(rows, width)
-    of_bias = name.removesuffix("weight") + "bias"
     exact = [count] if not rest and count in (2, 3) else []
     for equal in exact or ([n for n in (2, 3) if rows % n == 0] if heads > 1 else []):
         for index, part in enumerate(weight.chunk(equal)):
@@ -301,6 +334,7 @@ def widths(target: Callable) -> list[int]:
     halves = [n // 2 for n in sizes if n % 2 == 0]
     heads = [n for part in target.modules() for name, n in vars(part).items() if "head" in name and type(n) is int]
     joined = [n * count for count in heads for n in sizes if 1 < count < 65]  # of matrices that each head has
+    joined += [len(p) * p.shape[2] for p in target.parameters() if p.ndim == 3]
     return [n for n in dict.fromkeys((*sizes, *halves, *joined[:2], *whole, *differences)) if n > 1][:_MOST]
 
 

@@ -361,6 +361,7 @@ def _fill(subject: Subject, formula: Formula, matrices: dict[str, Tensor], heads
     for letter, matrix in matrices.items():
         if letter not in views and letter != "U bias":
             reasons = {" rows ": "is a part of a joint matrix", " in every head": "is one matrix for all heads"}
+            reasons[" for its part"] = "has a block for each head"
             reason = next((reasons[mark] for mark in reasons if mark in formula.words), "")
             raise Unfit(f"its {letter} {reason}" if reason else f"its formula has no {letter}, and the trained one has")
         view = views.get(letter, matrix)

@@ -236,3 +236,44 @@ def test_products_of_query_and_key_are_named_beside_other_terms():
     with torch.no_grad():
         words = recognised(recognise(AddedPositions())).words
     assert words == f"{PRODUCTS}; plus terms that do not depend on query and key together, such as of positions"
+
+
+class AxesOfOne(nn.Module):
+    """Parameters with axes of length 1, and a bias that is named after its matrix."""
+
+    def __init__(self):
+        super().__init__()
+        self.W_q, self.W_k = (nn.Parameter(torch.randn(1, 8, 8)) for _ in range(2))
+        self.b_q, self.v = (nn.Parameter(torch.randn(1, 1, 8)) for _ in range(2))
+
+    def forward(self, query, keys):  # (B, 1, D), (B, S, D)
+        hidden = torch.tanh(query @ self.W_q + keys @ self.W_k + self.b_q)
+        return torch.softmax((hidden * self.v).sum(dim=-1), dim=-1).unsqueeze(1)
+
+
+class Blocks(nn.Module):
+    """Each head reads its part of the input with a matrix of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.wq, self.wk = (nn.Parameter(torch.randn(2, 8, 8)) for _ in range(2))
+
+    def forward(self, x):
+        x = x.unflatten(-1, (2, -1)).transpose(1, 2)
+        weights = torch.softmax(x @ self.wq @ (x @ self.wk).mT / math.sqrt(8), dim=-1)
+        return (weights @ x).transpose(1, 2).flatten(2), weights
+
+
+@pytest.mark.parametrize(
+    "module, words",
+    [
+        (AxesOfOne, "W = `W_q`ᵀ and its bias, U = `W_k`ᵀ, v = `v`; largest difference"),
+        (
+            Blocks,
+            "multi-head, 2 heads: queries by `wq` of each head for its part, keys by `wk` of each head for its part",
+        ),
+    ],
+)
+def test_parameters_may_have_three_axes(module, words):
+    with torch.no_grad():
+        assert words in recognised(recognise(module())).words

@@ -28,6 +28,7 @@ from attnviz.own import trained
 
 LISTINGS = listings.__file__
 TEXT = ["A black dog is running."]
+ALONE = "its weights alone, on the trained values"
 NO_BIASES = "it has no biases, so those of the trained model are 0 in both"
 
 
@@ -108,18 +109,36 @@ class WeightNormedByHook(WeightNormed):
 
 
 class MatrixOfEachHead(nn.Module):
-    """Each head has matrices of its own, in one parameter of three axes."""
+    """Each head has matrices of its own, in one parameter of three axes, and biases in another."""
 
     def __init__(self, d_model, num_heads):
         super().__init__()
         shape = num_heads, d_model, d_model // num_heads
         self.wq, self.wk, self.wv = (nn.Parameter(torch.randn(shape)) for _ in range(3))
+        self.bq, self.bk, self.bv = (nn.Parameter(torch.randn(shape[0], 1, shape[2])) for _ in range(3))
         self.out = nn.Parameter(torch.randn(num_heads, d_model // num_heads, d_model))
+        self.out_bias = nn.Parameter(torch.randn(1, 1, d_model))
 
     def forward(self, query, key, value):
-        q, k, v = (torch.einsum("btd,hdk->bhtk", x, w) for x, w in ((query, self.wq), (key, self.wk), (value, self.wv)))
+        parts = (query, self.wq, self.bq), (key, self.wk, self.bk), (value, self.wv, self.bv)
+        q, k, v = (torch.einsum("btd,hdk->bhtk", x, w) + b for x, w, b in parts)
         weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1)
-        return torch.einsum("bhtk,hkd->btd", weights @ v, self.out), weights
+        return torch.einsum("bhtk,hkd->btd", weights @ v, self.out) + self.out_bias, weights
+
+
+class OneParameter(nn.Module):
+    """Matrices one behind the other in a parameter of three axes, and their biases in another."""
+
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.heads, self.qkv = num_heads, nn.Parameter(torch.randn(3, embed_dim, embed_dim))
+        self.qkv_bias = nn.Parameter(torch.randn(3, 1, embed_dim))
+
+    def forward(self, x):
+        parts = (x @ weight + bias for weight, bias in zip(self.qkv, self.qkv_bias))
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
+        weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1)
+        return (weights @ v).transpose(1, 2).flatten(2), weights
 
 
 class JointByHeads(nn.Module):
@@ -168,11 +187,12 @@ MODULES = [
         "en-fr/transformer",
         f"in 5 attentions of its layers; built with a key head for every head; {NO_BIASES}",
     ),
-    (OneKeyHead, "en-fr/transformer", "in 5 attentions of its layers; its heads share keys, so its first is the first"),
-    (MatrixOfEachHead, "en-fr/transformer", f"in 11 attentions of its layers; {NO_BIASES}"),
+    (OneKeyHead, "en-fr/transformer", f"so its first is the first of each; {ALONE}; {NO_BIASES}"),
+    (MatrixOfEachHead, "en-fr/transformer", "in 11 attentions of its layers"),
+    (OneParameter, "en-fr/transformer", f"in 5 attentions of its layers; {ALONE}"),
     (JointByHeads, "en-fr/transformer", "in 5 attentions of its layers"),
     (ListOfHeads, "en-fr/transformer", f"in 5 attentions of its layers; {NO_BIASES}"),
-    (SelfAttentionV1, "en-fr/transformer", "it has one head, and is the first of each; its weights alone"),
+    (SelfAttentionV1, "en-fr/transformer", f"it has one head, and is the first of each; {ALONE}; {NO_BIASES}"),
 ]
 
 
@@ -181,6 +201,7 @@ MODULES = [
 def test_a_module_with_the_trained_matrices_is_the_trained_attention(module, model, words):
     result = own.in_trained(module, TEXT)
     assert result.model == model and words in result.words and "the same translations" in result.words
+    assert (NO_BIASES in result.words) == (NO_BIASES in words)
     assert result.difference < 1e-5 and result.ours[0].translation == result.yours[0].translation
     assert [m.weights.shape for m in result.ours[0].maps] == [m.weights.shape for m in result.yours[0].maps]
 
@@ -210,6 +231,17 @@ def test_another_value_or_output_shows(monkeypatch):
 
     monkeypatch.setattr(trained, "_with_module", wrong)
     assert own.in_trained(nn.MultiheadAttention, TEXT).difference > 0.1 > 1e-5 > right.difference
+
+
+def masked_after(query, keys, mask=None):
+    weights = torch.softmax(query @ keys.mT, dim=-1)
+    return weights if mask is None else weights * mask.unsqueeze(1)
+
+
+def test_a_fault_of_the_mask_that_does_not_show_is_named():
+    words = own.check(masked_after, in_trained=True).trained
+    assert "the same translations" in words
+    assert words.endswith("; a sentence read by itself hides no key, so the fault of its mask does not show here")
 
 
 class DividedByWidth(nn.Module):
