@@ -327,10 +327,13 @@ def nothing_visible(subject: Subject) -> Line:
         return Line(test, UNTESTED, "it takes no mask")
     inputs = subject.inputs(1, 1, 2)
     try:
-        weights = subject.run(replace(inputs, visible=torch.zeros(1, 2, dtype=torch.bool))).weights
+        outcome = subject.run(replace(inputs, visible=torch.zeros(1, 2, dtype=torch.bool)))
     except ANYTHING as error:  # a person's code may raise anything
         return Line(test, OK, f"it is refused: {in_words(error)}")
+    weights, softmaxes = outcome.weights, outcome.softmaxes
     if bool(weights.isnan().any()):
-        reason = "NaN: the softmax of −∞ alone. A sentence without a visible key makes every later loss NaN"
+        divided = softmaxes and not any(bool(softmax.weights.isnan().any()) for softmax in softmaxes)
+        cause = "weights of 0 divided by their sum" if divided else "the softmax of −∞ alone"
+        reason = f"NaN: {cause}. A sentence without a visible key makes every later loss NaN"
         return Line(test, LIMIT, reason, f"1 sentence, 1 query, 2 keys, both hidden: weights {numbers(weights)}")
     return Line(test, OK, f"no NaN: weights {numbers(weights)}")

@@ -76,6 +76,11 @@ class MaskAfter(Right):
         return weights if mask is None else weights * mask.unsqueeze(1)
 
 
+class DividedBySum(MaskAfter):
+    def weigh(self, query, keys, mask):
+        return (weights := super().weigh(query, keys, mask)) / weights.sum(dim=-1, keepdim=True)
+
+
 class FilledAfter(Right):
     def weigh(self, query, keys, mask):
         weights = torch.softmax(self.scores(query, keys), dim=-1)
@@ -324,6 +329,7 @@ def test_the_module_without_a_fault_passes_every_test():
     "module, test, reason",
     [
         (InfiniteMask, "every key hidden", "NaN: the softmax of −∞ alone"),
+        (DividedBySum, "every key hidden", "NaN: weights of 0 divided by their sum"),
         (TooLargeForHalf, "half precision", "the number that hides a key is beyond half precision"),
     ],
 )
