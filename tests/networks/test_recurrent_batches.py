@@ -81,10 +81,12 @@ def test_what_stands_in_the_padding_does_not_matter(name, cell):
 
 @attending
 def test_no_softmax_is_saturated_before_anything_is_learnt(name):
+    """Dot products whose states do not start smaller have 0.59 of the largest entropy, the cosine of CONTRIBUTING.md
+    0.948, those that ship from 0.975."""
     torch.manual_seed(0)
     model = build(Config(name, 300, {"dropout": 0.3}))  # of the width that is trained
     _, weights = model(*(torch.randint(4, 300, (8, 16)) for _ in range(2)))
-    assert torch.special.entr(weights).sum(-1).mean() > 0.95 * np.log(16)
+    assert torch.special.entr(weights).sum(-1).mean() > 0.9 * np.log(16)
 
 
 @luong
