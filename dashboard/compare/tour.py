@@ -22,6 +22,7 @@ from dashboard.markup.text import escape
 from dashboard.session import address, catalogue
 from dashboard.shell import link_notes
 
+_FILE = Path(__file__).with_suffix(".md")
 _STOP, _ANSWERED = "tour stop", "tour answered"  # in the session: from 1; the offer needs not be made again
 # After the stop in the address: what the rest of it leaves out is as on any page, not as at the stop.
 _AS_SHOWN = "-as-shown"
@@ -153,7 +154,7 @@ class Stop:
     values: Callable[[CompareScene], dict[str, str]]
 
     def answer(self, scene: CompareScene) -> str:
-        return terms.filled(self.words, **self.values(scene))
+        return terms.filled(self.words, _FILE, **self.values(scene))
 
     @property
     def view(self) -> dict[str, Any]:
@@ -255,7 +256,7 @@ _VIEWS = (  # changes and values of each stop of tour.md
         _long,
     ),
 )
-_WRITTEN = list(terms.sections(Path(__file__).with_suffix(".md")).items())[1:]
+_WRITTEN = list(terms.sections(_FILE).items())[1:]
 STOPS = tuple(
     Stop(title, question, words, changes, values)
     for (title, (question, words)), (changes, values) in zip(_WRITTEN, _VIEWS, strict=True)

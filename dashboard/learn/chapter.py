@@ -97,7 +97,7 @@ def read(key: str, path: str, query: Mapping[str, str | list[str]], draw: Callab
     """The chapter whose words are in KEY.md beside its code. ValueError for words of another form."""
     file = _FOLDER / f"{key}.md"
     parts = terms.sections(file)
-    story, symbols, *others = ([terms.filled(paragraph) for paragraph in parts.get(name, ())] for name in _PARTS)
+    story, symbols, *others = ([terms.filled(paragraph, file) for paragraph in parts.get(name, ())] for name in _PARTS)
     if [*parts] != _PARTS or any(len(part) != 1 for part in others) or not all(": " in line for line in symbols):
         raise ValueError(
             f"{file.name} must have paragraphs, then the headings {', '.join(_PARTS[1:])}; below the first, `symbol: "

@@ -50,7 +50,7 @@ def _read(file: Path) -> Iterator[Question]:
     for question, paragraphs in list(terms.sections(file).items())[1:]:
         match paragraphs:
             case [answer, chapter, also] if chapter.removeprefix("Chapter: ") in CHAPTER_TITLES:
-                yield Question(question, terms.filled(answer), chapter[9:], also.removeprefix("Also: "))
+                yield Question(question, terms.filled(answer, file), chapter[9:], also.removeprefix("Also: "))
             case _:
                 raise ValueError(
                     f"{file.name}: below “{question}” must stand an answer, then Chapter: with one of "

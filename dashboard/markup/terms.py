@@ -133,15 +133,15 @@ def sections(file: Path) -> dict[str, list[str]]:
     bodies = re.split(r"^## (.+)\n", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
     paragraphs = (re.split(r"\n{2,}", body.strip("\n")) for body in bodies[::2])
     return {
-        heading: [" ".join(paragraph.splitlines()) for paragraph in of_heading]
+        heading: [" ".join(paragraph.splitlines()) for paragraph in of_heading if paragraph]
         for heading, of_heading in zip(["", *bodies[1::2]], paragraphs, strict=True)
     }
 
 
-def filled(text: str, **values: str) -> str:
+def filled(text: str, file: Path, **values: str) -> str:
     """HTML with a value for each placeholder: `{cited cho}` and `{says cho}` are links to a paper. ValueError for a
-    placeholder without a value."""
+    placeholder without a value; the message names the file of the text."""
     every = _LINKS | values
     if unknown := [name for name in re.findall(r"\{(.*?)\}", text) if name not in every]:
-        raise ValueError(f"a text has the placeholder {{{unknown[0]}}}; known are {', '.join(every)}")
+        raise ValueError(f"{file.name} has the placeholder {{{unknown[0]}}}; known are {', '.join(every)}")
     return re.sub(r"\{(.*?)\}", lambda place: every[place[1]], text)

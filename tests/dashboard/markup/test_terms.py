@@ -40,7 +40,8 @@ def test_a_text_in_a_file_is_its_headings_and_paragraphs(tmp_path):
 
 
 def test_placeholders_are_filled_once_or_refused():
-    filled = terms.filled("{cited cho} ({n}) {says jain}", n="{cited cho} \\1")
+    file = Path("a.md")
+    filled = terms.filled("{cited cho} ({n}) {says jain}", file, n="{cited cho} \\1")
     assert filled == f"{terms.cited('cho')} ({{cited cho}} \\1) {terms.says('jain')}"
-    with pytest.raises(ValueError, match="a text has the placeholder {cited chow}; known are cited cho, .*, n$"):
-        terms.filled("{cited cho} {cited chow}", n="1")
+    with pytest.raises(ValueError, match="^a.md has the placeholder {cited chow}; known are cited cho, .*, n$"):
+        terms.filled("{cited cho} {cited chow}", file, n="1")
