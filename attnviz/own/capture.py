@@ -308,10 +308,15 @@ class Subject:
             return False
 
 
+def parameters_of(target: Callable) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a call by name; none of a copy of what TorchScript compiled, which has no signature."""
+    with suppress(ValueError):
+        return inspect.signature(target.forward if isinstance(target, nn.Module) else target).parameters
+    return {}
+
+
 def _called(target: Callable, arguments: dict):
-    parameters: Mapping = {}
-    with suppress(ValueError):  # a copy of what TorchScript compiled has no signature, and takes all by name
-        parameters = inspect.signature(target.forward if isinstance(target, nn.Module) else target).parameters
+    parameters = parameters_of(target)
     positional = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
     first = [arguments[name] for name in positional if name in arguments]
     return target(*first, **{name: value for name, value in arguments.items() if name not in positional})

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attnviz.own import forms
-from attnviz.own.capture import Outcome, Subject
+from attnviz.own.capture import Outcome, Subject, parameters_of
 from attnviz.own.checks import (
     FAULT,
     LIMIT,
@@ -47,6 +47,7 @@ _PYTORCH = re.compile(r"^(src_|tgt_|memory_)?key_padding_mask$|^attn_mask$|^enco
 _TIMES = re.compile(
     r"mask\w*(\.\w+\(\))?\s*\*\s*-?\s*(1e|float|torch\.finfo|10\s*\*\*|inf\b|\d{4})", re.I
 )  # as in Keras
+_ROWS = "the mask hides the rows of padding (queries), not its columns (keys): unsqueeze(1), not unsqueeze(2)"
 _NO_SHARES = "weights are no shares of the keys: mend that first"
 
 
@@ -130,7 +131,7 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
     test = HIDDEN
     zeros = _zeros(subject, test)
     if subject.form.mask is None:
-        return zeros or Line(test, UNTESTED, "it takes no mask: in a batch, padding gets weight like any key")
+        return zeros or _without(subject)
     if (whole := shares(subject).verdict) == FAULT:
         return Line(test, UNTESTED, _NO_SHARES)
     whole = OK if subject.form.weights.log else whole
@@ -164,6 +165,42 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
         return Line(test, FAULT if stated else LIMIT, reason)
     sums = "rows sum to 1" if whole == OK else "rows sum to less than 1, as without it"
     return Line(test, OK, f"hidden keys get exactly 0 and {sums} ({subject.form.mask_in_words()})")
+
+
+def _without(subject: Subject) -> Line:
+    """The line of a module that no form of a mask fits: it takes none, or lays it over as many queries as keys."""
+    for name in (name for name in _unread_masks(subject) if not re.search("quer|^q_|tgt|trg|target|dec", name)):
+        laid = Subject(subject.target, replace(subject.form, mask=forms.MaskForm(name, "bool", "BS")), subject.title)
+        inputs = laid.inputs(2, 3, 3)
+        visible = padded(2, 3, same=False)
+        try:
+            before, after = (laid.run(x).weights for x in (inputs, replace(inputs, visible=visible)))
+        except ANYTHING:  # a person's code may raise anything
+            continue
+        if _over_queries(before, after, visible):
+            example = (
+                f"1 sentence, 3 queries, 3 keys, the last hidden: its query has weights {numbers(after[0, 0, -1])}"
+            )
+            return Line(HIDDEN, FAULT, _ROWS, example)
+    return Line(HIDDEN, UNTESTED, _unread(subject) or "it takes no mask: in a batch, padding gets weight like any key")
+
+
+def _unread_masks(subject: Subject) -> list[str]:
+    return [name for name in parameters_of(subject.target) if forms.role_of(name) == forms.MASK]
+
+
+def _unread(subject: Subject) -> str:
+    """Why the masks of a module that no form fits are not tested; "" if it takes none."""
+    names = ", ".join(_unread_masks(subject))
+    shapes = ", ".join(f"({','.join(axes)})" for axes in _MASK_AXES)
+    return f"{names} fits no form of a mask that is known: bool, 0 and 1, or added, {shapes}" if names else ""
+
+
+def _over_queries(before: Tensor, after: Tensor, visible: Tensor) -> bool:
+    """Does a mask change the rows of hidden tokens, and no others?"""
+    shown = visible[:, None, :, None].expand_as(before)
+    same = torch.isclose(before, after, atol=1e-6)
+    return bool(same[shown].all()) and not bool(same[~shown].any())
 
 
 def _zeros(subject: Subject, test: str) -> Line | None:
@@ -215,15 +252,14 @@ def _why(subject: Subject) -> str:
     if _swallowed(before.weights[0, :, 0], row, visible[0]):
         lost = "a number such as 1e9 that is added to their scores swallows them"
         return f"with a mask all visible keys get the same weight: {lost}; hide the other keys, with −∞"
+    if subject.form.itself and _over_queries(before.weights, after.weights, visible):
+        return _ROWS
     if not bool(after.weights.isfinite().all()):
         return "a mask makes weights NaN or infinite"
     if bool((after.weights[~gone] == 0).all()) and subject.form.given_mask.kind == "lengths":
         return "the mask is the other way round: the visible keys get 0 and the padding has all the weight"
     if bool((after.weights[gone] == 0).all()) or bool((after.weights[gone] < -1).any()):
         return "the mask comes after the softmax, so rows no longer sum to 1: hide the scores before the softmax"
-    changes = (after.weights - before.weights).abs()
-    if subject.form.itself and bool((changes * visible[:, None, :, None] < 1e-6).all()):
-        return "the mask hides the rows of padding (queries), not its columns (keys): unsqueeze(1), not unsqueeze(2)"
     return _weak(subject, after, gone, visible)
 
 
@@ -243,7 +279,7 @@ def padding(subject: Subject) -> Line:
     """What stands in hidden keys and values changes nothing."""
     test = "nothing leaks from padding"
     if subject.form.mask is None:
-        return Line(test, UNTESTED, "it takes no mask")
+        return Line(test, UNTESTED, f"{_unread(subject) or 'it takes no mask'}")
     if shares(subject).verdict == FAULT:
         return Line(test, UNTESTED, _NO_SHARES)
 
@@ -324,7 +360,7 @@ def nothing_visible(subject: Subject) -> Line:
     """A row without a visible key is not NaN. PyTorch's own modules give NaN, so this is a limit."""
     test = "every key hidden"
     if subject.form.mask is None:
-        return Line(test, UNTESTED, "it takes no mask")
+        return Line(test, UNTESTED, f"{_unread(subject) or 'it takes no mask'}")
     inputs = subject.inputs(1, 1, 2)
     try:
         outcome = subject.run(replace(inputs, visible=torch.zeros(1, 2, dtype=torch.bool)))

@@ -104,6 +104,20 @@ class TakesTheLargest(nn.Module):
         return F.one_hot(scores.argmax(dim=-1), scores.shape[-1]).to(scores.dtype)
 
 
+class HidesRowsOfQueries(nn.Module):
+    """With another number of queries its mask does not run."""
+
+    def forward(self, query, keys, values, mask=None):
+        scores = query @ keys.mT
+        weights = (scores if mask is None else scores.masked_fill(~mask.unsqueeze(2), -math.inf)).softmax(dim=-1)
+        return weights @ values, weights
+
+
+class MaskOfQueries(HidesRowsOfQueries):
+    def forward(self, query, keys, values, query_mask=None):
+        return super().forward(query, keys, values, query_mask)
+
+
 class Uniform(nn.Module):
     def forward(self, query, keys, values):
         weights = torch.full((len(query), query.shape[1], keys.shape[1]), 1 / keys.shape[1], dtype=query.dtype)
@@ -126,6 +140,7 @@ class Uniform(nn.Module):
             "hidden keys",
             "the mask hides the rows of padding (queries), not its columns (keys): unsqueeze(1)",
         ),
+        (HidesRowsOfQueries, "hidden keys", "the mask hides the rows of padding (queries), not its columns (keys)"),
         (Sigmoids, "scores of", "NaN: a row is divided by its sum, which is 0 or infinite"),
         (TakesTheLargest, "every parameter", "project.weight, project.bias: the result has no gradient at all (detach"),
     ],
@@ -133,6 +148,13 @@ class Uniform(nn.Module):
 def test_the_cause_of_a_fault(module, test, cause):
     reasons = {line.test: line.reason for line in own.check(module).faults}
     assert any(name.startswith(test) and reason.startswith(cause) for name, reason in reasons.items()), reasons
+
+
+def test_a_mask_of_no_known_form_is_said():
+    lines = {line.test: (line.verdict, line.reason) for line in own.check(MaskOfQueries).lines}
+    for test in ("hidden keys get 0", "nothing leaks from padding", "every key hidden"):
+        verdict, reason = lines[test]
+        assert verdict == "not tested" and reason.startswith("query_mask fits no form of a mask that is known: bool,")
 
 
 class Fused(nn.Module):
