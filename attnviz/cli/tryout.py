@@ -63,13 +63,24 @@ def run(args: Namespace) -> int:
     folder, settings = _folder(args, train.FILE), dict(args.settings)
     result = check.alone(args.module, {"settings": settings})
     print(flush=True)
-    yours = of_file(args.module, settings, args.order)
-    print(
-        f"trained on {args.task}, in turns, {args.seconds / 3:.3g} s of processor time each; Ctrl-C ends it", flush=True
-    )
-    scores, stopped = train.train_beside(yours, folder, args.seconds, args.task)
-    file = train.write_file(folder, args.module, settings, args.order, _in_trained(folder, args.module, settings))
-    print(_table(scores, stopped))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / train.FILE).touch()
+    try:
+        yours = of_file(args.module, settings, args.order)
+    except ValueError as error:
+        trained = _in_trained(folder, args.module, settings)
+        if trained is None:
+            raise
+        print(f"not trained on {args.task}: {error}")
+        file = train.write_file(folder, args.module, settings, "", trained)
+    else:
+        share = f"{args.seconds / 3:.3g} s of processor time each"
+        print(f"trained on {args.task}, in turns, {share}; Ctrl-C ends it", flush=True)
+        scores, stopped = train.train_beside(yours, folder, args.seconds, args.task)
+        file = train.write_file(folder, args.module, settings, args.order)
+        print(_table(scores, stopped), flush=True)
+        trained = _in_trained(folder, args.module, settings)
+        file = train.write_file(folder, args.module, settings, args.order, trained)
     roots = os.pathsep.join(map(str, (folder, *checkpoint_files.roots())))
     _show({mechanisms.SETTING: f"{file}:YOURS", checkpoint_files.SETTING: roots}, args.open)
     return int(not result["ok"])
@@ -77,31 +88,31 @@ def run(args: Namespace) -> int:
 
 def _in_trained(folder: Path, module: str, settings: dict) -> tuple[str, str] | None:
     """Save the trained model of the module's formula with the module in it; None if that fails (the report says
-    why)."""
+    why) or Ctrl-C ends it."""
     from attnviz.own import trained
 
     try:
         return trained.save(folder, module, settings)
-    except ANYTHING:  # a person's code may raise anything
+    except (KeyboardInterrupt, *ANYTHING):  # a person's code may raise anything
         return None
 
 
 def _folder(args: Namespace, file: str) -> Path:
-    """The folder to write to. ValueError if it holds anything but models of an earlier `try`, or if its name does not
-    fit into the page's settings."""
+    """The folder to write to, which may be new. ValueError if it holds anything but models of an earlier `try`, or if
+    its name does not fit into the page's settings."""
     folder = Path(args.out).resolve()
     if "," in str(folder) or os.pathsep in str(folder):
         raise ValueError(f"--out must have no comma and no {os.pathsep} in its path; got {folder}")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / file).is_file():
         raise ValueError(f"{folder} holds other files; choose another --out")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / file).touch()
     return folder
 
 
 def _table(scores: list, stopped: bool) -> str:
     from attnviz.cli.tables import table
 
+    if not scores:
+        return "\nCtrl-C ended the test too; what was trained is kept, without scores."
     rows = [("", "exact %", "alignment error", "batches", "seconds", "loss")]
     for score in scores:
         error = "–" if score.alignment_error is None else f"{score.alignment_error:.2f}"

@@ -50,29 +50,37 @@ class Score:
 def train_beside(
     yours: Mechanism, folder: Path, seconds: float = SECONDS, task: str = TOYS[0]
 ) -> tuple[list[Score], bool]:
-    """Train a mechanism on a task of TOYS beside those of BESIDE, and save all in a folder of checkpoints -> scores on
-    the test, and whether Ctrl-C ended it early.
+    """Train a mechanism on a task of TOYS beside those of BESIDE, and save all in a folder of checkpoints, in place of
+    those of an earlier module -> scores on the test, and whether Ctrl-C ended it early.
 
-    seconds : of processor time, which the models share equally. The models trained until Ctrl-C are saved. Raises
-    ValueError.
+    seconds : of processor time, which the models share equally. The models trained until Ctrl-C are saved; another one
+    ends the test, and the scores are those of the models before. Raises ValueError.
     """
     if not 0 < seconds < math.inf:
         raise ValueError(f"seconds must be positive and finite; got {seconds}")
     machine.use_threads(machine.THREADS)
     corpus = corpora.load(task, None)
     corpus = replace(corpus, train=short(corpus.train))
-    for other in TOYS:  # those of an earlier module
-        shutil.rmtree(folder / other, ignore_errors=True)
-    text = initial.choose_tokenizer(folder / task / TOKENIZER, corpus, 100)
+    text = initial.choose_tokenizer(folder / TOKENIZER, corpus, 100)  # a new one: there is no such file
     options = yours.training_on[TOYS[0]]["options"]
     configs = [short_run(name, dict(options)) for name in (yours.name, *BESIDE)]
     examples = batching.encode(corpus.train, text)
     learners = [Learner(SharingTrainer(config, text, corpus.train, examples)) for config in configs]
     stopped = _take_turns(learners, seconds, task)
+    for other in TOYS:
+        shutil.rmtree(folder / other, ignore_errors=True)
     initial.save_tokenizer(folder / task / TOKENIZER, text)
+    for learner in learners:
+        save(learner, folder, task, {})
     test = short(corpus.tests["test"])[:_TESTED]
-    held = Held(test, text, tasks.find(task))
-    return [_score(learner, folder, test, task, held) for learner in learners], stopped
+    scores = []
+    try:
+        held = Held(test, text, tasks.find(task))
+        for learner in learners:
+            scores.append(_score(learner, folder, test, task, held))
+    except KeyboardInterrupt:
+        stopped = True
+    return scores, stopped
 
 
 def _take_turns(learners: list[Learner], seconds: float, task: str) -> bool:
@@ -94,8 +102,7 @@ def _take_turns(learners: list[Learner], seconds: float, task: str) -> bool:
 
 
 def _score(learner: Learner, folder: Path, test: Pairs, task: str, held: Held) -> Score:
-    """Save a model with its card, and measure it as it was saved."""
-    save(learner, folder, task, {})
+    """Measure a model as it was saved, and save it with its scores."""
     sources, references = zip(*test)
     measured = translation.score(loading.load_translator(f"{task}/{learner.name}", folder), sources, references)
     save(learner, folder, task, {"test": measured})
@@ -116,15 +123,17 @@ def write_file(
     folder: Path, place: str, settings: Mapping[str, object], order: str, trained: tuple[str, str] | None = None
 ) -> Path:
     """Write the file in a folder of checkpoints that adds the mechanism `yours` to the page and to every command.
-    trained : the mechanism whose trained model also has the module, and the notes of `trained.network`."""
+    order : "" if it was not trained. trained : the mechanism whose trained model also has the module, and the notes of
+    `trained.network`."""
     path, colon, name = place.rpartition(":")
     absolute = f"{Path(path).resolve()}:{name}" if colon and path.endswith(".py") else str(Path(place).resolve())
+    calls = [f"of_file({absolute!r}, {dict(settings)!r}, {order!r})"] if order else []
+    if trained:
+        calls.append(f"of_trained({absolute!r}, {dict(settings)!r}, {trained[0]!r}, {trained[1]!r})")
     file = folder / FILE
-    more = f"of_trained({absolute!r}, {dict(settings)!r}, {trained[0]!r}, {trained[1]!r})\n" if trained else ""
     file.write_text(
         '"""Written by `python -m attnviz try`. ATTNVIZ_MECHANISMS names this file; it runs the one below."""\n\n'
-        "from attnviz.own.wrap import of_file, of_trained\n\n"
-        f"YOURS = of_file({absolute!r}, {dict(settings)!r}, {order!r})\n{more}",
+        "from attnviz.own.wrap import of_file, of_trained\n\nYOURS = " + "\n".join(calls) + "\n",
         encoding="utf-8",
     )
     return file

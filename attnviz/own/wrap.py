@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +24,7 @@ NAME = "yours"
 _TRAINED = "attnviz.own.trained:network"  # imported when it is built: it needs the models, and they the mechanisms
 SCORES = "Its scores are those that go into its softmax."
 NO_SCORES = "It shows no scores of one head, so the logarithms of its weights stand in their place."
-DIVIDED = " Its rows sum to less than 1, so they are divided by their sums here."
+DIVIDED = " Rows that sum to less than 1 are divided by their sums."
 _ORDERS = {"previous": "before", "current": "after"}
 _FREE = 128  # width of a decoder whose attention takes any
 # Of a class that is built for a decoder: keys twice as wide as the query, or else as wide.
@@ -134,7 +135,7 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
     size = {"width": query if learns else _FREE, "embedding_width": 64, "dropout": 0.0}
     mechanism = Mechanism(
         name,
-        f"Yours · {subject.title}",
+        f"Yours · {subject.title.partition('(')[0]}",
         words=f"An attention of your own, {subject.title}. {scores}{DIVIDED * divided}",
         asks=_ORDERS[order],
         score=partial(_score, subject, divided, sparse),
@@ -146,11 +147,18 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
 
 
 def _rows(subject: Subject) -> tuple[bool, bool, str]:
-    """Are rows of weights to be divided by their sums, do some keys get exactly 0, and what shows scores, in words."""
+    """Are rows of weights, or those with a mask, to be divided by their sums, do some keys get exactly 0, and what
+    shows scores, in words."""
     with torch.no_grad():
         divided = shares(subject).verdict == LIMIT and not subject.form.weights.log
-        sparse = bool((subject.run(subject.inputs(12, 1, 9)).weights == 0).any())
-        return divided, sparse, SCORES if _shows_scores(subject) else NO_SCORES
+        inputs = subject.inputs(12, 1, 9)
+        weights = subject.run(inputs).weights
+        if subject.form.mask is not None and "B" in subject.form.mask.axes:  # it may come after the softmax
+            masked = subject.run(replace(inputs, visible=(torch.arange(9) < 5).expand(12, 9))).weights
+            divided |= bool((masked >= 0).all()) and not torch.allclose(
+                masked.sum(dim=-1), weights.sum(dim=-1), atol=1e-3
+            )
+        return divided, bool((weights == 0).any()), SCORES if _shows_scores(subject) else NO_SCORES
 
 
 def _shows_scores(subject: Subject) -> bool:

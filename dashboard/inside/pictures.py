@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from attnviz import inside
+from attnviz import inside, mechanisms
 from attnviz.figures import labels, step_bars
 from attnviz.figures.inside import reference_words, score_bars, score_parts, weighted_values
 from attnviz.inside import Step
@@ -156,6 +156,8 @@ def scores_cell(shown: Opened, dark: bool) -> Cell:
     words = f"Entropy of the weights: {measured[0]:.2f} nats."
     if shown.temperature != 1:
         words += f" At temperature {shown.temperature:g}: {measured[1]:.2f} nats."
+    if mechanisms.was_added(shown.step.mechanism):  # it says what stands in the place of scores, if it shows none
+        words += f" {escape(mechanisms.find(shown.step.mechanism).words)}"
     heading = _heading(shown, "scores become weights")
     name = f"scores and weights {shown.column.title}"
     return Cell(f'{heading}<p class="what">{words}</p>', named(figure, name, dark))

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import listings
 import pytest
 from listings import Attn
 from torch import nn
@@ -11,7 +12,7 @@ from torch import nn
 import attnviz
 from attnviz import mechanisms, own
 from attnviz.__main__ import main
-from attnviz.cli import page
+from attnviz.cli import page, tryout
 from attnviz.own import train
 
 ADDITIVE = """
@@ -70,6 +71,18 @@ def test_a_module_is_trained_beside_others_and_its_folder_opens_in_a_new_process
     assert attnviz.available(out) == ["en-fr/yours-trained", "sort/bahdanau", "sort/luong-general", "sort/yours"]
 
 
+def test_self_attention_is_not_trained_and_stands_in_the_trained_model(mine, tmp_path, capsys):
+    """What cannot be recognised leaves no folder."""
+    out, listing = tmp_path / "out", f"{listings.__file__}:SelfAttentionV1"
+    assert main(["try", f"{tmp_path}/mine.py:nn", "--out", str(out)]) == 2 and not out.exists()
+    assert main(["try", listing, "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert "not trained on reverse: SelfAttentionV1" in text and "is self-attention: it has no query" in text
+    assert attnviz.available(out) == ["en-fr/yours-trained"]
+    mechanisms.remove("yours-trained")
+    assert mechanisms.read(f"{out}/yours.py:YOURS").title == "Yours, trained · SelfAttentionV1"
+
+
 def test_the_models_learn_and_have_the_same_time(tmp_path):
     try:
         module = Attn("general", 32)
@@ -85,6 +98,7 @@ def test_the_models_learn_and_have_the_same_time(tmp_path):
 
 
 def test_ctrl_c_keeps_what_was_trained(mine, tmp_path, capsys, monkeypatch):
+    """Another one ends the test; before the training, one leaves the models of an earlier `try`."""
     advance = train.Learner.advance
 
     def interrupted(learner):
@@ -95,7 +109,20 @@ def test_ctrl_c_keeps_what_was_trained(mine, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(train.Learner, "advance", interrupted)
     assert main(["try", mine, "--out", str(tmp_path / "out")]) == 0
     assert "Ctrl-C ended the training; what was trained is kept." in capsys.readouterr().out
-    assert (tmp_path / "out" / "reverse" / "yours" / "model.safetensors").is_file()
+    model = tmp_path / "out" / "reverse" / "yours" / "model.safetensors"
+    before = model.read_bytes()
+
+    def stops(*args):
+        raise KeyboardInterrupt
+
+    yours = mechanisms.find("yours")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(train, "Learner", stops)
+        train.train_beside(yours, tmp_path / "out")
+    assert model.read_bytes() == before
+    monkeypatch.setattr(train, "_score", stops)
+    assert train.train_beside(yours, tmp_path / "out") == ([], True) and model.is_file()
+    assert tryout._table([], True).endswith("Ctrl-C ended the test too; what was trained is kept, without scores.")
 
 
 def test_open_runs_the_command_that_is_printed(mine, tmp_path, monkeypatch, capsys):
@@ -118,4 +145,4 @@ def test_what_cannot_be_tried_is_refused_in_a_sentence(mine, tmp_path, capsys):
         ADDITIVE.replace("return torch", "assert not self.training\n        return torch")
     )
     assert main(["try", mine, "--seconds", "1", "--out", str(tmp_path / "out")]) == 2
-    assert "Yours · Attention(enc_hid_dim=64, dec_hid_dim=64) cannot be trained: " in capsys.readouterr().err
+    assert "Yours · Attention cannot be trained: " in capsys.readouterr().err

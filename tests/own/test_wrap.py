@@ -54,8 +54,19 @@ def test_the_weights_and_the_logits_are_those_of_the_shipped_decoder(wrapped, mo
     assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(computed, expected))
 
 
-def test_a_module_without_a_mask_gives_padding_nothing_and_learns(wrapped):
-    network = build(Config(wrapped(BahdanauAttention(16)).name, 12, SIZES))
+class MaskedAfter(BahdanauAttention):
+    """Its rows sum to less than 1 where a key is hidden."""
+
+    def forward(self, query, keys, mask):
+        context, weights = super().forward(query, keys)
+        return context, weights * mask.unsqueeze(1)
+
+
+@pytest.mark.parametrize("module", [BahdanauAttention, MaskedAfter])
+def test_a_module_without_a_mask_or_with_one_after_its_softmax_gives_padding_nothing_and_learns(module, wrapped):
+    mechanism = wrapped(module(16))
+    assert (DIVIDED in mechanism.words) == (module is MaskedAfter) and mechanism.title == f"Yours · {module.__name__}"
+    network = build(Config(mechanism.name, 12, SIZES))
     source, mask = torch.tensor([[5, 6, 7], [9, 4, 4]]), torch.tensor([[True] * 3, [True, False, False]])
     out, weights = network(source, torch.tensor([[1, 5], [1, 7]]), mask)
     assert torch.allclose(weights.sum(dim=-1), torch.ones(2, 2)) and bool((weights[1, :, 1:] == 0).all())

@@ -14,13 +14,13 @@ from inside_app import SCRIPT, cells, described, figures, opened, page, run
 from opened_steps import step
 from streamlit.testing.v1 import AppTest
 
-from attnviz import intervene
+from attnviz import intervene, mechanisms
 from attnviz.inside import Parts
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices.options import title
 from dashboard.inside import downloads
 from dashboard.inside.change import CHANGES, PARTS, WHERE, places
-from dashboard.inside.pictures import Opened, parts_cell
+from dashboard.inside.pictures import Opened, parts_cell, scores_cell
 from dashboard.inside.scene import Column
 from dashboard.pages import PAGES
 from dashboard.session import caches
@@ -76,14 +76,18 @@ def test_every_status_and_heading_that_repeats_for_each_model_names_it(query):
     assert min(sum(name in words for words in repeated) for name in names) > 5
 
 
-def test_a_score_that_is_no_sum_is_one_number():
-    """Of a score function of a person's own, which need not say its terms."""
+def test_a_score_that_is_no_sum_is_one_number(monkeypatch):
+    """Of a score function of a person's own, which need not say its terms; its words say what its scores are."""
     opened = step()
     whole = replace(opened, parts=Parts(opened.scores[:, None], "dimension"))
     column = Column(synthetic.trace(model="en-fr/bahdanau"), 0, 0, None)
     for reference, start in (("mean", "the mean of all tokens"), ("runner-up", "the score of ")):
         words = parts_cell(Opened(column, whole, 2, 1.0, reference), False).words
         assert f"so it is one number. The bar: how far it is from {start}" in words and " sum over " not in words
+    for added in (False, True):
+        monkeypatch.setattr(mechanisms, "was_added", lambda name: added)
+        words = scores_cell(Opened(column, whole, 2, 1.0, "mean"), False).words
+        assert (MECHANISMS["bahdanau"].words in words.replace("&#x27;", "'")) == added
 
 
 def test_a_text_that_ends_sooner_says_so():
