@@ -58,6 +58,8 @@ def parameters(subject: Subject) -> Line:
         reason = "it is not used, or cut off by detach(), .data, no_grad() or argmax"
         return Line(test, FAULT, f"the query gets no gradient: {reason}")
     if _ignores_the_query(subject):
+        if shares(subject).verdict == FAULT:
+            return Line(test, UNTESTED, "the weights are the same for every query, and no shares: mend that first")
         reason = "what the query adds to the scores is the same for every key, and cancels in the softmax"
         return Line(test, FAULT, f"the weights are the same for every query: {reason}")
     if not subject.module or not list(subject.module.parameters()):

@@ -344,10 +344,10 @@ def test_a_test_that_waits_for_another_says_so():
     verdicts = {line.test: (line.verdict, line.reason) for line in own.check(OverQueries()).lines}
     assert verdicts["hidden keys get 0"] == ("not tested", "weights are no shares of the keys: mend that first")
     verdicts = {line.test: (line.verdict, line.reason) for line in own.check(Causal()).lines}
-    assert verdicts["no dropout in evaluation"] == (
-        "not tested",
-        "some weights are NaN without a mask: mend that first",
-    )
+    reason = "some weights are NaN without a mask: mend that first"
+    assert verdicts["no dropout in evaluation"] == ("not tested", reason)
+    (line,) = own.check(LengthOneAxis()).faults
+    assert line.test == "weights sum to 1 over keys"
 
 
 def test_what_a_module_prints_is_not_shown(capsys):
