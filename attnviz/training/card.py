@@ -1,6 +1,7 @@
 """The model card, card.json: what a model was trained on, how, and how it scores. Training writes it at the end."""
 
 import functools
+import logging
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -106,14 +107,17 @@ def _longest(translator: Translator, corpus: corpora.Corpus) -> int:
 
 
 def _samplers(translator: Translator, root: Path) -> list[Translator]:
-    """The models that draw translations for the sign of confidence; none if one of them is missing, damaged or
-    unfinished (without a card)."""
+    """The models that draw translations for the sign of confidence; none if one of them is missing, unfinished (without
+    a card) or damaged, which the log says."""
     names = [str(ModelName(translator.pair, mechanism)) for mechanism in translator.task.samplers]
     if not all(name == translator.name or (Path(root) / name / CARD).is_file() for name in names):
         return []
     try:
         return [translator if name == translator.name else loading.load_translator(name, root) for name in names]
-    except checkpoint_files.CheckpointError:
+    except checkpoint_files.CheckpointError as error:
+        logging.getLogger(__name__).warning(
+            "the confidence of %s is judged without samples: %s", translator.name, error
+        )
         return []
 
 

@@ -11,6 +11,7 @@ from attnviz.confidence import calibration
 from attnviz.confidence.signs import SAMPLES
 from attnviz.data.tasks import TASKS
 from attnviz.models import checkpoint_files, checkpoints
+from attnviz.training import card
 
 NAME = "en-fr/bahdanau"
 
@@ -67,6 +68,16 @@ def test_calibrate_has_the_models_of_the_task_draw_translations(everyday, models
         judges.append(confidence.Judge.load(NAME, models))
     assert [judge.samplers for judge in judges] == [(NAME, "en-fr/luong-dot"), ()]
     assert [judge.scale.sample_count for judge in judges] == [SAMPLES, 0]
+
+
+def test_a_damaged_model_that_should_draw_translations_is_named(models, monkeypatch, caplog):
+    """A card without these samples looks like any other."""
+    monkeypatch.setitem(TASKS, "en-fr", replace(TASKS["en-fr"], samplers=("bahdanau", "luong-dot")))
+    translator = loading.load_translator(NAME, models)
+    assert [sampler.name for sampler in card._samplers(translator, models)] == [NAME, "en-fr/luong-dot"]
+    (damaged := models / "en-fr" / "luong-dot" / "model.safetensors").write_bytes(b"")
+    assert card._samplers(translator, models) == []
+    assert caplog.messages[0].startswith(f"the confidence of {NAME} is judged without samples: {damaged} is damaged")
 
 
 def test_calibrate_learns_once_from_a_pair_of_several_models(everyday, models, capsys, monkeypatch):
