@@ -148,6 +148,7 @@ class Uniform(nn.Module):
 def test_the_cause_of_a_fault(module, test, cause):
     reasons = {line.test: line.reason for line in own.check(module).faults}
     assert any(name.startswith(test) and reason.startswith(cause) for name, reason in reasons.items()), reasons
+    assert all(name[0].islower() for name in reasons), "a test that raises has a sentence as its name"
 
 
 def test_a_mask_of_no_known_form_is_said():
