@@ -4,8 +4,10 @@ functions through an active mode.
 So the weights are available even if a module returns only its context, or calls a fused kernel (without weights).
 """
 
+import copy
 import inspect
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -169,6 +171,10 @@ class Subject:
         """The module; None for a function."""
         return self.target if isinstance(self.target, nn.Module) else None
 
+    def copied(self) -> "Subject":
+        """The same with a copy of the module, which may be changed."""
+        return Subject(copy.deepcopy(self.target) if self.module else self.target, self.form, self.title)
+
     @property
     def dtype(self) -> torch.dtype:
         """Of the parameters."""
@@ -266,6 +272,17 @@ class Subject:
             state.add_(number * torch.linspace(-1, 2, state.shape[-1]).to(state))
         left, _ = self.call(arguments)
         return as_weights(left[place.name], place.axes, len(inputs.query))[:, :, -1]
+
+    def fixed(self, error: str, inputs: Inputs, numbers: Sequence[int]) -> str:
+        """Which size a call needs whose error names one of `numbers`, because it runs with it; "" if none helps."""
+        batch, keys = len(inputs.query), inputs.keys.shape[1]
+        named = {int(number) for number in re.findall(r"\d+", error)} & {*numbers} - {*self.form.widths}
+        for number in named if re.search("batch2|invalid for|must match", error) else ():
+            for sizes, words in (((number, 1, keys), "a batch of {} sentences"), ((batch, 1, number), "{} keys")):
+                with suppress(*ANYTHING):  # a person's code may raise anything
+                    self.call(self.given(self.inputs(*sizes)))
+                    return f"it runs with {words.format(number)}: take such sizes from the inputs, not from a number"
+        return ""
 
     def beside_another_key(self) -> tuple[Tensor, Tensor]:
         """The weights of four keys (1, H, 4) before and after a change of a fifth."""

@@ -5,7 +5,7 @@ import html
 import io
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -148,7 +148,7 @@ def check(
                 line.verdict for line in lines if line.test == masks.HIDDEN
             ]:
                 trained += "; a sentence read by itself hides no key, so the fault of its mask does not show here"
-    lines += (formulas.scaling(recognised, subject.title),)
+    lines = (*(_unused(line, recognised) for line in lines), formulas.scaling(recognised, subject.title))
     if formula:
         lines += (formulas.line(recognised, formula),)
     return Report(subject.title, subject.form.sentence(), lines, recognised.words, trained)
@@ -201,6 +201,20 @@ def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted
         return trained.placed(made, subject, formula, wanted).words
     except ANYTHING as error:  # a person's code may raise anything
         return f"not run: {error}" if isinstance(error, ValueError) else f"not run: {in_words(error, 'it raises ')}"
+
+
+def _unused(line: Line, formula: formulas.Formula) -> Line:
+    """The line; for a matrix that is never used, with what is made by another in its place."""
+    parts = {"W": "queries", "U": "keys", "V": "values"}
+    names = {
+        formula.places[x]: [parts[y] for y in parts if formula.places.get(y) == formula.places[x]]
+        for x in formula.places
+        if x in parts
+    }
+    twice = [f"`{place.parameter}` makes {' and '.join(made)}" for place, made in names.items() if len(made) > 1]
+    if line.verdict != FAULT or "never used" not in line.reason or not twice or "gets no gradient" not in line.reason:
+        return line
+    return replace(line, reason=f"{line.reason}; {', '.join(twice)}")
 
 
 def _line(test: Callable, subject: Subject, mask: str | None) -> Line | None:

@@ -3,7 +3,6 @@
 Letters: B sentences, T queries, S keys, H heads. Inputs are random with a fixed seed.
 """
 
-import copy
 import itertools
 import math
 from collections.abc import Callable
@@ -157,9 +156,10 @@ def _of_values_alone(subject: Subject, outcome: Outcome) -> str:
 
 
 def backwards(weights: Tensor) -> bool:
-    """Does no token of a self-attention see one before it, while the first sees others? weights (B, H, T, S)."""
-    seen = weights.nan_to_num(0).amax(dim=(0, 1)) > 0
-    return seen.shape[0] == seen.shape[1] > 1 and not bool(seen.tril(-1).any()) and bool(seen.triu(1).any())
+    """Does no token of a self-attention see one before it, while the first sees others? The last may see nothing, and
+    then all. weights (B, H, T, S)."""
+    seen = weights.nan_to_num(0).amax(dim=(0, 1))[:-1] > 0
+    return weights.shape[2] == weights.shape[3] > 2 and not bool(seen.tril(-1).any()) and bool(seen.triu(1).any())
 
 
 def _why_no_shares(outcome: Outcome) -> str:
@@ -242,11 +242,10 @@ def context(subject: Subject) -> Line:
 
 def _projected_twice(subject: Subject) -> str:
     """The name of a matrix that all values meet twice, with another one after it or none; "" if there is none."""
-    module = copy.deepcopy(subject.module)
-    if module is None:
+    own, inputs = subject.copied(), subject.inputs(1, 1, 3)
+    if own.module is None:
         return ""
-    tell_apart(module)  # layers may begin as copies of one
-    own, inputs = Subject(module, subject.form, subject.title), subject.inputs(1, 1, 3)
+    tell_apart(own.module)  # layers may begin as copies of one
     outcome = own.run(inputs)
     frozen = () if own.form.separate else tuple(softmax.weights for softmax in outcome.softmaxes)
     change = torch.randn(inputs.values.shape[-1], generator=torch.Generator().manual_seed(1)).to(inputs.values)
@@ -257,7 +256,7 @@ def _projected_twice(subject: Subject) -> str:
         ways = [values, *(x.weight @ values for x in others if x.weight.shape[1] == len(values))]
         return any(x.shape == made.shape and float((x - made).norm()) < 1e-3 * float(made.norm()) for x in ways)
 
-    matrices = list(matrices_of(module, outcome.weights.shape[1]))
+    matrices = list(matrices_of(own.module, outcome.weights.shape[1]))
     read = [(x, x.weight @ change) for x in matrices if x.weight.shape[1] == len(change)]
     if any(is_made(values, *(other for other in matrices if other is not x)) for x, values in read):
         return ""

@@ -90,6 +90,7 @@ class MaskForm:
     kind: str
     axes: str
     hides: bool = False
+    number: float = -torch.inf  # that is added for a hidden key
 
     def make(self, visible: Tensor, queries: int, dtype: torch.dtype) -> Tensor:
         """visible (B, S) -> the mask in the module's format."""
@@ -101,7 +102,7 @@ class MaskForm:
         elif self.kind == "int":
             mask = keep.long()
         else:
-            mask = torch.zeros(keep.shape, dtype=dtype).masked_fill(~keep, -torch.inf)
+            mask = torch.zeros(keep.shape, dtype=dtype).masked_fill(~keep, self.number)
         batch, keys = visible.shape
         shapes = {"BS": (batch, keys), "B1S": (batch, 1, keys), "BTS": (batch, queries, keys)}
         shapes |= {"B11S": (batch, 1, 1, keys), "B1TS": (batch, 1, queries, keys)}

@@ -1,7 +1,6 @@
 """Tests of a module as a part of a network: sentences do not mix, every parameter learns, no input is changed, there is
 no dropout in evaluation, and few and many sentences and keys, large numbers and half precision work."""
 
-import copy
 import inspect
 import re
 from dataclasses import replace
@@ -82,9 +81,8 @@ def _ignores_the_query(subject: Subject) -> bool:
 def _gradients(subject: Subject) -> tuple[list[str], list[str], bool]:
     """Sentences about parameters without a gradient, the names of those with one of 0, and whether the query has
     none."""
-    module = copy.deepcopy(subject.module) if subject.module else None
-    own = Subject(module or subject.target, subject.form, subject.title)
-    inputs = own.inputs(1 if subject.form.alone else 3, 4 if subject.form.many else 1, 5, seed=3)
+    own = subject.copied()
+    module, inputs = own.module, own.inputs(1 if subject.form.alone else 3, 4 if subject.form.many else 1, 5, seed=3)
     (inputs.keys if subject.form.itself or subject.form.pools else inputs.query).requires_grad_(True)
     with torch.enable_grad():
         outcome = own.run(inputs)
@@ -256,9 +254,9 @@ def half(subject: Subject) -> Line:
     test = "half precision"
     if reason := undefined(subject):
         return Line(test, UNTESTED, reason)
-    module = copy.deepcopy(subject.module).half() if subject.module else subject.target
-    small = Subject(module, subject.form, subject.title)
-    full = subject.inputs(2, 3, 5)
+    small, full = subject.copied(), subject.inputs(2, 3, 5)
+    if small.module:
+        small.module.half()
     inputs = Inputs(full.query.half(), full.keys.half(), full.values.half())
     for masked in (False, True) if subject.form.mask else (False,):
         visible = torch.tensor([[True] * 3 + [False] * 2] * 2) if masked else None

@@ -110,13 +110,18 @@ def effect_of(subject: Subject, inputs: Inputs, base: Tensor) -> tuple[int, bool
     mask, keys = subject.form.given_mask, inputs.keys.shape[1]
     visible = padded(len(inputs.keys), keys, same="B" not in mask.axes)
     weights = subject.run(replace(inputs, visible=visible)).weights
-    if torch.allclose(weights, base, atol=1e-6):
-        return _NOTHING, False
+    if mask.kind == "additive":  # of another kind where it is not added: then a finite number does something else
+        finite = Subject(subject.target, replace(subject.form, mask=replace(mask, number=-1e4)))
+        if not torch.allclose(finite.run(replace(inputs, visible=visible)).weights, weights, equal_nan=True):
+            return _NOTHING, False
+    rows = weights.isfinite().all(dim=-1)  # upside down and causal, the first tokens see nothing
+    if torch.allclose(weights, base, atol=1e-6) or not bool(rows.any()):
+        return (_NOTHING if bool(rows.any()) else _SOMETHING), False
+    visible, weights = visible[:, None, None].expand_as(weights)[rows], weights[rows]
     ways = (False, True) if mask.kind != "additive" else (False,)
     effects = []
     for hides in ways:
-        gone = weights[(visible if hides else ~visible)[:, None, None].expand_as(weights)]
-        left = weights[(~visible if hides else visible)[:, None, None].expand_as(weights)]
+        gone, left = (weights[x] for x in ((visible, ~visible) if hides else (~visible, visible)))
         sums = torch.allclose(weights.sum(dim=-1), torch.ones(()).to(weights), atol=1e-4)
         if bool((gone == 0).all()) and bool((left != 0).any()):
             effects.append((HIDES if sums else _AFTER, hides))
@@ -249,7 +254,8 @@ def _why(subject: Subject) -> str:
     before, after = subject.run(inputs), subject.run(replace(inputs, visible=visible))
     gone = (~visible)[:, None, None].expand_as(after.weights)
     if torch.allclose(before.weights, after.weights, atol=1e-6):
-        return f"{subject.form.given_mask.parameter} is taken and never used: the weights are the same without it"
+        used = "is taken and never used, or a number next to 0 hides (-1e-9 for -1e9?)"
+        return f"{subject.form.given_mask.parameter} {used}: the weights are the same without it"
     row = after.weights[0, :, 0].mean(dim=0)[visible[0]]
     if _swallowed(before.weights[0, :, 0], row, visible[0]):
         lost = "a number such as 1e9 that is added to their scores swallows them"
@@ -260,6 +266,11 @@ def _why(subject: Subject) -> str:
         return "a mask makes weights NaN or infinite"
     if bool((after.weights[~gone] == 0).all()) and subject.form.given_mask.kind == "lengths":
         return "the mask is the other way round: the visible keys get 0 and the padding has all the weight"
+    if subject.form.given_mask.kind == "lengths" and torch.allclose(
+        after.weights.sum(dim=-1), torch.ones(()), atol=NEAR
+    ):
+        if bool((after.weights[gone] == 0).all()):
+            return "the last key within the length gets 0 too: the length is counted one too few"
     if bool((after.weights[gone] == 0).all()) or bool((after.weights[gone] < -1).any()):
         return "the mask comes after the softmax, so rows no longer sum to 1: hide the scores before the softmax"
     return _weak(subject, after, gone, visible)
@@ -331,7 +342,7 @@ def order(subject: Subject) -> Line:
     """Permuted keys give permuted weights."""
     test = "permuted keys give permuted weights"
     if subject.form.itself and backwards(subject.run(subject.inputs(3, 4, 5)).weights):
-        reason = "a token sees itself and those after it, none before: the causal mask is upside down (triu for tril?)"
+        reason = "a token sees those after it and none before: the causal mask is upside down (triu for tril?)"
         return Line(test, FAULT, reason)
     if subject.form.itself and (reason := _off_by_one(subject.run(subject.inputs(3, 4, 7)).weights)):
         return Line(test, FAULT, reason)

@@ -60,6 +60,8 @@ class Trials:
     rank: tuple = ()
     returned: str = ""
     failed: str = ""
+    fixed: str = ""
+    among_heads: bool = False
     reached: int = -1
     close: list[Form] = field(default_factory=list)
 
@@ -169,9 +171,13 @@ def _name(target: Callable) -> str:
 
 
 def _reason(trials: Trials) -> str:
+    if trials.among_heads:
+        swap = "swap the axes of tokens and heads, with transpose(1, 2), before the product"
+        return f"{trials.returned}, and the heads of a token attend to each other, not tokens: {swap}"
     if trials.returned:
         return f"{trials.returned}, and none of it has an axis for the keys, as weights have"
-    return trials.failed or "its parameters name no queries and no keys"
+    failed = trials.failed or "its parameters name no queries and no keys"
+    return f"{failed.rstrip('.')}; {trials.fixed}" if trials.fixed else failed
 
 
 def _parameters(target: Callable) -> dict[str, inspect.Parameter]:
@@ -270,6 +276,7 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
         left, softmaxes = subject.call(subject.given(inputs))
     except ANYTHING as error:  # a person's code may raise anything
         trials.close += [form] * bool(_MISSES.search(text_of(error)))
+        trials.fixed = trials.fixed or subject.fixed(text_of(error), inputs, trials.widths)
         line = line_reached(error, target)
         if line > trials.reached:
             trials.failed = f"called with {subject.shapes(inputs)} {in_words(error, 'it raised ')}"
@@ -289,6 +296,8 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
     if trials.best is None and not trials.returned:
         shapes = ", ".join(str(tuple(t.shape)) for name, t in left.items() if name.startswith("result")) or "no tensor"
         trials.returned = f"called with {subject.shapes(inputs)} it returned {shapes}"
+        lost = [t.shape[2:] for t in left.values() if form.itself and t.ndim == 4 and t.shape[:2] == (batch, keys)]
+        trials.among_heads |= any(rows == columns for rows, columns in lost)
 
 
 def _places(form: Form, left: dict, softmaxes: list, sizes: dict) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """One run of a module, with whose weights the scores of a formula are compared. Letters as in forms."""
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -211,11 +210,10 @@ class Seen:
 def look(subject: Subject) -> tuple[Seen, Subject]:
     """A run of the module in double precision, and the module that ran. Where some weights are 0 without a mask, with
     smaller numbers: then more of them are above 0."""
-    module = copy.deepcopy(subject.module).double() if subject.module else None
-    if module is not None:
-        make_plain(module)
-        tell_apart(module)
-    own = Subject(module or subject.target, subject.form, subject.title)
+    own = subject.copied()
+    if own.module is not None:
+        make_plain(own.module.double())
+        tell_apart(own.module)
     keys = next(number for number in (6, 5, 7, 9) if number not in own.form.widths)  # so that its root is another
     seen = seen_in(own, own.inputs(3, 4, keys, seed=11))
     if seen.sparse:

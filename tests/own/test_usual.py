@@ -138,9 +138,35 @@ def by_keys(query, key, value):
     return weights @ value, weights
 
 
+def hides_one_too_many(query, keys, lengths):
+    scores = torch.einsum("bd,bsd->bs", query, keys)
+    return F.softmax(scores.masked_fill(torch.arange(keys.shape[1]) >= lengths[:, None] - 1, -1e4), dim=1)
+
+
+def next_to_0(query, keys, mask=None):
+    scores = query @ keys.mT
+    return F.softmax(scores if mask is None else scores + (1 - mask.unsqueeze(1).float()) * -1e-9, dim=-1)
+
+
+class QueriesForKeys(Projected):
+    def forward(self, x):
+        weights = self.weigh(self.q(x), self.q(x))
+        return self.read(weights, x), weights
+
+
+class OnlyLater(Projected):
+    def weigh(self, q, k):
+        scores = q @ k.mT / math.sqrt(q.shape[-1])
+        return F.softmax(scores.masked_fill(torch.ones_like(scores).tril() == 1, -1e4), dim=-1)
+
+
 @pytest.mark.parametrize(
     "module, test, cause",
     [
+        (hides_one_too_many, "hidden keys get 0", "the length is counted one too few"),
+        (next_to_0, "hidden keys get 0", "a number next to 0 hides (-1e-9 for -1e9?)"),
+        (QueriesForKeys, "every parameter", "never used in forward(); `q.weight` makes queries and keys"),
+        (OnlyLater, "permuted keys", "a token sees those after it and none before: the causal mask is upside down"),
         (ValuesTwice, "context is", "the values go through `v.weight` twice: give each projection a layer of its own"),
         (
             RectifiedShares,
@@ -181,6 +207,50 @@ def test_a_mask_that_may_be_of_another_kind_is_a_limit():
 
 def test_random_weights_are_one_fault():
     assert [line.test for line in own.check(Gumbel).faults] == ["no dropout in evaluation"]
+
+
+class CausalAndPadding(Projected):
+    """As `key_padding_mask` of PyTorch: 1 hides."""
+
+    def forward(self, x, padding_mask=None):
+        scores = self.q(x) @ self.k(x).mT / math.sqrt(x.shape[-1])
+        scores = scores.masked_fill(torch.ones_like(scores).triu(1) == 1, -math.inf)
+        scores = scores if padding_mask is None else scores.masked_fill(padding_mask.unsqueeze(1), -math.inf)
+        return self.read(scores.softmax(dim=-1), x)
+
+
+def test_a_causal_mask_beside_one_of_padding_is_right():
+    """Upside down, the first tokens would see nothing, and their weights be NaN."""
+    report = own.check(CausalAndPadding)
+    assert report.ok and "padding_mask (B,S) bool, 1 hides a key" in report.form, report.faults
+
+
+class AmongHeads(Projected):
+    def forward(self, x):
+        q, k, v = (layer(x).unflatten(-1, (2, -1)) for layer in (self.q, self.k, self.v))
+        weights = self.weigh(q, k)
+        return (weights @ v).flatten(2), weights
+
+
+class BatchOf32(OverFeatures):
+    def __init__(self, hidden_size, batch_size=32):
+        super().__init__(hidden_size)
+        self.batch_size = batch_size
+
+    def forward(self, hidden, encoder_outputs):
+        return F.softmax((encoder_outputs @ self.W(hidden).view(self.batch_size, -1, 1)).squeeze(2), dim=1)
+
+
+@pytest.mark.parametrize(
+    "module, reason",
+    [
+        (AmongHeads, "the heads of a token attend to each other, not tokens: swap the axes of tokens and heads"),
+        (BatchOf32, "it runs with a batch of 32 sentences: take such sizes from the inputs, not from a number"),
+    ],
+)
+def test_what_cannot_be_tested_is_told_why(module, reason):
+    with pytest.raises(own.forms.NotRecognised, match=reason):
+        own.check(module)
 
 
 class Latents(nn.Module):
