@@ -21,7 +21,7 @@ from dashboard.heads.scene import COLUMNS, HeadsScene, LongScene
 from dashboard.markup import tables
 from dashboard.markup.text import escape, hatched, hatched_heads, reading, removed
 from dashboard.session import address
-from dashboard.shell import widgets
+from dashboard.shell import turns, widgets
 from dashboard.shell.frame import slider_value
 
 _WHOLE = "whole_page"  # in the session while the whole page is run, not the fragment alone
@@ -274,6 +274,11 @@ def _opened_long(current: LongScene, dark: bool) -> None:
         bridge(-1, 1, None, None, _to_head)
         st.html('<p class="what" role="status">The mean of heads is not kept of a long text. Choose a head.</p>')
         return
+    with turns.told():
+        _open_long(current, layer, head, dark)
+
+
+def _open_long(current: LongScene, layer: int, head: int, dark: bool) -> None:
     opened = current.choices.source.opened(current.text, layer, head)
     if opened is None:
         bridge(-1, 1, None, (layer, head), _to_head)

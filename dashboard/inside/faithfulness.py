@@ -18,6 +18,7 @@ from attnviz.figures.faithfulness import agreement_bars, erasure_curves, salienc
 from attnviz.figures.wording import signed
 from attnviz.function_words import CONTENT, FUNCTION
 from attnviz.select import Grid
+from attnviz.service import ServiceError
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.inside import caches
@@ -78,7 +79,7 @@ class RunningTests:
 
     def advance(self, on_step: Callable[[], None] = lambda: None) -> None:
         """Do the next stage. on_step : called repeatedly; an exception that it raises ends the stage, which is then
-        repeated."""
+        repeated. Raises ServiceError."""
         with self._lock:
             if self.finished:
                 return
@@ -86,6 +87,8 @@ class RunningTests:
             given, how = (*self._text_and_target, tuple(self._results)), {"on_step": on_step, "steps": "on_step"}
             try:
                 made = work(self.model, "faithfulness.sentence:stage", *given, language=self._language, **how)
+            except ServiceError:  # it may pass: the stage is repeated
+                raise
             except ValueError as error:  # an empty translation
                 self.problem = str(error)
                 return

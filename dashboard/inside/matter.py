@@ -66,6 +66,11 @@ def show(current: InsideScene, dark: bool) -> None:
         downloads.drop("tests")
         downloads.drop("agreement")
         return
+    with turns.told():
+        _test(current, dark)
+
+
+def _test(current: InsideScene, dark: bool) -> None:
     under_way = [(column, caches.testing(column)) for column in current.columns]
     other = classifier(current.columns[0])
     judged = caches.testing(other) if other else None

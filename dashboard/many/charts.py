@@ -283,22 +283,26 @@ def token_panel(current: ManyScene, dark: bool) -> None:
         placeholder="for example: dog",
         help="A word as a whole, or a piece of one. All heads of this kind are searched, at every place of the token.",
     )
-    frame = None
+    downloads.drop("token")
     if text.strip():
-        names = [model(current.choices.pair, name) for name in current.choices.mechanisms]
-        with turns.long_turn(names), st.spinner("Searching the sentences …"):
-            frame, texts, left = caches.token(names, current.corpus, text.strip(), current.choices)
+        with turns.told():
+            _search(current, text.strip())
+
+
+def _search(current: ManyScene, text: str) -> None:
+    names = [model(current.choices.pair, name) for name in current.choices.mechanisms]
+    with turns.long_turn(names), st.spinner("Searching the sentences …"):
+        frame, texts, left = caches.token(names, current.corpus, text, current.choices)
     if frame is None:
-        words = f"No head of this kind meets “{text.strip()[:80]}” in these sentences." if text.strip() else ""
+        words = f"No head of this kind meets “{text[:80]}” in these sentences."
         st.html(f'<p class="small" role="status">{escape(words)}</p>')
-        downloads.drop("token")
         return
     note = f" {left:,} more are left out." if left else ""
     st.html(
         f'<p class="small" role="status">{len(texts):,} translations that may have the token were searched.{note}</p>'
     )
     st.html(_token_table(current, frame, texts))
-    downloads.offer("token", None, frame.drop(columns="example").assign(token=text.strip()))
+    downloads.offer("token", None, frame.drop(columns="example").assign(token=text))
 
 
 _WAYS = {"gets": "gets most from", "gives": "gives most to"}

@@ -12,9 +12,11 @@ from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequestType
 
 from attnviz.models.names import is_hugging_face
+from attnviz.service import ServiceError
 from attnviz.service.request import APART, GUEST_S, OF_GUEST, RESTARTING, RUNNING, SILENT, STARTING, Limits
-from dashboard.session.waiting_line import Ticket, WaitingLine, cores
-from dashboard.shell.problems import Wanted
+from dashboard.markup.text import markdown
+from dashboard.session.waiting_line import Full, Ticket, WaitingLine, cores
+from dashboard.shell.problems import Wanted, sentence
 
 SOON = 0.5  # s that a person waits without a word
 LOOK = 0.25  # s between two looks at whether the person has typed again
@@ -84,6 +86,15 @@ def long_turn(models: Iterable[str] = ()) -> Iterator[None]:
         yield
     finally:
         ticket.leave()
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """For a panel: if the models cannot be reached, or too many people wait, the block ends and the panel says so."""
+    try:
+        yield
+    except (Full, ServiceError) as error:
+        st.error(markdown(sentence(str(error))), icon=":material/info:")
 
 
 class _Waiting:

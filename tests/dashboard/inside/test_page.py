@@ -24,6 +24,8 @@ from dashboard.inside.pictures import Opened, parts_cell, scores_cell
 from dashboard.inside.scene import Column
 from dashboard.pages import PAGES
 from dashboard.session import caches
+from dashboard.session.waiting_line import WaitingLine
+from dashboard.shell import turns
 
 pytestmark = pytest.mark.usefixtures("here")
 ATTENDING = [name for name in MECHANISMS if MECHANISMS[name].kinds]
@@ -348,6 +350,16 @@ def test_the_tests_are_run_when_asked_for():
     assert all(page(app).split("verdict")[1].count(f"aclanthology.org/{paper}/") >= 1 for paper in papers)
     assert "Permuting attention at a step moves" in page(app) and "Kendall’s τ-b" in page(app)
     assert "the study has not been run on these weights" in page(app)
+
+
+def test_tests_wait_for_nobody_where_too_many_wait(monkeypatch):
+    monkeypatch.setattr(turns, "LONG", WaitingLine(1, 0))
+    app = AppTest.from_string(SCRIPT, default_timeout=60)
+    app.query_params["tests"] = "true"
+    app.run()
+    assert not app.exception and "this server takes no more" in app.error[0].value, app.exception
+    monkeypatch.setattr(turns, "LONG", WaitingLine(1, 1))
+    assert not app.run().error and figures(app, "tests")
 
 
 def test_integrated_gradients_of_all_tokens_say_how_complete_they_are():

@@ -21,6 +21,8 @@ from dashboard.choices.options import sentence_numbers, title
 from dashboard.many import charts, downloads, given
 from dashboard.pages import PAGES
 from dashboard.session import catalogue
+from dashboard.session.waiting_line import WaitingLine
+from dashboard.shell import turns
 from dashboard.shell.problems import SceneError
 
 NUMBERS = sentence_numbers()
@@ -306,6 +308,14 @@ def test_a_token_is_searched_in_all_sentences_that_have_it():
     assert "No head of this kind meets “zebra”" in page(run(token="zebra")) and not run().session_state[
         "shown panels of many"
     ].frames.get("token")
+
+
+def test_the_search_for_a_token_says_that_too_many_people_wait(monkeypatch):
+    app = run(show=["Bahdanau"])
+    monkeypatch.setattr(turns, "LONG", WaitingLine(1, 0))
+    app.text_input(key="token").set_value("dog").run()
+    assert not app.exception and "this server takes no more" in app.error[0].value, app.exception
+    assert "No head of this kind" not in page(app)
 
 
 @pytest.mark.xdist_group("hf")  # one process imports the library
