@@ -3,9 +3,8 @@
 import ast
 import math
 import re
-import subprocess
-import sys
 
+import forked
 import numpy as np
 import torch
 
@@ -147,7 +146,7 @@ def test_masked_by_hand():
 
 def test_the_last_lines_of_the_textbook_run():
     """Four printed tables are what the scores printed first make of them."""
-    ran = subprocess.run([sys.executable, "-m", "attnviz.attention"], capture_output=True, text=True, check=True)
+    ran = forked.run("attnviz.attention")
     tables = re.findall(r"tensor\((.*?)\)", ran.stdout, re.DOTALL)
     scores, weights, context, causal, cross, _ = (np.array(ast.literal_eval(table)) for table in tables)
     np.testing.assert_allclose(weights, [softmax(row) for row in scores], atol=0.02)

@@ -46,8 +46,9 @@ FITS = "() => { const m = document.querySelector('[data-testid=stMain]'); return
 
 
 def trainings() -> list[int]:
-    """The processes that train for the servers of this test process."""
-    return [pid for pid in processes.family(os.getpid()) if "attnviz.training.apart" in processes.command(pid)]
+    """The processes that train for the servers of the tests, which are forks of the first process of the tests."""
+    first = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    return [pid for pid in processes.family(first) if "attnviz.training.apart" in processes.command(pid)]
 
 
 def test_attention_appears_and_the_training_ends_with_its_tab(dashboard, axe, tmp_path):

@@ -1,96 +1,142 @@
-"""Processes of the models and of a watched training that begin with torch imported: forks of one that imports it once.
+"""Processes that tests start and that begin with everything imported: forks of a fork of the first process of the
+tests, which waits for who wants one.
 
-To import torch is most of what such a process costs in a test. Servers and commands that tests start begin theirs as
-anywhere, as does a test that puts back `AS_ANYWHERE`."""
+To import torch, pandas or Streamlit is most of what such a process costs in a test. A test that is about the start puts
+`connection.AS_ANYWHERE` back, starts a command itself, or a server with `as_people=True`."""
 
 import contextlib
-import importlib
+import gc
+import importlib.abc
+import importlib.machinery
 import itertools
+import logging
 import os
 import runpy
+import select
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
+import types
+import warnings
+from collections.abc import Mapping
 from multiprocessing import connection as waiting
 from multiprocessing import context, forkserver, reduction
 from pathlib import Path
+from typing import IO
+
+import serving
 
 from attnviz.service import connection, process
 
 AS_ANYWHERE = connection.started
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("attnviz", "dashboard")
-HELD = str(Path(__file__).parent / "held")  # see its sitecustomize.py
-IMPORTED = ["attnviz.own.trained", "attnviz.loading"]
-_ENVIRONMENT = {"PYTHONPATH": os.pathsep.join(map(str, [ROOT, Path(__file__).parent]))}
-_lock = threading.Lock()
+IMPORTED = ("attnviz.service.batch", "attnviz.own.trained", "attnviz.loading")
+_parent = forkserver._forkserver  # the product's too: hand-ins, and workers, which elsewhere begin as new processes
 
 
-class _Parent(forkserver.ForkServer):
-    """The process that has imported torch; started with the first fork. Another than that of `multiprocessing`, which
-    the product uses."""
-
-    def ensure_running(self) -> None:
-        with _lock:
-            if self._forkserver_pid is not None:
-                return super().ensure_running()
-            before = {name: os.environ.get(name) for name in _ENVIRONMENT}
-            os.environ |= _ENVIRONMENT  # else it would not find what it is to import
-            try:
-                super().ensure_running()
-            finally:
-                for name, value in before.items():
-                    if value is None:
-                        del os.environ[name]
-                    else:
-                        os.environ[name] = value
+def prepare() -> None:
+    """Fork the process that will be forked, while no other thread runs: it holds what this one has imported."""
+    listener, (theirs, ours) = socket.socket(socket.AF_UNIX), os.pipe()
+    listener.bind(f"\0attnviz-tests-{os.getpid()}")
+    listener.listen()
+    _parent._forkserver_address, _parent._forkserver_alive_fd = listener.getsockname(), ours
+    _parent.ensure_running = lambda: None
+    if os.fork() == 0:
+        os.close(ours)
+        _wait_to_be_forked(listener, theirs)
+    listener.close()
+    os.close(theirs)
 
 
-_parent = _Parent()
-_parent.set_forkserver_preload(["forked_imports"])
+def alive() -> int | None:
+    """The end of a pipe that all who may ask for a fork hold, once there is who forks."""
+    return _parent._forkserver_alive_fd
+
+
+def _wait_to_be_forked(listener: socket.socket, theirs: int) -> None:
+    """Until all who know of it have ended."""
+    try:
+        if listener in select.select([listener, theirs], [], [])[0]:
+            if "torch" not in sys.modules:
+                process.import_torch()
+            for module in IMPORTED:  # where few tests run, not all of it is there
+                importlib.import_module(module)
+            gc.freeze()
+            os.register_at_fork(after_in_child=gc.enable)
+            forkserver.main(listener.detach(), theirs, [])
+    finally:
+        os._exit(0)
 
 
 def begin() -> None:
-    """From now on. The process that multiprocessing forks for the product imports what it should from any folder, and
-    once what hand-ins and workers need; from it come workers too, which elsewhere begin as new processes."""
-    connection.started = started
+    """From now on."""
+    if alive() is None:
+        if threading.active_count() > 1:
+            return
+        prepare()
+    connection.started, serving.popen = started, popen
     context.SpawnProcess._Popen = staticmethod(context.ForkServerProcess._Popen)
-    start = forkserver._forkserver.ensure_running
-
-    def ensure_running() -> None:
-        forkserver._forkserver._preload_modules = IMPORTED
-        with contextlib.chdir(ROOT):
-            start()
-
-    forkserver._forkserver.ensure_running = ensure_running
 
 
-def started(module: str) -> "Forked | connection.ModelProcess":
-    """As `connection.started`. Where PYTHONPATH is another than that of held work, Python is to start differently."""
-    with _lock:  # nobody reads the environment while the process above starts
-        if os.environ.get("PYTHONPATH", HELD) != HELD:
-            return AS_ANYWHERE(module)
-        environment = dict(os.environ)
-    return Forked(module, environment)
+def started(module: str) -> "Forked":
+    """As `connection.started`."""
+    (theirs_in, ours_in), (ours_out, theirs_out) = os.pipe(), os.pipe()
+    try:
+        forked = Forked(["-m", module], dict(os.environ) | {"OMP_NUM_THREADS": "1"}, (theirs_in, theirs_out, 2))
+    finally:
+        os.close(theirs_in)
+        os.close(theirs_out)
+    forked.stdin, forked.stdout = os.fdopen(ours_in, "wb"), os.fdopen(ours_out, "rb")
+    return forked
+
+
+def popen(
+    command: list[str], stdout: int | IO, stderr: int | IO, cwd: str | Path, env: Mapping[str, str], **more
+) -> "Forked":
+    """As subprocess.Popen, of a command of Python."""
+    with open(os.devnull, "r+") as nothing:
+        out, error = (nothing if end == subprocess.DEVNULL else end for end in (stdout, stderr))
+        return Forked(command[1:], dict(env), (nothing.fileno(), out.fileno(), error.fileno()), cwd)
+
+
+def run(*words: str, folder: Path = ROOT, **environment: str) -> subprocess.CompletedProcess:
+    """`python -m` with these words, as subprocess.run: its status, its output and its errors."""
+    start = subprocess.Popen if alive() is None else popen
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as out, tempfile.TemporaryFile("w+", encoding="utf-8") as error:
+        ended = start(
+            [sys.executable, "-m", *words], stdout=out, stderr=error, cwd=folder, env=os.environ | environment
+        )
+        status = ended.wait()
+        for file in (out, error):
+            file.seek(0)
+        return subprocess.CompletedProcess(words, status, out.read(), error.read())
+
+
+def _of_a_server(module: str) -> "Forked | connection.ModelProcess":
+    """What a fork starts: a training is its child, as elsewhere, and is looked for by its command."""
+    return (started if module == process.__name__ else AS_ANYWHERE)(module)
 
 
 class Forked:
-    """What the product uses of a subprocess.Popen whose input and output are pipes."""
+    """What is used of a subprocess.Popen of Python. words : what follows the name of the interpreter."""
 
-    def __init__(self, module: str, environment: dict[str, str]):
-        (theirs_in, ours_in), (ours_out, theirs_out) = os.pipe(), os.pipe()
-        try:
-            self._status, data = _parent.connect_to_new_process([theirs_in, theirs_out, 2])
-        finally:
-            os.close(theirs_in)
-            os.close(theirs_out)
-        self.stdin, self.stdout = os.fdopen(ours_in, "wb"), os.fdopen(ours_out, "rb")
-        self.args, self.returncode, self._asking = [module], None, threading.Lock()
+    def __init__(
+        self,
+        words: list[str],
+        environment: dict[str, str],
+        ends: tuple[int, int, int],
+        folder: str | Path | None = None,
+    ):
+        self._status, data = _parent.connect_to_new_process([*ends])
+        self.args, self.returncode, self._asking = words, None, threading.Lock()
         with os.fdopen(data, "wb") as file:
             reduction.dump({"sys_path": sys.path}, file)
-            reduction.dump(_Child(module, environment | {"OMP_NUM_THREADS": "1"}, os.getcwd()), file)
+            reduction.dump(_Child(words, environment, str(folder or os.getcwd())), file)
         self.pid = forkserver.read_signed(self._status)
 
     def poll(self) -> int | None:
@@ -124,10 +170,11 @@ class Forked:
 
 
 class _Child:
-    """Runs a module as `python -m` does. The product's own modules are read again, in the environment of the caller."""
+    """Runs a module as Python does. The product's own modules are read again, in the environment of the
+    caller."""
 
-    def __init__(self, module: str, environment: dict[str, str], folder: str):
-        self.module, self.environment, self.folder = module, environment, folder
+    def __init__(self, words: list[str], environment: dict[str, str], folder: str):
+        self.words, self.environment, self.folder = words, environment, folder
 
     def _bootstrap(self, parent_sentinel: int) -> int:
         for place, descriptor in enumerate(forkserver.get_inherited_fds()):
@@ -137,24 +184,62 @@ class _Child:
         os.environ.clear()
         os.environ |= self.environment
         os.chdir(self.folder)
-        if self.module != process.__name__:  # as `import torch` is elsewhere
-            importlib.import_module(process.UNUSED)
-        for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
-            del sys.modules[name]
-        sys.path[:] = [str(ROOT), *itertools.filterfalse(_is_ours, sys.path)]
-        if self.environment.get("PYTHONPATH"):
-            sys.path.insert(0, HELD)
-            sys.modules.pop("sitecustomize", None)
+        _forget_the_tests()
+        for place in reversed(self.environment.get("PYTHONPATH", "").split(os.pathsep)):
+            if place not in ("", *sys.path):
+                sys.path.insert(0, place)
+        sys.modules.pop("sitecustomize", None)
+        with contextlib.suppress(ModuleNotFoundError):
             importlib.import_module("sitecustomize")  # as Python does when it starts
         try:
-            runpy.run_module(self.module, run_name="__main__", alter_sys=True)
+            self._run()
             threading._shutdown()
         except SystemExit as end:
             return end.code if isinstance(end.code, int) else int(end.code is not None)
         except BaseException:
             traceback.print_exc()
             return 1
+        finally:
+            sys.stdout.flush()
         return 0
+
+    def _run(self) -> None:
+        _, module, *arguments = self.words  # after `-m`
+        if module == process.__name__:
+            sys.meta_path.insert(0, _There(sys.modules.get(process.UNUSED)))
+        else:
+            importlib.import_module(process.UNUSED)  # as `import torch` does elsewhere
+            importlib.import_module(connection.__name__).started = _of_a_server
+        sys.argv = [module, *arguments]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+class _There(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the part of torch that the process of the models leaves out, which cannot be imported twice."""
+
+    def __init__(self, module: types.ModuleType | None):
+        self._module = module
+
+    def find_spec(self, name: str, *where) -> importlib.machinery.ModuleSpec | None:
+        return importlib.machinery.ModuleSpec(name, self) if name == process.UNUSED and self._module else None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        return self._module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        pass
+
+
+def _forget_the_tests() -> None:
+    """What pytest has put into this process, and the modules of the product."""
+    for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
+        del sys.modules[name]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if "pytest" not in type(finder).__module__]
+    sys.path[:] = [str(ROOT), *itertools.filterfalse(_is_ours, sys.path)]
+    logging.root.handlers.clear()
+    warnings.resetwarnings()
+    for unseen in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+        warnings.simplefilter("ignore", unseen)  # as Python has it
 
 
 def _is_ours(place: str) -> bool:

@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import gc
+import importlib
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ import types
 import weakref
 from pathlib import Path
 
+import forked
 import pytest
 from execnet import gateway_io
 
@@ -38,9 +40,15 @@ class _Worker(gateway_io.Popen2IO):
 def begin(session: pytest.Session) -> None:
     """Import what is to be tested, and fork as many processes as are wanted. Where a file cannot be imported, or is
     skipped, they start as anywhere: each imports it and tells."""
-    if not _read(session) or threading.active_count() > 1:  # the threads that libraries have stand a fork
+    if not _read(session):
+        return
+    if "families" in sys.modules and not session.config.option.markexpr:  # `not slow` has no such models
+        with contextlib.suppress(ImportError):
+            importlib.import_module("transformers.modeling_utils")  # 2.5 s in each process that needs it
+    if threading.active_count() > 1:  # the threads that libraries have stand a fork
         return
     gc.freeze()
+    forked.prepare()
     waiting = []
     for _ in session.config.option.tx:
         (theirs_in, ours_in), (ours_out, theirs_out) = os.pipe(), os.pipe()
@@ -71,7 +79,7 @@ def _work(reader: int, writer: int) -> None:
     status = 1
     try:
         for end in map(int, os.listdir("/proc/self/fd")):
-            if end > 2 and end not in (reader, writer):
+            if end > 2 and end not in (reader, writer, forked.alive()):
                 with contextlib.suppress(OSError):  # of the list itself
                     os.close(end)  # as in a process that is started: the first one alone holds them
         for place, end in enumerate((reader, writer)):

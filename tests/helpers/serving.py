@@ -16,6 +16,7 @@ import programs
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "dashboard" / "app.py"
 SCREEN = {"width": 1366, "height": 900}  # of most tests
+popen = subprocess.Popen  # in tests forked.py has another
 
 
 @contextlib.contextmanager
@@ -27,11 +28,16 @@ def server(script: Path = APP, root: Path = ROOT, **environment: str) -> Iterato
 
 @contextlib.contextmanager
 def running(
-    script: Path = APP, root: Path = ROOT, log: int | IO = subprocess.DEVNULL, **environment: str
+    script: Path = APP,
+    root: Path = ROOT,
+    log: int | IO = subprocess.DEVNULL,
+    as_people: bool = False,
+    **environment: str,
 ) -> Iterator[tuple[str, int]]:
     """The same -> its address, and the number of its process.
 
-    root : the checkout whose attnviz it imports. log : a file for its standard error.
+    root : the checkout whose attnviz it imports. log : a file for its standard error. as_people : by the command, where
+    tests start it as a fork that has imported Streamlit.
     """
     port = free_port()
     command = [
@@ -49,7 +55,8 @@ def running(
         "--browser.gatherUsageStats",
         "false",
     ]
-    process = subprocess.Popen(command, cwd=root, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=log)
+    start = subprocess.Popen if as_people else popen
+    process = start(command, cwd=root, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=log)
     address = f"http://localhost:{port}"
     try:
         wait(address, process)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import compare_app
+import forked
 import numpy as np
 import pytest
 import synthetic
@@ -71,17 +72,13 @@ def test_the_file_of_the_guide_is_trained_traced_opened_and_drawn(trained):
 
 def test_whoever_starts_the_program_names_the_file(trained, file):
     """In another process, as that of the models is."""
-    command = [sys.executable, "-m", "attnviz", "trace", "--model", NAME, "--root", trained, "a b c"]
-
-    def ran(**more):
-        environment = {name: value for name, value in os.environ.items() if name != mechanisms.SETTING} | more
-        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
-
     with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError, match="unknown mechanism 'luong-cosine'"):
         for table in (mechanisms.MECHANISMS, ALL):
             patch.delitem(table, "luong-cosine")
         attnviz.load(NAME, trained)
-    assert ran(**{mechanisms.SETTING: f"{file}:COSINE"}).returncode == 0
+    command = ("attnviz", "trace", "--model", NAME, "--root", str(trained), "a b c")
+    ran = forked.run(*command, **{mechanisms.SETTING: f"{file}:COSINE"})
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_a_name_that_a_file_has_not_ends_a_command_with_a_sentence(file, monkeypatch, capsys):

@@ -17,5 +17,6 @@ def gate(tmp_path_factory):
 @pytest.fixture(scope="session")
 def server(root, gate):
     """Its address, and the number of its process."""
-    with serving.running(ATTNVIZ_CHECKPOINTS=str(root), PYTHONPATH=str(HELD), HELD_WHILE=str(gate)) as running:
+    held = {"PYTHONPATH": str(HELD), "HELD_WHILE": str(gate)}
+    with serving.running(ATTNVIZ_CHECKPOINTS=str(root), as_people=True, **held) as running:
         yield running

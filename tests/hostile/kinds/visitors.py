@@ -48,7 +48,7 @@ class Server:
 def around(place: Workplace) -> Iterator[Server]:
     """A server for strangers, that takes files, with the small models of the place."""
     options = {"ATTNVIZ_PUBLIC": "1", "ATTNVIZ_ALLOW": "uploads", "ATTNVIZ_HOSTS": "attn.example.org"}
-    with serving.running(ATTNVIZ_CHECKPOINTS=str(place.root), **options) as (address, pid):
+    with serving.running(ATTNVIZ_CHECKPOINTS=str(place.root), as_people=True, **options) as (address, pid):
         server = Server(address, pid, _sentences())
         asyncio.run(next_visitor(server))
         server.before = server.state()

@@ -19,5 +19,5 @@ def public(tmp_path_factory, log):
     tiny.write_models(root)
     options = {"ATTNVIZ_CHECKPOINTS": str(root), "ATTNVIZ_PUBLIC": "1", "ATTNVIZ_ALLOW": "uploads"}
     options["STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL"] = str(LEFT)
-    with log.open("wb") as file, serving.running(log=file, **options) as running:
+    with log.open("wb") as file, serving.running(log=file, as_people=True, **options) as running:
         yield running
