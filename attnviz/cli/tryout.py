@@ -58,7 +58,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Check, train, report, and show -> exit status: 1 when a test found a fault."""
     from attnviz.own import train
-    from attnviz.own.wrap import of_file
+    from attnviz.own.wrap import digest, of_file
 
     folder, settings = _folder(args, train.FILE), dict(args.settings)
     result = check.alone(args.module, {"settings": settings})
@@ -66,21 +66,22 @@ def run(args: Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / train.FILE).touch()
     try:
+        trained_as = digest(args.module)
         yours = of_file(args.module, settings, args.order)
     except ValueError as error:
         trained = _in_trained(folder, args.module, settings)
         if trained is None:
             raise
         print(f"not trained on {args.task}: {error}")
-        file = train.write_file(folder, args.module, settings, "", trained)
+        file = train.write_file(folder, args.module, settings, "", trained=trained)
     else:
         share = f"{args.seconds / 3:.3g} s of processor time each"
         print(f"trained on {args.task}, in turns, {share}; Ctrl-C ends it", flush=True)
         scores, stopped = train.train_beside(yours, folder, args.seconds, args.task)
-        file = train.write_file(folder, args.module, settings, args.order)
+        file = train.write_file(folder, args.module, settings, args.order, trained_as)
         print(_table(scores, stopped), flush=True)
         trained = _in_trained(folder, args.module, settings)
-        file = train.write_file(folder, args.module, settings, args.order, trained)
+        file = train.write_file(folder, args.module, settings, args.order, trained_as, trained)
     roots = os.pathsep.join(map(str, (folder, *checkpoint_files.roots())))
     _show({mechanisms.SETTING: f"{file}:YOURS", checkpoint_files.SETTING: roots}, args.open)
     return int(not result["ok"])

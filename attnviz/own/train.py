@@ -120,14 +120,19 @@ def _score(learner: Learner, folder: Path, test: Pairs, task: str, held: Held) -
 
 
 def write_file(
-    folder: Path, place: str, settings: Mapping[str, object], order: str, trained: tuple[str, str] | None = None
+    folder: Path,
+    place: str,
+    settings: Mapping[str, object],
+    order: str,
+    trained_as: str = "",
+    trained: tuple[str, str] | None = None,
 ) -> Path:
     """Write the file in a folder of checkpoints that adds the mechanism `yours` to the page and to every command.
-    order : "" if it was not trained. trained : the mechanism whose trained model also has the module, and the notes of
-    `trained.network`."""
+    order : "" if it was not trained. trained_as : as in `of_file`. trained : the mechanism whose trained model also has
+    the module, and the notes of `trained.network`."""
     path, colon, name = place.rpartition(":")
     absolute = f"{Path(path).resolve()}:{name}" if colon and path.endswith(".py") else str(Path(place).resolve())
-    calls = [f"of_file({absolute!r}, {dict(settings)!r}, {order!r})"] if order else []
+    calls = [f"of_file({absolute!r}, {dict(settings)!r}, {order!r}, {trained_as!r})"] if order else []
     if trained:
         calls.append(f"of_trained({absolute!r}, {dict(settings)!r}, {trained[0]!r}, {trained[1]!r})")
     file = folder / FILE

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz import mechanisms
+from attnviz import mechanisms, storage
 from attnviz.attention import Attention
 from attnviz.mechanisms import Mechanism
 from attnviz.own.capture import Subject
@@ -167,19 +167,40 @@ def _shows_scores(subject: Subject) -> bool:
     return scores is not None and scores.shape[1] == 1
 
 
-def of_file(place: str, settings: Mapping[str, object] | None = None, order: str = "current") -> Mechanism:
+def of_file(
+    place: str, settings: Mapping[str, object] | None = None, order: str = "current", trained_as: str = ""
+) -> Mechanism:
     """The module that `FILE.py:Class` names as the mechanism `yours`, in sizes that fit a decoder.
 
+    trained_as : `digest` of the file when its models were trained, which are not opened with another.
     ValueError if the file fails, or no sizes fit (settings may then help).
     """
     problems = []
     for sizes in _OF_A_DECODER:
         built = load(place, settings, sizes)
         try:
-            return wrap(built.target, NAME, order, built.title)
+            yours = wrap(built.target, NAME, order, built.title)
         except ValueError as error:
             problems.append(error)
+        else:
+            same = partial(_as_trained, place, trained_as, yours.score)
+            return mechanisms.add(replace(yours, score=same)) if trained_as else yours
     raise problems[-1]
+
+
+def digest(place: str) -> str:
+    """SHA-256 of the file of `FILE.py:Class`."""
+    file = place.rpartition(":")[0]
+    return storage.sha256(file if file.endswith(".py") else place)
+
+
+def _as_trained(place: str, trained_as: str, score: Callable, dropout: float = 0.0) -> Attention:
+    """ValueError if the file is another than when it was trained: the same weights might then mean something else."""
+    if digest(place) != trained_as:
+        raise ValueError(
+            f"{place} has changed since it was trained: run `python -m attnviz try` again, and then start this again"
+        )
+    return score(dropout=dropout)
 
 
 def _score(subject: Subject, divided: bool, sparse: bool, dropout: float = 0.0) -> Attention:

@@ -73,7 +73,9 @@ def _means_nothing(key: str, value: str) -> bool:
 
 def show(session: MutableMapping) -> None:
     """A note on the values that the controls of this page did not accept. Call it after all controls are drawn."""
-    linked = session[_ASKED] = {key: values for key, values in session[_ASKED].items() if key not in st.query_params}
+    # Of several values, Streamlit leaves those that there are in the address.
+    taken = {key: set(st.query_params.get_all(key)) for key in session[_ASKED]}
+    linked = session[_ASKED] = {key: values for key, values in session[_ASKED].items() if taken[key] < set(values)}
     held = address.words()
     ignored = {
         key: next((value for value in values if value not in _words(key, session[key]) | held.get(key, set())), None)
@@ -84,7 +86,9 @@ def show(session: MutableMapping) -> None:
     empty = ", ".join(key for key, value in ignored.items() if value == "")
     reasons = [f"This page has no {unknown}."] * bool(unknown) + [f"The link gives no value for {empty}."] * bool(empty)
     if reasons:
-        st.info(markdown(" ".join([*reasons, "It shows the default instead."])), icon=":material/link_off:")
+        partly = not empty and all(taken[key] for key, value in ignored.items() if value)
+        reasons.append("It shows the others." if partly else "It shows the default instead.")
+        st.info(markdown(" ".join(reasons)), icon=":material/link_off:")
 
 
 def _words(key: str, value) -> set[str]:

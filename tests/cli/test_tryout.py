@@ -66,6 +66,15 @@ def test_a_module_is_trained_beside_others_and_its_folder_opens_in_a_new_process
     )
     assert "'reverse/bahdanau', 'reverse/luong-general', 'reverse/yours'" in shown.stdout and "'c'" in shown.stdout
     assert attnviz.load("en-fr/luong-concat").trace("A dog runs.").translation in shown.stdout
+    # an edit that leaves the parameters as they are: the trained weights are of the code before it
+    mechanisms.remove("yours")
+    mechanisms.read(f"{out}/yours.py:YOURS")
+    edited = tmp_path / "mine.py"
+    edited.write_text(ADDITIVE.replace("torch.tanh", "torch.relu"))
+    with pytest.raises(
+        ValueError, match="mine.py:Attention has changed since it was trained: run `python -m attnviz t"
+    ):
+        attnviz.load("reverse/yours", out)
     # an earlier try is replaced
     assert main(["try", mine, "--seconds", "0.01", "--out", str(out), "--task", "sort"]) == 0
     assert attnviz.available(out) == ["en-fr/yours-trained", "sort/bahdanau", "sort/luong-general", "sort/yours"]

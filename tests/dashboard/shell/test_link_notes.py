@@ -30,6 +30,7 @@ link_notes.show(st.session_state)
             "show = “luong-local”",
         ),  # names of folders, not of the page
         ("pair", ["Klingon"], "pair = “Klingon”"),
+        ("show", ["Yours, trained", "Bahdanau"], "show = “Yours, trained”"),  # of whoever made the link
         ("show", ["Bahdanau"], None),
         ("show", ["Bahdanau", "Luong general", "Transformer"], None),  # the default
     ],
@@ -38,7 +39,8 @@ def test_a_value_that_there_is_not_is_named_wherever_it_stands(key, values, said
     app = AppTest.from_file(str(serving.ROOT / "dashboard" / "page.py"), default_timeout=120)
     app.query_params[key] = values
     notes = [note.value.replace("\\", "") for note in app.run().info]
-    assert notes == ([f"This page has no {said}. It shows the default instead."] if said else [])
+    instead = "the others" if "Bahdanau" in values else "the default instead"
+    assert notes == ([f"This page has no {said}. It shows {instead}."] if said else [])
 
 
 @pytest.mark.parametrize("folder", [page.folder for page in PAGES if page.folder not in ("many", "train")])
