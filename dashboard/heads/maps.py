@@ -144,7 +144,8 @@ def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, da
     plots(cells, "closeup")
     if choices.tables:
         st.html(tables.grid_table(f"Weights of {name}", grid, choices.languages))
-    _draw_other_way(current, layer, head, name, dark)
+    with turns.told():
+        _draw_other_way(current, layer, head, name, dark)
 
 
 def _draw_other_way(current: HeadsScene, layer: int, head: int | None, name: str, dark: bool) -> None:

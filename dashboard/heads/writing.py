@@ -25,7 +25,7 @@ from dashboard.inside import effects
 from dashboard.markup import tables
 from dashboard.markup.text import continued, escape, markdown, number
 from dashboard.session import address, caches
-from dashboard.shell import frame
+from dashboard.shell import frame, turns
 from dashboard.shell.frame import slider_value
 from dashboard.shell.problems import SceneError, sentence
 
@@ -170,14 +170,15 @@ def show(current: HeadsScene, dark: bool) -> None:
         st.session_state[_PLAYING] = False
     piece = current.choices.languages.piece
     st.html(continued(trace, piece))
-    if ended:
-        st.html('<p class="what" role="status">The model ended the text here, with &lt;eos&gt;.</p>')
-    elif candidates := caches.candidates(current.choices.source.name, trace, writing):
-        _candidates(current, candidates, dark)
-    else:
-        st.html(f'<p class="what" role="status">The context of the model is full: no {piece} can follow.</p>')
-    if (other := other_way(current)) is not None:
-        _both_ways(current, other)
+    with turns.told():
+        if ended:
+            st.html('<p class="what" role="status">The model ended the text here, with &lt;eos&gt;.</p>')
+        elif candidates := caches.candidates(current.choices.source.name, trace, writing):
+            _candidates(current, candidates, dark)
+        else:
+            st.html(f'<p class="what" role="status">The context of the model is full: no {piece} can follow.</p>')
+        if (other := other_way(current)) is not None:
+            _both_ways(current, other)
 
 
 def _candidates(current: HeadsScene, candidates, dark: bool) -> None:
@@ -219,7 +220,7 @@ def other_way(current: HeadsScene) -> Trace | None:
     try:
         return current.choices.source.write(current.text, replace(writing, choices=tuple(made[:-1])))
     except ValueError as error:
-        raise SceneError(str(error)) from None
+        raise SceneError(sentence(str(error))) from None
 
 
 def _made(writing: Writing) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ from attnviz.service import ServiceError
 from attnviz.service.request import APART, GUEST_S, OF_GUEST, RESTARTING, RUNNING, SILENT, STARTING, Limits
 from dashboard.markup.text import markdown
 from dashboard.session.waiting_line import Full, Ticket, WaitingLine, cores
-from dashboard.shell.problems import Wanted, sentence
+from dashboard.shell.problems import SceneError, Wanted, sentence
 
 SOON = 0.5  # s that a person waits without a word
 LOOK = 0.25  # s between two looks at whether the person has typed again
@@ -90,11 +90,14 @@ def long_turn(models: Iterable[str] = ()) -> Iterator[None]:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """For a panel: if the models cannot be reached, or too many people wait, the block ends and the panel says so."""
+    """For a panel: if the models cannot be reached, too many people wait, or there is nothing to draw, the block ends
+    and the panel says so."""
     try:
         yield
     except (Full, ServiceError) as error:
         st.error(markdown(sentence(str(error))), icon=":material/info:")
+    except SceneError as error:
+        st.error(markdown(str(error)), icon=":material/info:")
 
 
 class _Waiting:

@@ -13,7 +13,9 @@ import attnviz
 from attnviz import intervene, patterns
 from attnviz.heads import Head
 from attnviz.networks.writing import Sampling
+from attnviz.service import ServiceError
 from dashboard.compare.caches import course
+from dashboard.session import caches
 
 MODEL = "Shakespeare by letters · written on · Self-attention"
 NAME, TEXT = "shakespeare/writer", "ROMEO:\nO, "
@@ -91,6 +93,19 @@ def test_a_candidate_is_taken_and_both_ways_are_shown():
     assert written.startswith(f"Without it{without}log-probability") and ways[0] != ways[1]
     link = {name: str(app.session_state[name]) for name in ("way", "written")}  # as the address has it
     assert heads_scene(sound(run(**link))).trace == trace
+
+
+def test_candidates_that_the_models_cannot_give_are_missing_and_the_rest_is_there(monkeypatch):
+    """As of a model in a process that has ended."""
+    app = sound(run())
+
+    def away(*given):
+        raise ServiceError("the models are away")
+
+    monkeypatch.setattr(caches, "candidates", away)
+    app.run()
+    assert not app.exception and [error.value for error in app.error] == ["The models are away."], app.exception
+    assert cells(app, "closeup") and not cells(app, "next")
 
 
 @pytest.mark.parametrize("way", ["x", "1:2:3", "1:99999999", "-1:4"])
