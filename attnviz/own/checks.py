@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import torch
 from torch import Tensor
@@ -58,6 +58,7 @@ def numbers(values: Tensor) -> str:
     return " ".join(f"{value:.3g}" for value in values[:5].tolist()) + (" …" if len(values) > 5 else "")
 
 
+@lru_cache(1)  # several tests of a module ask
 def undefined(subject: Subject) -> str:
     """Why a test cannot be done because weights are NaN without a mask, or random; "" if they are not."""
     weights, again = (subject.run(subject.inputs(1 if subject.form.alone else 3, 4, 5)).weights for _ in range(2))
@@ -66,6 +67,7 @@ def undefined(subject: Subject) -> str:
     return "" if torch.allclose(weights, again, atol=NEAR) else RANDOM
 
 
+@lru_cache(1)
 def shares(subject: Subject) -> Line:
     """Weights are at least 0 and sum to 1 over the keys."""
     test = "weights sum to 1 over keys"
@@ -139,20 +141,21 @@ def _with_a_sink(subject: Subject, outcome: Outcome) -> str:
 
 
 def _of_values_alone(subject: Subject, outcome: Outcome) -> str:
-    """The reason if rows may be empty, of other places in other sentences, and no softmax is taken, as after ReLU: what
-    takes a threshold of each row, as sparsemax, leaves something; else ""."""
+    """The reason if no softmax is taken, weights are 0 in other places in other sentences, and a row may be all 0 or
+    another sum than 1, as after ReLU. What takes a threshold of each row, as sparsemax, leaves 1; else ""."""
     if any(softmax.weights.numel() == outcome.weights.numel() for softmax in outcome.softmaxes):
         return ""
     sizes = 1 if subject.form.alone else 12, 8 if subject.form.many else 1, 3
     first, second = (subject.run(subject.inputs(*sizes, seed=seed)).weights for seed in range(2))
     gone = [(x == 0) | x.isnan() for x in (first, second)]
-    if not bool(torch.stack(gone).all(dim=-1).any()) or torch.equal(*gone):
-        return ""
     rows = torch.cat([first, second]).sum(dim=-1)
-    if torch.allclose(rows[rows != 0].nan_to_num(1), rows.new_ones(()), atol=NEAR):
-        words = "NaN, 0 divided by 0" if bool(rows.isnan().any()) else "all 0"
-        return f"a row is {words}, where no score is above 0 and ReLU leaves none: a softmax gives every key a share"
-    return "ReLU of each score in place of a softmax over the keys: rows do not sum to 1, and some are all 0"
+    if torch.equal(*gone) or bool((torch.cat([first, second]) < 0).any()):
+        return ""
+    if not torch.allclose(rows[rows != 0].nan_to_num(1), rows.new_ones(()), atol=NEAR):
+        return "ReLU of each score in place of a softmax over the keys: rows do not sum to 1, and may be all 0"
+    words = "NaN, 0 divided by 0" if bool(rows.isnan().any()) else "all 0" * bool((rows == 0).any())
+    reason = "where no score is above 0 and ReLU leaves none: a softmax gives every key a share"
+    return f"a row is {words}, {reason}" if words else ""
 
 
 def backwards(weights: Tensor) -> bool:
@@ -178,6 +181,8 @@ def _why_no_shares(outcome: Outcome) -> str:
             return f"weights sum to 1 over {name} and not over the keys: softmax has the wrong dim"
     if torch.allclose(weights, torch.ones_like(weights), atol=NEAR):
         return "every weight is 1: softmax runs over an axis of length 1 (dim is wrong), not over the keys"
+    if torch.allclose(weights.amax(dim=-1), torch.ones(()).to(weights), atol=NEAR):
+        return "each row is divided by its largest number, and not by its sum"
     for softmax in outcome.softmaxes:
         sums, places, keys = softmax.weights.sum(dim=-1), softmax.weights.shape[-1], weights.shape[-1]
         if places > keys and torch.equal(softmax.weights[..., :keys].flatten(), weights.flatten()):
@@ -193,9 +198,6 @@ def _why_no_shares(outcome: Outcome) -> str:
         return "these are logarithms of weights: log_softmax in place of softmax"
     if bool((weights < -1e-6).any()) or bool((weights > 1 + NEAR).any()):
         return "these are scores: no softmax over the keys was taken, or it was changed after"
-    tops = weights.amax(dim=-1)
-    if weights.shape[-1] > 1 and torch.allclose(tops, torch.ones_like(tops), atol=NEAR):
-        return "each row is divided by its largest number, and not by its sum"
     sums = weights.sum(dim=-1)
     if bool((sums.minimum((sums - 1).abs()) < NEAR).all()) and bool((sums > 0.5).any()):
         return "some rows of weights are all 0, as of a query that sees no key: every query must see at least one"
@@ -212,8 +214,7 @@ def context(subject: Subject) -> Line:
 
     def examine(inputs: Inputs) -> str | None:
         outcome = subject.run(inputs)
-        wanted = outcome.weights.mean(dim=1) @ inputs.values
-        returned = outcome.given
+        wanted, returned = outcome.weights.mean(dim=1) @ inputs.values, outcome.given
         if wanted.shape == returned.shape and torch.allclose(wanted, returned, atol=NEAR):
             return None
         return f"context {numbers(returned[0, 0])}; weights times values {numbers(wanted[0, 0])}"

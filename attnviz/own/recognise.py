@@ -24,6 +24,8 @@ from attnviz.own.source import in_words, line_reached, looked_at
 from attnviz.python_file import ANYTHING, text_of
 
 _MISSES = re.compile(r"mask|pad|len|NoneType", re.I)  # in what a call without a mask raises
+# In what a module raises that reads tokens, or one tensor, where roles have vectors, or a list: so in every layout.
+_MISFIT = re.compile(r"'indices' to have|used as indices|must be Tensor, not list|'list' object")
 _PRIMES = (3, 4, 5, 7, 11, 13, 17, 19, 23, 29, 31)  # numbers of sentences, queries and keys; none may be a width
 _YES = ("return_attention", "return_weights", "return_attn", "output_attentions", "return_attention_weights")
 # Options that make a module return the weights of every head.
@@ -62,11 +64,14 @@ class Trials:
     failed: str = ""
     fixed: str = ""
     among_heads: bool = False
+    misfit: Mapping[str, str] | None = None
     reached: int = -1
     close: list[Form] = field(default_factory=list)
 
     def done(self, roles: Mapping[str, str]) -> bool:
-        """Is the best fit good enough to stop? A module may project its context."""
+        """Is the best fit good enough to stop, or can none fit? A module may project its context."""
+        if self.misfit == roles:
+            return True
         by_name = all(forms.role_of(name) == role for name, role in roles.items())
         certain = by_name or {INPUT, STATE, forms.CELL} & {*roles.values()}
         return self.rank[:2] == (True, True) and self.rank[2] >= (1 if certain else 2)
@@ -91,6 +96,7 @@ def _recognised(target: Callable, title: str) -> Subject:
         optional = [name for name, role in roles.items() if role in (QUERY, KEYS) and parameters[name].default is None]
         if trials.best is not None and optional and trials.best.ignores(optional):
             trials.best, trials.rank = None, ()
+    trials.misfit = None
     if trials.best is None and masks:  # perhaps it cannot do without a mask
         for mask, form in product(mask_forms(masks), trials.close):
             if trials.done(form.roles):
@@ -275,6 +281,7 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
     try:
         left, softmaxes = subject.call(subject.given(inputs))
     except ANYTHING as error:  # a person's code may raise anything
+        trials.misfit = form.roles if _MISFIT.search(text_of(error)) else trials.misfit
         trials.close += [form] * bool(_MISSES.search(text_of(error)))
         trials.fixed = trials.fixed or subject.fixed(text_of(error), inputs, trials.widths)
         line = line_reached(error, target)
@@ -354,9 +361,7 @@ def _rank(subject: Subject, inputs, results: int) -> tuple:
 def _returned(name: str) -> float:
     """2 for a tensor that the call returned, 1 for one that the module stores, 0 for one captured at a softmax, a half
     for those of several heads."""
-    if name == forms.HEADS:
-        return 0.5
-    return 2 if name.startswith("result") else 1 if name.startswith("self.") else 0
+    return 0.5 if name == forms.HEADS else 2 if name.startswith("result") else 1 if name.startswith("self.") else 0
 
 
 def _context(outcome, inputs, results: int) -> int:

@@ -28,6 +28,14 @@ class Projected(nn.Module):
         return self.read(weights, x), weights
 
 
+class Bare(Projected):
+    """Without projections, so that no formula is looked for among them."""
+
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.q = self.k = self.v = nn.Identity()
+
+
 class Transposed(Projected):
     def read(self, weights, values):
         return weights.mT @ self.v(values)
@@ -65,12 +73,12 @@ class CutOff(nn.Module):
         return F.softmax(self.places(hidden), dim=1)[:, : encoder_outputs.shape[1]]
 
 
-class Gumbel(Projected):
+class Gumbel(Bare):
     def weigh(self, q, k):
         return F.gumbel_softmax(q @ k.mT, dim=-1)
 
 
-class ByTheLargest(Projected):
+class ByTheLargest(Bare):
     def weigh(self, q, k):
         return super().weigh(q, k) / super().weigh(q, k).amax(dim=-1, keepdim=True)
 
@@ -102,15 +110,13 @@ class ValuesTwice(Projected):
         return self.v(weights @ self.v(values))
 
 
-class RectifiedShares(Projected):
-    def weigh(self, q, k):
-        scores = F.relu(q @ k.mT)
-        return scores / scores.sum(dim=-1, keepdim=True)
+def rectified_shares(query, keys):
+    scores = F.relu(query @ keys.mT)
+    return scores / scores.sum(dim=-1, keepdim=True)
 
 
-class Rectified(Projected):
-    def weigh(self, q, k):
-        return F.relu(q @ k.mT) / k.shape[1]
+def rectified(query, keys):
+    return F.relu(query @ keys.mT) / keys.shape[1]
 
 
 class OverAll(OverFeatures):
@@ -138,6 +144,22 @@ def by_keys(query, key, value):
     return weights @ value, weights
 
 
+class TakesTheLargest(nn.Module):
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.project = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, decoder_hidden, encoder_outputs):
+        scores = torch.einsum("bd,bsd->bs", self.project(decoder_hidden), encoder_outputs)
+        return F.one_hot(scores.argmax(dim=-1), scores.shape[-1]).to(scores.dtype)
+
+
+class Uniform(nn.Module):
+    def forward(self, query, keys, values):
+        weights = torch.full((len(query), query.shape[1], keys.shape[1]), 1 / keys.shape[1], dtype=query.dtype)
+        return weights @ values, weights
+
+
 def hides_one_too_many(query, keys, lengths):
     scores = torch.einsum("bd,bsd->bs", query, keys)
     return F.softmax(scores.masked_fill(torch.arange(keys.shape[1]) >= lengths[:, None] - 1, -1e4), dim=1)
@@ -154,7 +176,7 @@ class QueriesForKeys(Projected):
         return self.read(weights, x), weights
 
 
-class OnlyLater(Projected):
+class OnlyLater(Bare):
     def weigh(self, q, k):
         scores = q @ k.mT / math.sqrt(q.shape[-1])
         return F.softmax(scores.masked_fill(torch.ones_like(scores).tril() == 1, -1e4), dim=-1)
@@ -163,17 +185,20 @@ class OnlyLater(Projected):
 @pytest.mark.parametrize(
     "module, test, cause",
     [
+        (Uniform, "every parameter", "the query gets no gradient: it is not used, or cut off"),
+        (TakesTheLargest, "every parameter", "project.weight, project.bias: the result has no gradient at all (detach"),
         (hides_one_too_many, "hidden keys get 0", "the length is counted one too few"),
         (next_to_0, "hidden keys get 0", "a number next to 0 hides (-1e-9 for -1e9?)"),
         (QueriesForKeys, "every parameter", "never used in forward(); `q.weight` makes queries and keys"),
         (OnlyLater, "permuted keys", "a token sees those after it and none before: the causal mask is upside down"),
+        (ByTheLargest, "weights sum to 1", "each row is divided by its largest number, and not by its sum"),
         (ValuesTwice, "context is", "the values go through `v.weight` twice: give each projection a layer of its own"),
         (
-            RectifiedShares,
+            rectified_shares,
             "weights sum to 1",
             "a row is NaN, 0 divided by 0, where no score is above 0 and ReLU leaves",
         ),
-        (Rectified, "weights sum to 1", "ReLU of each score in place of a softmax over the keys"),
+        (rectified, "weights sum to 1", "ReLU of each score in place of a softmax over the keys"),
         (OverAll, "weights sum to 1", "weights sum to 1 over the whole tensor and not over the keys"),
         (HidesScoresOfZero, "hidden keys get 0", "a key is hidden where its score is 0, which is no sign of padding"),
         (by_keys, "scores are scaled", "dot products divided by the root of the number of keys, not by √d"),
