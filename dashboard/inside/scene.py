@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from attnviz.export import heading
-from attnviz.select import Grid, select
+from attnviz.select import Grid, map_title, select
 from attnviz.trace import Token, Trace
 from dashboard.choices import pairs
-from dashboard.choices.options import OWN, facts, head_title, model
+from dashboard.choices.options import OWN, facts, model
 from dashboard.shell import side_by_side
 from dashboard.shell.side_by_side import ModelColumn, SideBySide, Tracer, forced_text
 
@@ -73,8 +73,7 @@ class Column(ModelColumn):
     @property
     def place(self) -> str:
         """The layer and head, counted from 1, where there are several."""
-        head = head_title(None) if self.head is None else f"head {self.head + 1}"
-        return f", layer {self.layer + 1}, {head}" if self.several else ""
+        return f", {map_title(self.layer, self.head)}" if self.several else ""
 
     def grid(self, trace: Trace) -> Grid:
         """The map of the chosen head or of the mean, of this trace or of one under a change."""

@@ -32,7 +32,7 @@ def draw_heads(dark: bool) -> Drawn:
     cells: list[Cell] = [(words, named(overview(shown.trace, "cross", dark=dark), "all heads", dark, lines=lines))]
     grids = [select(shown.trace, "cross", layer, head) for layer, head in OPENED]
     cells += [(_words(grid), _map(shown.trace, grid, dark)) for grid in grids]
-    equivalents = [tables.grid_table(f"Weights of {_name(grid)}", grid, shown.languages) for grid in grids]
+    equivalents = [tables.grid_table(f"Weights of {grid.title.capitalize()}", grid, shown.languages) for grid in grids]
     return Drawn(cells, _all_heads(shown.trace) + "".join(equivalents))
 
 
@@ -47,15 +47,12 @@ def _all_heads(trace: Trace) -> str:
 def _words(grid: Grid) -> str:
     """The sharpness of the head in words, for comparing two heads."""
     sharpest = grid.weights.max(-1).mean()
-    return f'<h4>{_name(grid)}</h4><p class="small">On average the largest weight of a row is {sharpest:.2f}.</p>'
+    words = f"On average the largest weight of a row is {sharpest:.2f}."
+    return f'<h4>{grid.title.capitalize()}</h4><p class="small">{words}</p>'
 
 
 def _map(trace: Trace, grid: Grid, dark: bool) -> Chart:
-    return named(heatmap(grid, dark=dark), _name(grid), dark, lines=heading.of_map(trace, grid))
-
-
-def _name(grid: Grid) -> str:
-    return f"Layer {grid.layer + 1}, head {grid.head + 1}"
+    return named(heatmap(grid, dark=dark), grid.title.capitalize(), dark, lines=heading.of_map(trace, grid))
 
 
 HEADS = read("heads", "heads", heads_state(kind=KINDS["cross"], layer="3", head="1"), draw_heads)
@@ -139,7 +136,7 @@ def _syntactic(trace: Trace, dark: bool) -> list[Cell]:
 
 
 def _named(head: Head) -> str:
-    return f"{head.kind}, layer {head.layer + 1}, head {head.head + 1}"
+    return f"{head.kind}, {head.title}"
 
 
 TYPICAL = read(
