@@ -13,7 +13,7 @@ from attnviz.models.names import ModelName
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell
 from dashboard.choices import pairs
-from dashboard.choices.options import CHAPTER_TITLES, model, title
+from dashboard.choices.options import CHAPTER_TITLES, TYPED, model, target_title, title
 from dashboard.inside.scene import Column
 from dashboard.markup import tables, terms
 from dashboard.markup.text import escape
@@ -22,7 +22,7 @@ from dashboard.session import caches
 PAIR = "en-fr"
 SENTENCE = TASKS[PAIR].first
 TRANSLATION = TASKS[PAIR].forced  # of SENTENCE
-FORCED = {"target": "One text for all: typed", "force": TRANSLATION}  # of the address: all models write it
+FORCED = {"target": target_title(TYPED), "force": TRANSLATION}  # of the address: all models write it
 SHORT = "Two boys play with a yellow ball."
 LONG = (
     "A young woman in a red dress sits on a bench in front of a brick house and reads a book while two small dogs "
