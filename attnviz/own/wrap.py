@@ -24,6 +24,10 @@ NAME = "yours"
 _TRAINED = "attnviz.own.trained:network"  # imported when it is built: it needs the models, and they the mechanisms
 SCORES = "Its scores are those that go into its softmax."
 NO_SCORES = "It shows no scores of one head, so the logarithms of its weights stand in their place."
+OF_THE_LAST = (
+    " It reads the encoder's states and, as a last token, the decoder's state: its weights are those of this token on "
+    "the others."
+)
 DIVIDED = " Rows that sum to less than 1 are divided by their sums."
 _ORDERS = {"previous": "before", "current": "after"}
 _FREE = 128  # width of a decoder whose attention takes any
@@ -40,7 +44,8 @@ class Yours(Attention):
     """A score whose weights are those of a user's module. If the module takes no mask, the weights of visible keys are
     divided by their sum, which equals a softmax over these keys. divided : so are those of every row, as of a module
     with a sink, whose rows sum to less than 1. sparse : some keys get exactly 0, so a module without a mask reads each
-    sentence by itself."""
+    sentence by itself. A self-attention reads the keys and, as a last token, the query: its weights are those of this
+    token on the others, divided by their sum."""
 
     name = NAME
 
@@ -56,10 +61,13 @@ class Yours(Attention):
     def score(self, query: Tensor, prepared: Tensor) -> Tensor:
         """The input of the module's softmax, captured there. For several heads, or without a softmax of PyTorch, the
         logarithms of the weights, whose softmax is the weights."""
-        outcome = self.subject.run(self._inputs(query, prepared, None))
+        itself = self.subject.form.itself
+        outcome = self.subject.run(self._inputs(*self._last(query, prepared) if itself else (query, prepared)))
         if outcome.scores is not None and outcome.scores.shape[1] == 1:
-            return outcome.scores[:, 0]
-        return outcome.weights.mean(dim=1).clamp_min(1e-30).log()
+            scores = outcome.scores[:, 0]
+        else:
+            scores = outcome.weights.mean(dim=1).clamp_min(1e-30).log()
+        return scores[:, -1, :-1].view(*query.shape[:2], -1) if itself else scores
 
     def read(self, query, prepared, values, mask=None, reweigh=None):
         weights = self._weights(query, prepared, mask)
@@ -69,37 +77,51 @@ class Yours(Attention):
 
     def _weights(self, query: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
         """query (B, T, Dq), keys (B, S, Dk), mask (B, 1, S) -> weights (B, T, S), the mean of its heads."""
-        inputs = self._inputs(query, keys, mask)
+        itself, queries = self.subject.form.itself, query.shape[:2]
+        visible = None if mask is None else mask[:, 0]
+        if itself:
+            query, keys = self._last(query, keys)
+            visible = None if visible is None else F.pad(visible.repeat_interleave(queries[1], 0), (0, 1), value=True)
+        inputs = self._inputs(query, keys, visible)
         read = self.subject.weights if self.training else self._evaluated
-        if self.sparse and mask is not None and inputs.visible is None and not bool(mask.all()):
-            weights = self._apart(read, inputs, mask[:, 0])
+        unread = visible if inputs.visible is None else None
+        if self.sparse and unread is not None and not bool(unread.all()):
+            weights = self._apart(read, inputs, unread)
         else:
             weights = read(inputs).mean(dim=1)
-        if mask is not None and inputs.visible is None:
-            weights = weights * mask
-        if self.divided or (mask is not None and inputs.visible is None):
+        if unread is not None:
+            weights = weights * unread.unsqueeze(1)
+        if itself:
+            weights = weights[:, -1, :-1].view(*queries, -1)
+        if self.divided or unread is not None or itself:
             weights = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-30)
         return weights
 
+    def _last(self, query: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
+        """query (B, T, D), keys (B, S, D) -> twice the tokens (B * T, S + 1, D) of a self-attention, the query last."""
+        keys = torch.cat([keys.repeat_interleave(query.shape[1], 0), query.flatten(0, 1).unsqueeze(1)], dim=1)
+        return keys, keys
+
     def _apart(self, read: Callable, inputs: Inputs, visible: Tensor) -> Tensor:
         """The weights (B, T, S) of sentences that the module reads without their hidden keys, which might get all the
-        weight that there is. visible (B, S)."""
-        parts = []
+        weight that there is; of a self-attention those of its last token. visible (B, S)."""
+        parts, itself = [], self.subject.form.itself
         for row, seen in enumerate(visible):
-            own = (inputs.query[row, None], inputs.keys[row, seen][None], inputs.values[row, seen][None])
-            weights = read(Inputs(*own)).mean(dim=1)[0]
+            keys, values = inputs.keys[row, seen][None], inputs.values[row, seen][None]
+            weights = read(Inputs(keys if itself else inputs.query[row, None], keys, values)).mean(dim=1)[0]
+            weights = weights[-1:] if itself else weights
             parts.append(
                 weights.new_zeros(len(weights), len(seen)).masked_scatter(seen.expand(len(weights), -1), weights)
             )
         return torch.stack(parts)
 
-    def _inputs(self, query: Tensor, keys: Tensor, mask: Tensor | None) -> Inputs:
-        """Arguments as in `_weights` -> the module's inputs."""
+    def _inputs(self, query: Tensor, keys: Tensor, visible: Tensor | None = None) -> Inputs:
+        """query (B, T, Dq), keys (B, S, Dk), visible (B, S) -> the module's inputs."""
         form = self.subject.form
         query, keys = widened(query, form.widths[0]), widened(keys, form.widths[1])
         own = keys.new_zeros(*keys.shape[:2], form.widths[2]) if form.separate else keys
         takes = form.mask is not None and "B" in form.mask.axes
-        return Inputs(query, keys, own, mask[:, 0] if mask is not None and takes else None)
+        return Inputs(query, keys, own, visible if takes else None)
 
     def _evaluated(self, inputs: Inputs) -> Tensor:
         """The weights without dropout, even if a module applies it in evaluation mode."""
@@ -113,7 +135,8 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
     Bahdanau has it, or the `current` one, as Luong has it. The decoder has the width of the module's query; keys are as
     wide, or twice as wide. Only its weights are used: the decoder weights its own values, so a projection of values or
     of the context does not train.
-    ValueError for self-attention, other widths, and none of the forms that `check` supports.
+    A self-attention reads the encoder's states and, as a last token, the decoder's state.
+    ValueError for pooling, which has no query, for other widths, and none of the forms that `check` supports.
 
     >>> own.wrap(lambda query, keys: (query @ keys.mT).softmax(-1), "mine", title="dot product").title
     'Yours · dot product'
@@ -126,17 +149,17 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
     with torch.no_grad():
         subject = recognise(module, title)
     query, keys = subject.form.widths[:2]
-    if kind := "is self-attention" * subject.form.itself or "pools" * subject.form.pools:
-        raise ValueError(f"{subject.title} {kind}: it has no query for the state of a decoder")
+    if subject.form.pools:
+        raise ValueError(f"{subject.title} pools: it has no query for the state of a decoder")
     if keys not in (query, 2 * query):
         raise ValueError(f"keys must be as wide as the query, or twice as wide; got {keys} and {query}")
-    divided, sparse, scores = _rows(subject)
+    divided, sparse, notes = _rows(subject)
     learns = subject.module is not None and any(True for _ in subject.module.parameters())
     size = {"width": query if learns else _FREE, "embedding_width": 64, "dropout": 0.0}
     mechanism = Mechanism(
         name,
         f"Yours · {subject.title.partition('(')[0]}",
-        words=f"An attention of your own, {subject.title}. {scores}{DIVIDED * divided}",
+        words=f"An attention of your own, {subject.title}. {notes}",
         asks=_ORDERS[order],
         score=partial(_score, subject, divided, sparse),
         summed=keys == query,
@@ -147,8 +170,8 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
 
 
 def _rows(subject: Subject) -> tuple[bool, bool, str]:
-    """Are rows of weights, or those with a mask, to be divided by their sums, do some keys get exactly 0, and what
-    shows scores, in words."""
+    """Are rows of weights, or those with a mask, to be divided by their sums, do some keys get exactly 0, and what is
+    shown, in words."""
     with torch.no_grad():
         divided = shares(subject).verdict == LIMIT and not subject.form.weights.log
         inputs = subject.inputs(12, 1, 9)
@@ -158,7 +181,8 @@ def _rows(subject: Subject) -> tuple[bool, bool, str]:
             divided |= bool((masked >= 0).all()) and not torch.allclose(
                 masked.sum(dim=-1), weights.sum(dim=-1), atol=1e-3
             )
-        return divided, bool((weights == 0).any()), SCORES if _shows_scores(subject) else NO_SCORES
+        notes = (SCORES if _shows_scores(subject) else NO_SCORES) + DIVIDED * divided
+        return divided, bool((weights[:, :, -1] == 0).any()), notes + OF_THE_LAST * subject.form.itself
 
 
 def _shows_scores(subject: Subject) -> bool:

@@ -80,16 +80,17 @@ def test_a_module_is_trained_beside_others_and_its_folder_opens_in_a_new_process
     assert attnviz.available(out) == ["en-fr/yours-trained", "sort/bahdanau", "sort/luong-general", "sort/yours"]
 
 
-def test_self_attention_is_not_trained_and_stands_in_the_trained_model(mine, tmp_path, capsys):
+def test_self_attention_is_trained_and_stands_in_the_trained_model(mine, tmp_path, capsys):
     """What cannot be recognised leaves no folder."""
     out, listing = tmp_path / "out", f"{listings.__file__}:SelfAttentionV1"
     assert main(["try", f"{tmp_path}/mine.py:nn", "--out", str(out)]) == 2 and not out.exists()
-    assert main(["try", listing, "--out", str(out)]) == 0
-    text = capsys.readouterr().out
-    assert "not trained on reverse: SelfAttentionV1" in text and "is self-attention: it has no query" in text
-    assert attnviz.available(out) == ["en-fr/yours-trained"]
+    assert main(["try", listing, "--seconds", "0.01", "--out", str(out)]) == 0
+    assert "Yours · SelfAttentionV1" in capsys.readouterr().out
+    assert {"en-fr/yours-trained", "reverse/yours"} < {*attnviz.available(out)}
+    mechanisms.remove("yours")
     mechanisms.remove("yours-trained")
-    assert mechanisms.read(f"{out}/yours.py:YOURS").title == "Yours, trained · SelfAttentionV1"
+    assert mechanisms.read(f"{out}/yours.py:YOURS").title == "Yours · SelfAttentionV1"
+    assert mechanisms.find("yours-trained").title == "Yours, trained · SelfAttentionV1"
 
 
 def test_the_models_learn_and_have_the_same_time(tmp_path):

@@ -9,7 +9,7 @@ from attnviz import mechanisms, own
 from attnviz.attention import Additive, General
 from attnviz.mechanisms import Config
 from attnviz.networks.registry import build
-from attnviz.own.wrap import DIVIDED, NO_SCORES, SCORES
+from attnviz.own.wrap import DIVIDED, NO_SCORES, OF_THE_LAST, SCORES
 
 
 class Fused(nn.Module):
@@ -121,6 +121,34 @@ def test_the_scores_of_a_step_are_those_of_its_softmax_or_it_is_said_that_they_a
         assert torch.allclose(scores, weights.log(), atol=1e-6)
 
 
+class LooksBack(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
+
+    def forward(self, x):
+        scores = self.query(x) @ self.key(x).mT / x.shape[-1] ** 0.5
+        later = torch.ones(scores.shape[-2:]).triu(1).bool()
+        return scores.masked_fill(later, -torch.inf).softmax(dim=-1) @ x
+
+
+@pytest.mark.parametrize("module", [LooksBack(16), SelfAttentionV1(16, 16)])
+def test_a_self_attention_reads_the_state_as_its_last_token(wrapped, module):
+    mechanism = wrapped(module)
+    attention = build(Config(mechanism.name, 12, SIZES)).eval().attention
+    query, keys = torch.randn(2, 3, 16), torch.randn(2, 4, 16)
+    mask = torch.tensor([[[True, True, True, True]], [[True, True, False, False]]])
+    own = attention.module
+    made = (own.query(query), own.key(keys)) if hasattr(own, "key") else (query @ own.W_query, keys @ own.W_key)
+    scores = made[0] @ made[1].mT / 16**0.5
+    context, weights = attention.read(query, keys, keys, mask)
+    expected = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+    assert torch.allclose(weights, expected, atol=1e-6) and bool((weights[~mask.expand_as(weights)] == 0).all())
+    assert torch.allclose(context, expected @ keys, atol=1e-6)
+    assert torch.allclose(attention.score(query, keys), scores, atol=1e-5)
+    assert mechanism.words.endswith(f"{SCORES}{OF_THE_LAST}")
+
+
 def test_its_shapes_alone_can_be_built_as_for_the_check_of_a_checkpoint(wrapped):
     mechanism = wrapped(Attn("general", 16))
     with torch.device("meta"):
@@ -129,8 +157,6 @@ def test_its_shapes_alone_can_be_built_as_for_the_check_of_a_checkpoint(wrapped)
 
 
 def test_what_no_decoder_can_ask_is_refused():
-    with pytest.raises(ValueError, match="is self-attention: it has no query"):
-        own.wrap(SelfAttentionV1(16, 16))
     with pytest.raises(ValueError, match="keys must be as wide as the query, or twice as wide; got 24 and 8"):
         own.wrap(Attention(12, 8))
     with pytest.raises(ValueError, match="order must be previous or current; got 'last'"):
