@@ -228,7 +228,7 @@ def context(subject: Subject) -> Line:
     if residual is None:
         reason = "what is returned is more than the weighted sum, and values cannot be changed apart"
         return Line(test, UNTESTED, reason)
-    if _of_a_mean(subject):
+    if residual < 1e-3 and _of_a_mean(subject):
         verdict, reason = FAULT, "the context is divided by the number of keys: a mean is taken in place of a sum"
     elif residual < 1e-3 and (name := _projected_twice(subject)):
         verdict, reason = FAULT, f"the values go through {name} twice: give each projection a layer of its own"

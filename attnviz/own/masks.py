@@ -151,16 +151,20 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
         row = subject.run(replace(inputs, visible=visible)).weights[0, :, 0].mean(dim=0)
         if bool((row[~visible[0]] != 0).any()) or (whole == OK and abs(float(row.sum()) - 1) > 1e-4):
             return f"key {keys} hidden: weights {numbers(row)}, their sum {float(row.sum()):.3g}"
-        if _swallowed(subject.run(inputs).weights[0, :, 0], row[visible[0]], visible[0]):
+        before = subject.run(inputs).weights[0, :, 0]
+        lost = (row == 0) & visible[0] & (before.mean(dim=0) != 0)
+        if bool(lost.any()) or _swallowed(before, row[visible[0]], visible[0]):
             return f"key {keys} hidden: weights {numbers(row)}"
         return None
 
-    example = smallest(subject, examine)
-    if example:
+    if example := smallest(subject, examine):
         return Line(test, FAULT, _why(subject), example)
-    if zeros is not None:
-        return zeros
-    mask = subject.form.mask
+    return zeros or _way(subject, stated, whole)
+
+
+def _way(subject: Subject, stated: str | None, whole: str) -> Line:
+    """The line of a mask that hides. whole : OK if rows sum to 1."""
+    test, mask = HIDDEN, subject.form.given_mask
     wanted, source = meant(subject, stated)
     if mask.kind in ("bool", "int") and mask.hides != (wanted == HIDE):
         does, means = ("hides", "keeps") if mask.hides else ("keeps", "hides")
@@ -266,11 +270,11 @@ def _why(subject: Subject) -> str:
         return "a mask makes weights NaN or infinite"
     if bool((after.weights[~gone] == 0).all()) and subject.form.given_mask.kind == "lengths":
         return "the mask is the other way round: the visible keys get 0 and the padding has all the weight"
-    if subject.form.given_mask.kind == "lengths" and torch.allclose(
-        after.weights.sum(dim=-1), torch.ones(()), atol=NEAR
-    ):
-        if bool((after.weights[gone] == 0).all()):
+    whole = torch.allclose(after.weights.sum(dim=-1), torch.ones(()).to(after.weights), atol=NEAR)
+    if whole and bool((after.weights[gone] == 0).all()):
+        if subject.form.given_mask.kind == "lengths":
             return "the last key within the length gets 0 too: the length is counted one too few"
+        return "visible keys get 0 too: does the mask of one sentence hide keys of the others?"
     if bool((after.weights[gone] == 0).all()) or bool((after.weights[gone] < -1).any()):
         return "the mask comes after the softmax, so rows no longer sum to 1: hide the scores before the softmax"
     return _weak(subject, after, gone, visible)

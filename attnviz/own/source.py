@@ -58,7 +58,10 @@ _SIZES = (
     (r"quer|^q_?(dim|size|width)|dec|^d_?q$|tgt|target", "query"),
     (r"key|^k_?(dim|size|width)|enc|memory|annot|src|source|context_?dim|cross", "key"),
     (r"val(ue)?s?_?(dim|size|width)?$|^v_?(dim|size|width)", "value"),
-    (r"hid|emb|model|dim|size|width|units?|feat|channels|^d$|^d_?in|^d_?out|^n_?state|^c$|state", "width"),
+    (
+        r"hid|(^|_)ff|inner|emb|model|dim|size|width|units?|feat|channels|^d$|^d_?in|^d_?out|^n_?state|^c$|state",
+        "width",
+    ),
 )
 # What no size says, and what a module is built with where it has no default.
 _USUAL = (
@@ -173,6 +176,8 @@ def build(
         if name in settings:
             continue
         value = _value(name, sizes)
+        if "temperature" in name.lower():  # the root of a width, if that is all it gets
+            value = sizes.width**0.5 if {*map(_size_name, needed)} <= {None, "dropout"} else 1.0
         if value is None and not _METHODS.search(name.lower()):
             unnamed.append(name)
         chosen[name] = METHODS[0] if value is None else value

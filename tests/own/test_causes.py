@@ -205,7 +205,13 @@ class Inverse(Divided):
         return weights @ value, weights
 
 
-@pytest.mark.parametrize("module", [Divided, Factor, InABuffer, Inverse])
+class Temperature(Divided):
+    def __init__(self, temperature, attn_dropout=0.1):
+        nn.Module.__init__(self)
+        self.sqrt_dim = temperature
+
+
+@pytest.mark.parametrize("module", [Divided, Factor, InABuffer, Inverse, Temperature])
 def test_a_module_that_keeps_only_the_root_of_its_width_is_scaled_dot(module):
     report = own.check(module, formula="scaled-dot")
     assert report.ok and report.formula.startswith("scaled dot: q · k / √d")

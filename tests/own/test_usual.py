@@ -160,6 +160,16 @@ class Uniform(nn.Module):
         return weights @ values, weights
 
 
+def hides_for_all(query, keys, mask=None):
+    scores = torch.einsum("bd,bsd->bs", query, keys)
+    return F.softmax(scores if mask is None else scores.masked_fill((mask == 0).any(dim=0), -1e4), dim=1)
+
+
+def largest_part(query, keys):
+    weights = F.softmax(torch.einsum("bd,bsd->bs", query, keys), dim=1)
+    return (weights.unsqueeze(2) * keys).amax(dim=1), weights
+
+
 def hides_one_too_many(query, keys, lengths):
     scores = torch.einsum("bd,bsd->bs", query, keys)
     return F.softmax(scores.masked_fill(torch.arange(keys.shape[1]) >= lengths[:, None] - 1, -1e4), dim=1)
@@ -187,6 +197,8 @@ class OnlyLater(Bare):
     [
         (Uniform, "every parameter", "the query gets no gradient: it is not used, or cut off"),
         (TakesTheLargest, "every parameter", "project.weight, project.bias: the result has no gradient at all (detach"),
+        (hides_for_all, "hidden keys get 0", "visible keys get 0 too: does the mask of one sentence hide keys of the"),
+        (largest_part, "context is", "the context is not the weights times any projection of the values"),
         (hides_one_too_many, "hidden keys get 0", "the length is counted one too few"),
         (next_to_0, "hidden keys get 0", "a number next to 0 hides (-1e-9 for -1e9?)"),
         (QueriesForKeys, "every parameter", "never used in forward(); `q.weight` makes queries and keys"),
