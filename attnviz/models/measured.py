@@ -12,7 +12,7 @@ import numpy as np
 
 from attnviz import arguments, lazy_pandas, storage
 from attnviz.stats import STATISTICS, measure
-from attnviz.trace import BOS, AttentionMap, Token, Trace, files
+from attnviz.trace import BOS, AttentionMap, Token, Trace, checks, files
 from attnviz.trace.token import queries_and_keys
 
 if TYPE_CHECKING:
@@ -261,6 +261,9 @@ def of_batch(maps: Mapping[str, Sequence[np.ndarray]], texts: Sequence[tuple]) -
         visible = _visible(kind, sides, layers[0].shape)
         special = _padded([[token.special for token in keys] for _, keys in sides], layers[0].shape[-1])
         for layer, weights in enumerate(layers):
+            if not checks.are_rows(weights):
+                for of_sentence, (queries, _) in zip(weights, sides):
+                    checks.rows(of_sentence[:, : len(queries)], f"weights of the {kind} map of layer {layer}")
             values = _measure(weights, visible, special)
             for i, (queries, _) in enumerate(sides):
                 shapes, parts = sentences[i]

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from attnviz import mechanisms, storage
 from attnviz.attention import Attention
 from attnviz.mechanisms import Mechanism
-from attnviz.own.capture import Subject
+from attnviz.own.capture import ShapeChanged, Subject
 from attnviz.own.checks import LIMIT, shares
 from attnviz.own.forms import Inputs
 from attnviz.own.recognise import recognise
@@ -186,8 +186,12 @@ def _rows(subject: Subject) -> tuple[bool, bool, str]:
 
 
 def _shows_scores(subject: Subject) -> bool:
-    """Does a softmax of PyTorch show the scores of its one head?"""
-    scores = subject.run(subject.inputs(1, 1, 3)).scores
+    """Does a softmax of PyTorch show the scores of its one head? ValueError if it cannot read one sentence."""
+    try:
+        scores = subject.run(subject.inputs(1, 1, 3)).scores
+    except ShapeChanged as error:
+        words = f"{subject.title} loses an axis of length 1, as a squeeze() without dim does: {error}"
+        raise ValueError(words) from None
     return scores is not None and scores.shape[1] == 1
 
 

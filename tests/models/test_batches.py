@@ -4,6 +4,7 @@ places."""
 import itertools
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 import tiny
@@ -15,10 +16,11 @@ from hypothesis import strategies as st
 import attnviz
 from attnviz import stats
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models import batches
+from attnviz.models import batches, measured
 from attnviz.models.measured import TraceStatistics
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
+from attnviz.trace import Token
 
 every = pytest.mark.parametrize("mechanism", MECHANISMS)
 few = settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -236,3 +238,12 @@ def test_nothing_else_changes(translator):
     assert torch.nn.functional.linear(torch.ones(99, 2), torch.ones(3, 2)).requires_grad is False
     batched.close()
     assert all(torch.equal(value, before[name]) for name, value in translator.model.state_dict().items())
+
+
+def test_weights_below_0_are_refused_where_only_their_statistics_are_wanted():
+    """As a module of one's own without a softmax gives: in a batch, the largest would be that of padding."""
+    token = Token("a", 0, 1)
+    weights = np.full((2, 1, 1, 3), 1 / 3, np.float32)
+    weights[1] = -0.5, -0.5, 0.0
+    with pytest.raises(ValueError, match="weights of the cross map of layer 0 must be finite and at least 0; got -0.5"):
+        measured.of_batch({"cross": [weights]}, [((token,) * 3, (token,)), ((token,) * 2, (token,))])

@@ -156,7 +156,16 @@ def test_its_shapes_alone_can_be_built_as_for_the_check_of_a_checkpoint(wrapped)
     assert {parameter.device.type for parameter in network.parameters()} == {"meta"}
 
 
+class Squeezed(BahdanauAttention):
+    def forward(self, query, keys):
+        return super().forward(query, keys)[1].squeeze()
+
+
 def test_what_no_decoder_can_ask_is_refused():
+    with pytest.raises(
+        ValueError, match=r"^Squeezed loses an axis of length 1, as a squeeze\(\) without dim does: resu"
+    ):
+        own.wrap(Squeezed(8))
     with pytest.raises(ValueError, match="keys must be as wide as the query, or twice as wide; got 24 and 8"):
         own.wrap(Attention(12, 8))
     with pytest.raises(ValueError, match="order must be previous or current; got 'last'"):
