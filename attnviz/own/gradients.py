@@ -28,6 +28,11 @@ from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING, text_of
 
 _NEVER = "never used in forward()"
+_BELOW = {
+    frozenset(["h[0]"]): "the first layer's state: right for a decoder of one layer",
+    frozenset(["h[-2]", "h[0]"]): "the first two states: right for one layer in two directions",
+    frozenset(["h[-2]"]): "a state below the last, or one direction of two",
+}
 
 
 def parameters(subject: Subject) -> Line:
@@ -96,7 +101,9 @@ def _gradients(subject: Subject) -> tuple[list[str], list[str], bool]:
                 [],
                 True,
             )
-        torch.stack([(tensor * _random(tensor)).sum() for tensor in wanted]).sum().backward()
+        random = torch.Generator().manual_seed(5)
+        sums = [(tensor * torch.randn(tensor.shape, generator=random).to(tensor)).sum() for tensor in wanted]
+        torch.stack(sums).sum().backward()
     never, constant = [], []
     for name, parameter in module.named_parameters() if module else ():
         if parameter.requires_grad and parameter.grad is None:
@@ -127,10 +134,6 @@ def _left_out(subject: Subject, never: list[str]) -> str:
     return f"{', '.join(names)} {got} no gradient here: {reason}"
 
 
-def _random(tensor: Tensor) -> Tensor:
-    return torch.randn(tensor.shape, generator=torch.Generator().manual_seed(5)).to(tensor.dtype)
-
-
 def _changes(subject: Subject, parameter: torch.nn.Parameter) -> bool:
     """Does changing a parameter change the result?"""
     inputs = subject.inputs(1 if subject.form.alone else 2, 1, 4)
@@ -156,18 +159,9 @@ def top_layer(subject: Subject) -> Line | None:
         return Line(test, LIMIT, f"it reads {how}: right for a decoder of one layer. The top layer's state is {top}")
     unread = "" if len(form.parts) == len(form.reads) or not form.state else ", and nothing else of the decoder"
     if not {*TOP} & {*form.reads}:
-        top = form.name_of(next(part for part in form.parts if part in TOP[1:]))
+        top, below = form.name_of(next(part for part in form.parts if part in TOP[1:])), {*LAYERS} & {*form.reads}
         reason = f"the cell of an LSTM. Papers and textbooks ask with its state, {top}"
-        if "h[0]" in form.reads:
-            both = "h[-2]" in form.reads
-            states, right = (
-                ("the first two states", "one layer in two directions")
-                if both
-                else ("the first layer's state", "a decoder of one layer")
-            )
-            reason = f"{states}: right for {right}. The top layer's is {top}"
-        elif "h[-2]" in form.reads:
-            reason = f"a state below the last, or one direction of two. The top layer's is {top}"
+        reason = f"{_BELOW[frozenset(below)]}. The top layer's is {top}" if below else reason
         return Line(test, LIMIT, f"it reads {read}, {reason}")
     return Line(test, OK, f"it reads {read}{unread}")
 

@@ -170,7 +170,9 @@ def _way(subject: Subject, stated: str | None, whole: str) -> Line:
         does, means = ("hides", "keeps") if mask.hides else ("keeps", "hides")
         advice = f"; if you mean it so, say --mask {HIDE if mask.hides else KEEP}, or write it in the docstring"
         reason = f"the mask is the other way round: here 1 {does} a key, and {source} that 1 {means} it{advice}"
-        return Line(test, FAULT, reason, "2 keys, mask 1 0: " + _two(subject))
+        given = torch.tensor([[not mask.hides, mask.hides]])
+        weights = subject.run(replace(subject.inputs(1, 1, 2), visible=given)).weights[0, 0, 0]
+        return Line(test, FAULT, reason, f"2 keys, mask 1 0: weights {numbers(weights)}")
     if mask.kind == "additive" and not re.search("att|bias|add", mask.parameter):
         reason = f"{mask.parameter} is added to the scores: right for 0 and −∞, and 1 and 0 would hide nothing"
         return Line(test, FAULT if stated else LIMIT, reason)
@@ -241,13 +243,6 @@ def _swallowed(before: Tensor, kept: Tensor, visible: Tensor) -> bool:
     """Do visible keys, whose weights differ without a mask, all get the same with it? before (H, S), kept : their
     weights, visible (S)."""
     return len(kept) > 1 and float(kept.std()) < 1e-7 and float(before.mean(dim=0)[visible].std()) > NEAR
-
-
-def _two(subject: Subject) -> str:
-    """The weights of two keys with the mask 1 0."""
-    inputs = subject.inputs(1, 1, 2)
-    given = torch.tensor([[not subject.form.given_mask.hides, subject.form.given_mask.hides]])
-    return f"weights {numbers(subject.run(replace(inputs, visible=given)).weights[0, 0, 0])}"
 
 
 def _why(subject: Subject) -> str:

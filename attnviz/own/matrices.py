@@ -199,10 +199,10 @@ def _of_heads(module: nn.Module, heads: int) -> Iterator[Matrix]:
                 yield Matrix(f"`{name}` of each head for its part", blocks)
     for name, shapes in groups.items():
         if "*" in name and len(shapes) > 1 and len(shapes[0]) == 2 and len({*shapes}) == 1:
-            place, bias = Place(name), Place(name.removesuffix("weight") + "bias") if name.endswith("weight") else None
-            bias = bias if bias and len(groups.get(bias.parameter, ())) == len(shapes) else None
-            its_bias = bias.matrix(module) if bias else None
-            yield Matrix(f"`{name}`", place.matrix(module), its_bias, place, bias)
+            own = Place(name.removesuffix("weight") + "bias")
+            bias = own if name.endswith("weight") and len(groups.get(own.parameter, ())) == len(shapes) else None
+            its_bias = None if bias is None else bias.matrix(module)
+            yield Matrix(f"`{name}`", Place(name).matrix(module), its_bias, Place(name), bias)
 
 
 def _parts(matrix: Matrix, heads: int) -> Iterator[Matrix]:

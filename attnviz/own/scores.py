@@ -41,15 +41,12 @@ def entmax(scores: Tensor, alpha: float) -> Tensor:
 
 
 SOFTMAX = Normaliser(partial(torch.softmax, dim=-1), torch.log)
-_SPARSE = (
-    Normaliser(
-        partial(entmax, alpha=2.0), torch.clone, "normalised by sparsemax (Martins & Astudillo 2016), not by softmax"
-    ),
-    Normaliser(
-        partial(entmax, alpha=1.5),
-        lambda weights: 2 * weights.sqrt(),
-        "normalised by 1.5-entmax (Peters et al. 2019), not by softmax",
-    ),
+_SPARSE = tuple(
+    Normaliser(partial(entmax, alpha=alpha), inverse, f"normalised by {name}, not by softmax")
+    for alpha, inverse, name in (
+        (2.0, torch.clone, "sparsemax (Martins & Astudillo 2016)"),
+        (1.5, lambda weights: 2 * weights.sqrt(), "1.5-entmax (Peters et al. 2019)"),
+    )
 )
 
 
