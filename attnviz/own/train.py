@@ -6,7 +6,9 @@ have had the same processor time at any stop.
 """
 
 import math
+import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,11 +69,13 @@ def train_beside(
     examples = batching.encode(corpus.train, text)
     learners = [Learner(SharingTrainer(config, text, corpus.train, examples)) for config in configs]
     stopped = _take_turns(learners, seconds, task)
-    for other in TOYS:
-        shutil.rmtree(folder / other, ignore_errors=True)
-    initial.save_tokenizer(folder / task / TOKENIZER, text)
-    for learner in learners:
-        save(learner, folder, task, {})
+    with tempfile.TemporaryDirectory(dir=folder) as new:  # a full disk leaves those of an earlier module
+        initial.save_tokenizer(Path(new) / task / TOKENIZER, text)
+        for learner in learners:
+            save(learner, Path(new), task, {})
+        for other in TOYS:
+            shutil.rmtree(folder / other, ignore_errors=True)
+        os.replace(Path(new) / task, folder / task)
     test = short(corpus.tests["test"])[:_TESTED]
     scores = []
     try:

@@ -108,7 +108,8 @@ def test_the_models_learn_and_have_the_same_time(tmp_path):
 
 
 def test_ctrl_c_keeps_what_was_trained(mine, tmp_path, capsys, monkeypatch):
-    """Another one ends the test; before the training, one leaves the models of an earlier `try`."""
+    """Another one ends the test; before the training, one leaves the models of an earlier `try`, and so does
+    a full disk."""
     advance = train.Learner.advance
 
     def interrupted(learner):
@@ -130,6 +131,14 @@ def test_ctrl_c_keeps_what_was_trained(mine, tmp_path, capsys, monkeypatch):
         patch.setattr(train, "Learner", stops)
         train.train_beside(yours, tmp_path / "out")
     assert model.read_bytes() == before
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="full"):
+
+        def full(*args):
+            raise OSError("the disk is full")
+
+        patch.setattr(train, "save", full)
+        train.train_beside(yours, tmp_path / "out")
+    assert model.read_bytes() == before and len(list((tmp_path / "out").iterdir())) == 3
     monkeypatch.setattr(train, "_score", stops)
     assert train.train_beside(yours, tmp_path / "out") == ([], True) and model.is_file()
     assert tryout._table([], True).endswith("Ctrl-C ended the test too; what was trained is kept, without scores.")
