@@ -200,7 +200,7 @@ class Subject:
         """Call the module. dropout : leave its dropout as it is. frozen : see Capture. Raises what the module raises,
         and ShapeChanged."""
         if self.form.alone:
-            parts = [self._one(_sentence(inputs, b), dropout, frozen, train) for b in range(len(inputs.query))]
+            parts = [self._one(inputs.sentence(b), dropout, frozen, train) for b in range(len(inputs.query))]
             return _joined(parts, 0)
         if not self.form.many and inputs.query.shape[1] > 1:
             steps = [replace(inputs, query=inputs.query[:, t : t + 1]) for t in range(inputs.query.shape[1])]
@@ -370,12 +370,6 @@ def _scores(softmaxes: list[Softmax], weights: Tensor, axes: str, batch: int) ->
             if alike and torch.allclose(made.reshape(weights.shape).to(weights.dtype), weights, atol=1e-6):
                 return as_weights(scores.reshape(weights.shape), axes, batch)
     return None
-
-
-def _sentence(inputs: Inputs, index: int) -> Inputs:
-    rows = slice(index, index + 1)
-    visible = None if inputs.visible is None else inputs.visible[rows]
-    return Inputs(inputs.query[rows], inputs.keys[rows], inputs.values[rows], visible)
 
 
 def _joined(parts: list[Outcome], dim: int) -> Outcome:

@@ -65,6 +65,11 @@ class Inputs:
     values: Tensor
     visible: Tensor | None = None
 
+    def sentence(self, index: int) -> "Inputs":
+        """Those of one sentence, in a batch of one."""
+        rows, visible = slice(index, index + 1), self.visible
+        return Inputs(self.query[rows], self.keys[rows], self.values[rows], None if visible is None else visible[rows])
+
     @property
     def words(self) -> str:
         """Their sizes, such as `1 sentence, 2 queries, 3 keys`."""

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import torch
@@ -142,24 +143,27 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
     if (whole := shares(subject).verdict) == FAULT:
         return Line(test, UNTESTED, _NO_SHARES)
     whole = OK if subject.form.weights.log else whole
-
-    def examine(inputs: Inputs) -> str | None:
-        keys = inputs.keys.shape[1]
-        if keys < 2:
-            return None
-        visible = padded(len(inputs.keys), keys, same="B" not in subject.form.given_mask.axes)
-        row = subject.run(replace(inputs, visible=visible)).weights[0, :, 0].mean(dim=0)
-        if bool((row[~visible[0]] != 0).any()) or (whole == OK and abs(float(row.sum()) - 1) > 1e-4):
-            return f"key {keys} hidden: weights {numbers(row)}, their sum {float(row.sum()):.3g}"
-        before = subject.run(inputs).weights[0, :, 0]
-        lost = (row == 0) & visible[0] & (before.mean(dim=0) != 0)
-        if bool(lost.any()) or _swallowed(before, row[visible[0]], visible[0]):
-            return f"key {keys} hidden: weights {numbers(row)}"
-        return None
-
-    if example := smallest(subject, examine):
+    if example := smallest(subject, partial(_unhidden, subject, whole)):
         return Line(test, FAULT, _why(subject), example)
     return zeros or _way(subject, stated, whole)
+
+
+def _unhidden(subject: Subject, whole: str, inputs: Inputs) -> str | None:
+    """An example where a mask of padding does not hide it, or more. whole : OK if rows sum to 1."""
+    keys = inputs.keys.shape[1]
+    if keys < 2:
+        return None
+    visible = padded(len(inputs.keys), keys, same="B" not in subject.form.given_mask.axes)
+    masked = replace(inputs, visible=visible)
+    row = subject.run(masked).weights[0, :, 0].mean(dim=0)
+    if bool((row[~visible[0]] != 0).any()) or (whole == OK and abs(float(row.sum()) - 1) > 1e-4):
+        return f"key {keys} hidden: weights {numbers(row)}, their sum {float(row.sum()):.3g}"
+    lost = (row == 0) & visible[0]
+    if bool(lost.any()):  # in a batch, and not alone
+        lost &= subject.run(masked.sentence(0)).weights[0, :, 0].mean(dim=0) != 0
+    if bool(lost.any()) or _swallowed(subject.run(inputs).weights[0, :, 0], row[visible[0]], visible[0]):
+        return f"key {keys} hidden: weights {numbers(row)}"
+    return None
 
 
 def _way(subject: Subject, stated: str | None, whole: str) -> Line:
@@ -269,7 +273,7 @@ def _why(subject: Subject) -> str:
     if whole and bool((after.weights[gone] == 0).all()):
         if subject.form.given_mask.kind == "lengths":
             return "the last key within the length gets 0 too: the length is counted one too few"
-        return "visible keys get 0 too: does the mask of one sentence hide keys of the others?"
+        return "visible keys get 0 too: the mask of one sentence hides keys of the others"
     if bool((after.weights[gone] == 0).all()) or bool((after.weights[gone] < -1).any()):
         return "the mask comes after the softmax, so rows no longer sum to 1: hide the scores before the softmax"
     return _weak(subject, after, gone, visible)

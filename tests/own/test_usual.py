@@ -197,7 +197,7 @@ class OnlyLater(Bare):
     [
         (Uniform, "every parameter", "the query gets no gradient: it is not used, or cut off"),
         (TakesTheLargest, "every parameter", "project.weight, project.bias: the result has no gradient at all (detach"),
-        (hides_for_all, "hidden keys get 0", "visible keys get 0 too: does the mask of one sentence hide keys of the"),
+        (hides_for_all, "hidden keys get 0", "visible keys get 0 too: the mask of one sentence"),
         (largest_part, "context is", "the context is not the weights times any projection of the values"),
         (hides_one_too_many, "hidden keys get 0", "the length is counted one too few"),
         (next_to_0, "hidden keys get 0", "a number next to 0 hides (-1e-9 for -1e9?)"),
