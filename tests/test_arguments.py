@@ -26,8 +26,8 @@ def test_a_wrong_value_is_a_sentence(model, tmp_path, monkeypatch):
                     if isinstance(answer, Iterator):  # a generator works when it is asked
                         list(answer)
                 except (ValueError, OSError) as error:
-                    said = str(error)
-                    assert 0 < len(said) < 600 and "\n" not in said, (function, place, said[:200])
+                    message = str(error)
+                    assert 0 < len(message) < 600 and "\n" not in message, (function, place, message[:200])
 
 
 def test_what_numpy_has_is_accepted(model):
@@ -38,7 +38,7 @@ def test_what_numpy_has_is_accepted(model):
 
 
 @pytest.mark.parametrize(
-    "hint, said",
+    "hint, wanted",
     [
         (int | None, "a whole number or None"),
         (list[str], "a list, each text"),
@@ -47,10 +47,10 @@ def test_what_numpy_has_is_accepted(model):
         (np.ndarray, "an array of numbers"),
     ],
 )
-def test_the_sentence_says_what_is_wanted(hint, said):
+def test_the_sentence_says_what_is_wanted(hint, wanted):
     with pytest.raises(ValueError) as error:
         arguments.check("it", 1j, hint)
-    assert str(error.value) == f"it must be {said}; got 1j"
+    assert str(error.value) == f"it must be {wanted}; got 1j"
 
 
 @pytest.mark.parametrize("name", [5, None, ["bahdanau"], "xyzzy"])

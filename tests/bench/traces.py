@@ -149,8 +149,8 @@ def show(ms: dict, bars: dict, met: dict, versions: dict, as_json: bool) -> None
         for name, value in ms.items():
             print(f"{name:12} {value:7.2f} ms a sentence")
         for name, (value, sign, bar) in bars.items():
-            said = "for information" if math.isinf(bar) else f"bar {sign} {bar}   {'met' if met[name] else 'MISSED'}"
-            print(f"{name:32} {value:5.2f}   {said}")
+            verdict = "for information" if math.isinf(bar) else f"bar {sign} {bar}   {'met' if met[name] else 'MISSED'}"
+            print(f"{name:32} {value:5.2f}   {verdict}")
         print(versions)
 
 

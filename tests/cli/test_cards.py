@@ -32,14 +32,14 @@ def test_a_card_that_says_odd_things(tmp_path, capsys, card):
     assert "1,234" in out and "1.50" in out  # the others are as they were
 
 
-@pytest.mark.parametrize("beam, said", [(1, ", greedy"), (5, ""), (None, "")])
-def test_a_score_says_whether_it_is_greedy(tmp_path, capsys, beam, said):
+@pytest.mark.parametrize("beam, suffix", [(1, ", greedy"), (5, ""), (None, "")])
+def test_a_score_says_whether_it_is_greedy(tmp_path, capsys, beam, suffix):
     root = tiny.write_models(tmp_path)
     card = {"scores": {"test_2016_flickr": {"bleu_lc": 1.5, "beam": beam}}}
     checkpoint_files.write_json(root / "en-fr" / "bahdanau" / "card.json", card)
     assert main(["models", "--root", str(root)]) == 0
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("en-fr/bahdanau"))
-    assert f"1.50 bleu_lc, test_2016_flickr{said} " in line
+    assert f"1.50 bleu_lc, test_2016_flickr{suffix} " in line
 
 
 @pytest.mark.parametrize("reference, noted", [("私は犬だ。", True), ("私 は 犬 だ 。", False)])

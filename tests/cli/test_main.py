@@ -129,8 +129,8 @@ def test_who_can_open_the_page_is_said(monkeypatch, capsys, host, hosts, public,
     assert main(["--host", host, "--no-browser"]) == 0
     options = ("--server.port", "8501", "--server.address", host)
     assert started == [("streamlit", "run", str(page.file()), *options)] and os.environ.get("ATTNVIZ_HOSTS") == hosts
-    said = capsys.readouterr().err.splitlines()
-    assert [line.startswith(begin) for line, begin in zip(said, lines, strict=True)] == [True] * len(lines)
+    printed = capsys.readouterr().err.splitlines()
+    assert [line.startswith(begin) for line, begin in zip(printed, lines, strict=True)] == [True] * len(lines)
 
 
 def test_a_damaged_checkpoint(tmp_path, capsys):

@@ -66,5 +66,5 @@ def test_on_a_terminal_what_it_would_obey_is_an_escape():
 
 def test_an_error_holds_nothing_that_a_terminal_would_obey(capsys):
     assert main(["trace", "The black dog runs.", "--model", "en-fr/\u202ebad\u2028\x1b"]) == 2
-    said = capsys.readouterr().err
-    assert "\\u202e" in said and not any(character in said for character in "\u202e\u2028\x1b")
+    printed = capsys.readouterr().err
+    assert "\\u202e" in printed and not any(character in printed for character in "\u202e\u2028\x1b")

@@ -78,7 +78,7 @@ def test_trace_picture(cli, tmp_path):
     )
 
 
-def said(path) -> list[str]:
+def svg_texts(path) -> list[str]:
     """The texts of an SVG."""
     nodes = ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")
     return ["".join(node.itertext()).strip() for node in nodes]
@@ -89,7 +89,7 @@ def test_trace_picture_of_bars(cli, root, tmp_path):
     place = tmp_path / "x.svg"
     arguments = ("trace", SENTENCE, "--model", "en-fr/luong-local", "--picture", place, "--draw", "bars", "--step")
     assert cli(*arguments, "2") == (0, "", f"{place} is written\n")
-    assert f"Step 2 of {len(trace.target)}: ‘{trace.target[1].text}’" in said(place)
+    assert f"Step 2 of {len(trace.target)}: ‘{trace.target[1].text}’" in svg_texts(place)
     beyond = len(trace.target) + 1
     message = f"--step must be 1 to {len(trace.target)} for this text; got {beyond}"
     assert cli(*arguments, str(beyond)) == (2, "", f"python -m attnviz trace: {message}\n")
@@ -100,9 +100,9 @@ def test_trace_picture_of_two_models(cli, root, tmp_path):
     place = tmp_path / "x.svg"
     arguments = ("trace", SENTENCE, *MODEL, "--picture", place, "--beside", "en-fr/luong-dot", "--draw")
     assert cli(*arguments, "difference") == (0, "", f"{place} is written\n")
-    assert "attention weight of en-fr/bahdanau minus that of en-fr/luong-dot" in said(place)
+    assert "attention weight of en-fr/bahdanau minus that of en-fr/luong-dot" in svg_texts(place)
     assert cli(*arguments, "statistics") == (0, "", f"{place} is written\n")
-    assert {"en-fr/bahdanau", "en-fr/luong-dot", f"→ {first.translation}"} <= set(said(place))  # the same text
+    assert {"en-fr/bahdanau", "en-fr/luong-dot", f"→ {first.translation}"} <= set(svg_texts(place))  # the same text
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_trace_picture_of_a_model_with_heads(cli, tmp_path, name, title):
     place = tmp_path / "x.svg"
     arguments = ("trace", SENTENCE, "--model", "en-fr/transformer", "--picture", place, "--draw", name)
     assert cli(*arguments) == (0, "", f"{place} is written\n")
-    assert title in " ".join(said(place))
+    assert title in " ".join(svg_texts(place))
     assert "<image" not in place.read_text(encoding="utf-8")
 
 

@@ -84,10 +84,10 @@ def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, begin, root, lin
     folder = tmp_path / "out"
     running, _ = begin(reached)
     os.killpg(running.pid, signal.SIGINT)
-    _, said = running.communicate()
+    _, printed = running.communicate()
     assert running.returncode == 130
-    assert said.splitlines()[-1] == "python -m attnviz corpus: interrupted; the same command with --resume continues"
-    assert "Traceback" not in said
+    assert printed.splitlines()[-1] == "python -m attnviz corpus: interrupted; the same command with --resume continues"
+    assert "Traceback" not in printed
     assert list(folder.glob("parts/*.part")) == []
     first, last = resumed(root, lines, folder)
     assert first <= last == len(SENTENCES)
@@ -112,13 +112,13 @@ def test_ctrl_c_again_ends_workers_that_do_not_finish(begin, tmp_path):
     running, workers = begin(has_a_shard)
     for worker in workers:
         os.kill(worker, signal.SIGSTOP)  # a shard without an end
-    said = ""
+    printed = ""
     while running.poll() is None:
         running.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            _, said = running.communicate(timeout=3)
-    assert running.returncode == 130 and "Traceback" not in said
-    assert "Ctrl-C again ends them at once" in said
+            _, printed = running.communicate(timeout=3)
+    assert running.returncode == 130 and "Traceback" not in printed
+    assert "Ctrl-C again ends them at once" in printed
     assert len(workers) == 2 and ended(workers)
     assert not (tmp_path / "out" / "run.lock").exists()
 

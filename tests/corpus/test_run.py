@@ -37,10 +37,10 @@ def whole(settings, tmp_path):
 
 def test_numbers_are_those_of_the_traces(whole, root):
     rows = parquet.read_table(whole / "statistics.parquet").to_pandas().astype({"model": str, "kind": str})
-    said = parquet.read_table(whole / "sentences.parquet").to_pandas().astype({"model": str})
+    table = parquet.read_table(whole / "sentences.parquet").to_pandas().astype({"model": str})
     for name in MODELS:
         model = Translator.load(name, root)
-        mine = said[said["model"] == name].reset_index(drop=True)
+        mine = table[table["model"] == name].reset_index(drop=True)
         assert mine["sentence"].tolist() == list(range(1, len(WITH_BAD) + 1))
         for line, text in enumerate(WITH_BAD, start=1):
             row, got = mine.iloc[line - 1], rows[(rows["model"] == name) & (rows["sentence"] == line)]
@@ -163,8 +163,8 @@ def test_targets_are_forced_and_weights_kept(root, tmp_path):
     settings = corpus.CorpusConfig(MODELS[:1], str(path), keep=("weights",), root=str(root), shard=4)
     list(corpus.run(settings, tmp_path / "out"))
     assert not (tmp_path / "out" / "statistics.parquet").exists()
-    said = parquet.read_table(tmp_path / "out" / "sentences.parquet").to_pandas()
-    assert said["forced"].all() and said["translation"].tolist() == [b for _, b in tiny.sentences(6, 2)]
+    table = parquet.read_table(tmp_path / "out" / "sentences.parquet").to_pandas()
+    assert table["forced"].all() and table["translation"].tolist() == [b for _, b in tiny.sentences(6, 2)]
     weights = load_file(tmp_path / "out" / "weights" / "en-fr--transformer" / "000001.safetensors")
     trace = Translator.load(MODELS[0], root).trace(*tiny.sentences(6, 2)[5])
     assert weights["6/cross.1"] == pytest.approx(trace.map("cross", 1).weights, abs=1e-5)
@@ -181,8 +181,10 @@ def test_models_of_the_transformers_library_take_part(root, folder, load, tmp_pa
     assert main([*asked, "--out", str(out)]) == 0
     assert "4 sentences through 4 models" in capsys.readouterr().out
     rows = parquet.read_table(out / "statistics.parquet").to_pandas().astype({"model": str, "kind": str})
-    said = parquet.read_table(out / "sentences.parquet").to_pandas().astype({"model": str})
-    assert said["error"].notna().groupby(said["model"]).sum().to_dict() == dict.fromkeys(names, 1) | {names[3]: 3}
+    sentences_table = parquet.read_table(out / "sentences.parquet").to_pandas().astype({"model": str})
+    assert sentences_table["error"].notna().groupby(sentences_table["model"]).sum().to_dict() == dict.fromkeys(
+        names, 1
+    ) | {names[3]: 3}
     for family in ("marian", "t5"):
         name = names[("marian", "t5").index(family)]
         texts = [tuple(line.split("\t")) for line in lines if line]
@@ -192,7 +194,7 @@ def test_models_of_the_transformers_library_take_part(root, folder, load, tmp_pa
         mine = rows[rows["model"] == name].reset_index(drop=True)
         columns = ["kind", "layer", "head", "step", "token", "argmax_token", "entropy_nats", "gini"]
         pd.testing.assert_frame_equal(mine[columns], table[columns], check_dtype=False, atol=1e-4, rtol=0)
-        got = said[(said["model"] == name) & said["error"].isna()]
+        got = sentences_table[(sentences_table["model"] == name) & sentences_table["error"].isna()]
         assert got["forced"].tolist() == [True, False, True]
         assert got["log_prob"].tolist() == pytest.approx([trace.log_prob for trace in wanted], abs=1e-3)
     manifest = json.loads((out / "manifest.json").read_text())

@@ -141,13 +141,13 @@ def test_a_lost_server_s_visitor_comes_back_to_the_same_view(site, page):
     """The last test: it kills a server."""
     page.goto(site.address + VIEW)
     page.locator(".said").first.wait_for(timeout=60_000)
-    before, said = page.url, page.locator(".said").first.inner_text()
+    before, translation = page.url, page.locator(".said").first.inner_text()
     (cookie,) = (entry["value"] for entry in page.context.cookies() if entry["name"] == "attnviz_server")
     ports = {port for visitor, port in site.served() if visitor == cookie}
     assert len(ports) == 1  # the WebSocket too
     os.kill(site.pids[ports.pop()], signal.SIGKILL)
     page.goto(before)
     page.locator(".said").first.wait_for(timeout=60_000)
-    assert page.locator(".said").first.inner_text() == said
+    assert page.locator(".said").first.inner_text() == translation
     assert page.locator(".st-key-text input").input_value() == "A dog runs in the snow."
     assert page.url == before

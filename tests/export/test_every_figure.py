@@ -19,7 +19,7 @@ COLUMN = printed.Style("column")
 DRAWN = {function.__name__: chart for function, chart in every_figure.drawn().items()}
 
 
-def said(tree: ElementTree.Element) -> set[str]:
+def texts_of(tree: ElementTree.Element) -> set[str]:
     return {"".join(node.itertext()).replace("\u00a0", " ").strip() for node in tree.iter(f"{SVG}text")}
 
 
@@ -66,7 +66,7 @@ def test_a_figure_is_rectangles_and_text_and_no_bitmap(name):
     sheet = printed.of_figure(chart, ["The title", "The sentence $x$"], COLUMN)
     tree = ElementTree.fromstring(sheet.save("svg"))
     assert not list(tree.iter(f"{SVG}image"))
-    assert {"The title", "The sentence $x$"} | wanted(chart) <= said(tree)
+    assert {"The title", "The sentence $x$"} | wanted(chart) <= texts_of(tree)
     groups = [group for group in tree.iter(f"{SVG}g") if group.get("id", "").startswith("PolyCollection")]
     cells = sum(len(list(group.iter(f"{SVG}{tag}"))) for group in groups for tag in ("path", "use"))
     bars = [patch for axes in sheet.figure.axes for patch in axes.patches if isinstance(patch, Rectangle)]
@@ -77,7 +77,7 @@ def test_without_lines_above_it_a_figure_says_what_it_is():
     plain, titled = (figures.reliability([(0.1, 0.2, 5)], title) for title in (None, "A <b>"))
     for chart, line in ((plain, "Share of poor translations by their estimated risk: 20% at a"), (titled, "A <b>")):
         tree = ElementTree.fromstring(printed.of_figure(chart, style=COLUMN).save("svg"))
-        assert any(text.startswith(line[:40]) for text in said(tree))
+        assert any(text.startswith(line[:40]) for text in texts_of(tree))
 
 
 def test_a_dark_figure_is_dark_whatever_the_style():

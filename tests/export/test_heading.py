@@ -23,8 +23,8 @@ def test_a_map_is_named_with_mechanism_model_sentence_and_translation():
 
 def test_of_several_layers_and_heads_it_says_which():
     trace = synthetic.trace(kinds=("cross", "encoder"), layers=3, heads=4)
-    said = heading.of_map(trace, select.select(trace, "encoder", 1, 2))
-    assert said[0] == "synthetic (synthetic): self-attention of the encoder, layer 2 of 3, head 3 of 4"
+    lines = heading.of_map(trace, select.select(trace, "encoder", 1, 2))
+    assert lines[0] == "synthetic (synthetic): self-attention of the encoder, layer 2 of 3, head 3 of 4"
 
 
 def test_marks_that_a_picture_has_are_explained_and_no_others():
@@ -102,7 +102,7 @@ def test_a_figure_grows_by_its_heading_and_its_axes_get_names(chart, names):
 def test_the_last_line_says_what_colours_stand_for_where_there_is_a_scale():
     bare, scaled = figures.heatmap(GRID, scale=False), figures.heatmap(GRID)
     subtracted = figures.difference(GRID.weights - 0.1, GRID, names=("<b>A</b>", "B"))
-    said = {
+    last_lines = {
         name: heading.changes(chart, ["A map"])["title"]["text"].split("<br>")[1:]
         for name, chart in (
             ("bare", bare),
@@ -110,7 +110,7 @@ def test_the_last_line_says_what_colours_stand_for_where_there_is_a_scale():
             ("subtracted", subtracted),
         )
     }
-    assert said == {
+    assert last_lines == {
         "bare": [],
         "scaled": ["Colour: attention weight."],
         "subtracted": ["Colour: attention weight of &lt;b&gt;A&lt;/b&gt; minus that of B."],

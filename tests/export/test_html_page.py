@@ -50,8 +50,8 @@ def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path, chrome):
     assert page.locator("output").all_inner_texts() == ["1 of 4", "2 of 3"]
     with page.expect_download() as download:
         page.locator("#part1-bars [data-title='Save as SVG']").dispatch_event("click")
-    said = list(ElementTree.parse(download.value.path()).getroot().itertext())
-    assert {"Step 2 of 3: ‘chien’", "The black dog", "→ Un chien", "attention weight"} <= set(said)
+    texts = list(ElementTree.parse(download.value.path()).getroot().itertext())
+    assert {"Step 2 of 3: ‘chien’", "The black dog", "→ Un chien", "attention weight"} <= set(texts)
     with page.expect_download() as download:
         page.locator("#cross [data-title='Save as SVG']").dispatch_event("click")
     vectors.check(download.value.path(), select.select(TRACES[0]).weights)
@@ -143,9 +143,9 @@ def test_positions_count_from_one():
 def test_below_each_map_stands_what_can_be_read_from_it():
     grid = select.select(TRACES[0])
     for unit in ("word", "letter"):
-        said = html.escape(reading.sentence(grid, unit))
+        sentence = html.escape(reading.sentence(grid, unit))
         page = html_page.page(TRACES[0], unit=unit).decode()
-        assert page.index('<div id="cross"') < page.index(f"<p>{said}</p>") < page.index("<h3>One step")
+        assert page.index('<div id="cross"') < page.index(f"<p>{sentence}</p>") < page.index("<h3>One step")
 
 
 def test_the_windows_of_local_attention_are_drawn_and_explained():

@@ -164,8 +164,8 @@ def test_the_browser_saves_a_picture_that_says_what_it_shows(offline, tmp_path, 
         assert saved.startswith(b"\x89PNG")
         return
     root = ElementTree.fromstring(saved)
-    said = ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
-    assert "Heat map" in " ".join(said) and "14 target tokens by 14 source tokens" in " ".join(said)
+    texts = ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
+    assert "Heat map" in " ".join(texts) and "14 target tokens by 14 source tokens" in " ".join(texts)
     assert not list(root.iter(f"{SVG}image"))
 
 

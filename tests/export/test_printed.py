@@ -39,7 +39,7 @@ def size_in_cm(pdf: bytes) -> tuple[float, float]:
 
 
 def test_the_picture_names_what_it_shows():
-    said = texts(picture(TRACE, GRID, "svg", "slide"))
+    words = texts(picture(TRACE, GRID, "svg", "slide"))
     for name in (
         "synthetic (synthetic): cross-attention, layer 2 of 2, mean of 2 heads",
         "The $5 dog <eos>",
@@ -51,7 +51,7 @@ def test_the_picture_names_what_it_shows():
         "<eos>",
         "&",
     ):
-        assert name in said
+        assert name in words
 
 
 def test_cells_of_the_vector_are_paths_and_nothing_is_a_bitmap():
@@ -125,8 +125,8 @@ def test_predicted_places_of_local_attention_are_explained():
     figure = printed.of_map(TRACE, GRID, PAPER, windows=windows).figure
     axes = figure.axes[1]
     assert axes.get_xlim() == (-0.5, len(GRID.keys) - 0.5)  # what is off the map does not widen it
-    said = " ".join(texts(picture(TRACE, GRID, "svg", windows=windows)))
-    assert "Diamond: the place that the model predicts." in said
+    words = " ".join(texts(picture(TRACE, GRID, "svg", windows=windows)))
+    assert "Diamond: the place that the model predicts." in words
     with pytest.raises(ValueError, match="^windows must be one for each of 5 rows; got 1$"):
         printed.of_map(TRACE, GRID, PAPER, windows=[(1, 1)])
 
@@ -192,8 +192,8 @@ def test_a_style_that_cannot_be(wrong, message):
 
 def test_panels_have_letters_that_a_paper_can_name():
     charts = [figures.heatmap(GRID)] * 3
-    said = texts(printed.side_by_side(charts, ["one", "two", "three"], style=printed.Style(heading=False)).save("svg"))
-    assert [text for text in said if text.startswith("(")] == ["(a) one", "(b) two", "(c) three"]
+    words = texts(printed.side_by_side(charts, ["one", "two", "three"], style=printed.Style(heading=False)).save("svg"))
+    assert [text for text in words if text.startswith("(")] == ["(a) one", "(b) two", "(c) three"]
     plain = printed.side_by_side(charts[:2], lines=["Maps"], style=printed.Style("column"))
     assert [text for text in texts(plain.save("svg")) if text[0] in "(M"] == ["Maps", "(a)", "(b)"]
     for wrong in ({"names": ["one"]}, {"figures": charts * 9}, {"figures": []}):

@@ -30,17 +30,17 @@ def statistics(**traces):
 
 
 def test_bars_say_which_step_of_which_sentence():
-    said = texts(printed.of_step(TRACE, GRID, 1, PAPER).save("svg"))
+    words = texts(printed.of_step(TRACE, GRID, 1, PAPER).save("svg"))
     lines = [
         "synthetic (synthetic): cross-attention, layer 2 of 2, mean of 2 heads",
         "Step 2 of 5: ‘chien’",
         "The $5 dog <eos>",
         "→ Le chien & noir",
     ]
-    assert [text for text in said if text in lines] == lines
-    assert {"source (attended to)", "attention weight", "$", "dog"} <= set(said)
+    assert [text for text in words if text in lines] == lines
+    assert {"source (attended to)", "attention weight", "$", "dog"} <= set(words)
     written = [f"{weight:.2f}" for weight in GRID.weights[1] if weight >= 0.1]
-    assert written and all(weight in said for weight in written)
+    assert written and all(weight in words for weight in written)
 
 
 def test_the_bars_are_as_high_as_the_weights():
@@ -81,11 +81,11 @@ def test_a_marker_at_the_end_of_an_axis_is_drawn_whole(size):
 
 def test_a_difference_names_both_models_and_its_scale():
     sheet = printed.of_difference(TRACE, SECOND, DIFFERENCE, GRID, ("A", "B"), PAPER)
-    said = texts(sheet.save("svg"))
+    words = texts(sheet.save("svg"))
     title = "synthetic (synthetic) minus synthetic (second): cross-attention, layer 2 of 2, mean of 2 heads"
-    assert title in " ".join(said)  # in two lines
-    assert {"The $5 dog <eos>", "→ Le chien & noir"} <= set(said)
-    assert {"◂ B (–)", "A ▸", "attention weight of A minus that of B", "target ↓"} <= set(said)
+    assert title in " ".join(words)  # in two lines
+    assert {"The $5 dog <eos>", "→ Le chien & noir"} <= set(words)
+    assert {"◂ B (–)", "A ▸", "attention weight of A minus that of B", "target ↓"} <= set(words)
     drawn = sheet.figure.axes[1].collections[0].get_array().tolist()
     assert drawn == pytest.approx(DIFFERENCE.ravel().tolist(), abs=1e-4)
 

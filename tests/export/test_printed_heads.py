@@ -42,20 +42,20 @@ def test_equal_neighbours_are_one_rectangle():
 
 
 def test_the_picture_names_what_it_shows():
-    said = texts(printed.of_overview(TRACE).save("svg"))
-    assert {"synthetic (synthetic): cross-attention, all heads", "The $5 dog", "→ Le chien & noir"} <= set(said)
-    assert {"head →", "layer ↓"} <= set(said)
+    words = texts(printed.of_overview(TRACE).save("svg"))
+    assert {"synthetic (synthetic): cross-attention, all heads", "The $5 dog", "→ Le chien & noir"} <= set(words)
+    assert {"head →", "layer ↓"} <= set(words)
     described = "6 cross heads, each a map of 5 target tokens by 5 source tokens; 2 layers downwards, heads across"
-    assert described in " ".join(said)
+    assert described in " ".join(words)
 
 
 def test_sorted_and_framed_by_statistics():
     sheet = printed.of_overview(TRACE, "decoder", table=TABLE, order="gini", color="distance", root=True)
-    said = texts(sheet.save("svg"))
-    assert "Distance (tokens)" in said
+    words = texts(sheet.save("svg"))
+    assert "Distance (tokens)" in words
     here = TABLE[TABLE.kind == "decoder"].sort_values("gini", ascending=False)
     names = [f"{layer + 1}·{head + 1}" for layer, head in zip(here.layer, here["head"])]
-    assert [text for text in said if "·" in text] == names
+    assert [text for text in words if "·" in text] == names
     frames = sheet.figure.axes[1].collections[0]
     assert frames.get_array().tolist() == pytest.approx(here.distance.tolist(), abs=1e-5)
 

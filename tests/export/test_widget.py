@@ -120,8 +120,8 @@ def test_without_traces_or_attention_there_is_no_view():
 def test_without_anywidget_a_sentence_says_what_to_install():
     code = "import sys; sys.modules['anywidget'] = None\nfrom attnviz import *\ntry: view()\n"
     code += "except ImportError as error: print(error)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=serving.ROOT).stdout
-    assert said == "the view of a notebook needs anywidget; install it with: pip install anywidget\n"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=serving.ROOT).stdout
+    assert printed == "the view of a notebook needs anywidget; install it with: pip install anywidget\n"
 
 
 @pytest.fixture(scope="module")

@@ -90,8 +90,8 @@ def test_where_attention_is_spread_thin_lines_begin_lower():
     even = grid(tokens, tokens, np.full((27, 27), 1 / 27))
     least = lambda *grids: figures.line_threshold(grids)  # noqa: E731
     assert least(dog()) == 0.05 and least(even) == 0.02 and least(dog(), dog()) == 0.05
-    said = figures.token_lines([even]).layout.meta["description"]
-    assert said.startswith(
+    description = figures.token_lines([even]).layout.meta["description"]
+    assert description.startswith(
         f"{27 * 27} lines from 27 target tokens to 27 source tokens for weights of at least 0.02, which hold 100%"
     )
     many = words(*"abcdefgh" * 10)
@@ -138,8 +138,8 @@ def test_several_heads_have_their_dashes_too_for_a_print_in_grey():
 
 
 def test_how_much_is_left_out_is_said():
-    said = figures.token_lines([dog()], least=0.15).layout.meta["description"]
-    assert said.startswith(
+    description = figures.token_lines([dog()], least=0.15).layout.meta["description"]
+    assert description.startswith(
         "5 lines from 3 target tokens to 3 source tokens for weights of at least 0.15, which hold 88% of all weight"
     )
 

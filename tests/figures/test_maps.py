@@ -62,9 +62,9 @@ def test_a_token_has_the_same_marks_in_the_map_and_in_each_sentence_about_it():
         figures.difference(np.eye(3), drawn, ("a", "b")),
         figures.by_step(frames, 3, queries={"a": pieces}),
     ]
-    said = [str(chart.to_dict()) for chart in charts]
-    said += [figures.describe(drawn, 1), heading.step_names(drawn)[1], reading.strongest(drawn).sentence]
-    for text in said:
+    texts = [str(chart.to_dict()) for chart in charts]
+    texts += [figures.describe(drawn, 1), heading.step_names(drawn)[1], reading.strongest(drawn).sentence]
+    for text in texts:
         assert "‘·ning’" in text and "‘ning’" not in text and "‘zzq’" not in text
     assert charts[0].layout.xaxis.ticktext == charts[4].layout.xaxis.ticktext == marked
     with pytest.raises(ValueError, match="^queries of a must be 3 tokens; got 2$"):

@@ -57,8 +57,8 @@ def test_the_mean_of_chosen_heads(trace):
 
 
 def test_lines_of_a_mean_over_layers_say_so(trace):
-    said = figures.token_lines([select.mean(trace, "encoder", [(0, 1), (1, 2)])]).layout.meta["description"]
-    assert said.endswith(": mean of heads of several layers.")
+    description = figures.token_lines([select.mean(trace, "encoder", [(0, 1), (1, 2)])]).layout.meta["description"]
+    assert description.endswith(": mean of heads of several layers.")
 
 
 def test_the_nearest_heads_are_those_of_the_distances(trace):
@@ -84,8 +84,8 @@ def test_windows_of_a_map_and_of_its_bars(trace):
     rows = len(grid.queries)
     figure = figures.heatmap(grid, windows=[(0.5, 10)] * rows)
     assert [shape.name for shape in figure.layout.shapes] == ["predicted places"] * 2
-    said = figure.layout.meta["description"]
-    assert said.endswith(f"with 10 tokens to either side: {', '.join(['1.5'] * rows)}.")
+    description = figure.layout.meta["description"]
+    assert description.endswith(f"with 10 tokens to either side: {', '.join(['1.5'] * rows)}.")
     band, place = figures.step_bars(grid, 0, window=(0.5, 1)).layout.shapes
     assert (band.x0, band.x1, place.x0) == (-0.5, 1.5, 0.5)
     with pytest.raises(ValueError) as error:

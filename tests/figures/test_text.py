@@ -90,6 +90,6 @@ def test_a_chart_is_plotly_s_for_all_who_ask_for_a_part():
     assert "nothing" in str(error.value)
 
 
-@pytest.mark.parametrize("value, said", [(-0.17, "−0.17"), (0.171, "+0.17"), (-0.001, "0.00"), (0.0, "0.00")])
-def test_a_change_has_its_sign_and_a_true_minus(value, said):
-    assert signed(value, 2) == said
+@pytest.mark.parametrize("value, text", [(-0.17, "−0.17"), (0.171, "+0.17"), (-0.001, "0.00"), (0.0, "0.00")])
+def test_a_change_has_its_sign_and_a_true_minus(value, text):
+    assert signed(value, 2) == text

@@ -199,8 +199,8 @@ def test_a_token_in_many_traces_counts_each_of_its_places():
     assert (first["sentences"], first["places"]) == (2, 2) and first["weight"] == pytest.approx((0.9 + 0.6) / 2)
     assert second["weight"] == pytest.approx(0.5) and (first["example"], second["example"]) == (0, 0)
     assert first["share"] == 0.5 and second["other_token"] in ("le", "un")
-    said = heads.search_all(iter(traces), "chien").iloc[0]
-    assert (said["way"], said["head"], said["example"]) == ("gives", 1, 1)
-    assert said["weight"] == pytest.approx((0.5 + 0.98) / 2)
+    row = heads.search_all(iter(traces), "chien").iloc[0]
+    assert (row["way"], row["head"], row["example"]) == ("gives", 1, 1)
+    assert row["weight"] == pytest.approx((0.5 + 0.98) / 2)
     with pytest.raises(ValueError, match="^text must be a token of one of the traces; got 'horse'"):
         heads.search_all(traces, "horse")

@@ -117,8 +117,8 @@ def _watch(kind: str, seed: int, count: int, tally: Tally) -> int:
                 tally.peak = max(tally.peak, line["peak"])
                 break
         else:
-            said = err.read_text("utf-8", "replace")[-300:]
-            tally.fail(f"{kind}: the process ended with status {process.wait()}: {last}: {said}")
+            last_words = err.read_text("utf-8", "replace")[-300:]
+            tally.fail(f"{kind}: the process ended with status {process.wait()}: {last}: {last_words}")
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -45,7 +45,7 @@ def thread():
 @pytest.mark.parametrize("kind", COUNT)
 def test_hostile_input(kind, thread, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", "")  # `prepared` sets it
-    said = []
-    thread.submit(cases.run, kind, 1, COUNT[kind], tmp_path, lambda **what: said.append(what)).result()
-    failed = [(before["case"], now["failed"]) for before, now in itertools.pairwise(said) if "failed" in now]
-    assert not failed and len(said) == COUNT[kind]
+    reports = []
+    thread.submit(cases.run, kind, 1, COUNT[kind], tmp_path, lambda **what: reports.append(what)).result()
+    failed = [(before["case"], now["failed"]) for before, now in itertools.pairwise(reports) if "failed" in now]
+    assert not failed and len(reports) == COUNT[kind]

@@ -114,17 +114,17 @@ def test_files_that_are_refused(text, message, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line, said",
+    "line, message",
     [
         ("raise SystemExit('x\\n' * 5000)", "ends the program when it is imported (x x x"),
         ("raise type('E', (Exception,), {'__str__': lambda self: 1})()", "cannot be imported: line 1, E"),
     ],
 )
-def test_what_a_file_raises_is_said_in_one_line(line, said, tmp_path):
+def test_what_a_file_raises_is_said_in_one_line(line, message, tmp_path):
     (tmp_path / "own.py").write_text(line)
     with pytest.raises(ValueError) as caught:
         mechanisms.read(f"{tmp_path / 'own.py'}:COSINE")
-    assert said in str(caught.value) and len(str(caught.value)) < 700 and "\n" not in str(caught.value)
+    assert message in str(caught.value) and len(str(caught.value)) < 700 and "\n" not in str(caught.value)
 
 
 def test_a_server_does_not_start_with_a_file_that_cannot_be_read(monkeypatch):

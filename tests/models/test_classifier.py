@@ -106,14 +106,14 @@ def test_texts_that_no_model_can_take(classifier, text, message):
 
 def test_scores_by_hand(classifier, reviews):
     pairs = readers.read_labelled(reviews / "sst2" / "dev.tsv", LABELS)
-    said = [classifier.trace(sentence).translation for sentence, _ in pairs]  # alone, not in batches
+    labels = [classifier.trace(sentence).translation for sentence, _ in pairs]  # alone, not in batches
     scores = evaluation.score_classifier(classifier, *zip(*pairs))
-    assert scores["accuracy"] == pytest.approx(100 * np.mean([a == b for a, (_, b) in zip(said, pairs)]), abs=0.01)
+    assert scores["accuracy"] == pytest.approx(100 * np.mean([a == b for a, (_, b) in zip(labels, pairs)]), abs=0.01)
     for true in LABELS:
         for given in LABELS:
-            assert scores["confusion"][true][given] == sum(a == given and b == true for a, (_, b) in zip(said, pairs))
+            assert scores["confusion"][true][given] == sum(a == given and b == true for a, (_, b) in zip(labels, pairs))
     sentences = [sentence for sentence, _ in pairs]
-    assert classify.predict(classifier.model, classifier.tokenizer, classifier.labels, sentences) == said
+    assert classify.predict(classifier.model, classifier.tokenizer, classifier.labels, sentences) == labels
 
 
 def test_a_classifier_of_a_task_without_its_labels_is_refused(taught, tmp_path):

@@ -192,7 +192,7 @@ def test_the_japanese_card_meets_the_bar(name):
 def test_japanese_stands_in_another_order_and_typing_does_not_matter(name):
     """But for the full stop, which a translation has where the sentence has one."""
     model = load(name)
-    said = {
+    translations = {
         model.trace(text).translation
         for text in (
             "She is reading a book in the library.",
@@ -200,7 +200,7 @@ def test_japanese_stands_in_another_order_and_typing_does_not_matter(name):
             "She’s reading  a book in the library.",
         )
     }
-    assert {text.rstrip("。") for text in said} == {"彼女は図書館で本を読んでいる"}
+    assert {text.rstrip("。") for text in translations} == {"彼女は図書館で本を読んでいる"}
     grid = select.select(model.trace("She is reading a book in the library."), words=True)
     keys = [token.text for token in grid.keys]
     looks = {query.text: keys[row.argmax()] for query, row in zip(grid.queries, grid.weights)}

@@ -60,18 +60,18 @@ def test_shapes(translator, mechanism, settings):
 def test_log_probs_and_weights_are_forwards(translator, mechanism, settings):
     trace, text = translator.trace(TYPED, **settings), translator.tokenizer
     if "target" in settings:
-        said = text.ids(settings["target"])
+        ids = text.ids(settings["target"])
     elif "beam" in settings:
-        said = decode.beam(translator.model, torch.tensor([text.ids(TYPED)]), settings["beam"], end_loops=True)
+        ids = decode.beam(translator.model, torch.tensor([text.ids(TYPED)]), settings["beam"], end_loops=True)
     else:
         greedy = decode.greedy(translator.model, torch.tensor([text.ids(TYPED)]), end_loops=True)
-        said = greedy.tokens[0].tolist()
-    logits, weights = translator.model(torch.tensor([text.ids(TYPED)]), torch.tensor([[BOS, *said[:-1]]]))
+        ids = greedy.tokens[0].tolist()
+    logits, weights = translator.model(torch.tensor([text.ids(TYPED)]), torch.tensor([[BOS, *ids[:-1]]]))
     log_probs = torch.log_softmax(logits[0], -1)
-    np.testing.assert_allclose(trace.log_probs, [log_probs[t, i] for t, i in enumerate(said)], atol=1e-5)
+    np.testing.assert_allclose(trace.log_probs, [log_probs[t, i] for t, i in enumerate(ids)], atol=1e-5)
     assert (weights is None) == (trace.maps == ())
     if weights is not None:
-        wanted = weights[0].reshape(-1, len(said), len(trace.source))
+        wanted = weights[0].reshape(-1, len(ids), len(trace.source))
         np.testing.assert_allclose(trace.map("cross").weights, wanted, atol=1e-5)
     for t, step in enumerate(trace.alternatives):
         best = log_probs[t].exp().topk(5)

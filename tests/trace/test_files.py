@@ -141,9 +141,9 @@ def test_a_file_that_holds_no_trace_says_so(content, wanted, tmp_path):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(ValueError) as error:
         attnviz.load_trace(tmp_path / "x")
-    said = str(error.value)
-    assert said == wanted or said.startswith(f"the file x holds no valid trace: {wanted}")
-    assert len(said) < 400 and "\n" not in said
+    message = str(error.value)
+    assert message == wanted or message.startswith(f"the file x holds no valid trace: {wanted}")
+    assert len(message) < 400 and "\n" not in message
 
 
 @pytest.mark.parametrize("dtype, size", [("BF16", 2), ("I64", 8), ("F8_E4M3", 1), ("BOOL", 1)])

@@ -58,7 +58,7 @@ def test_a_sure_teacher_has_no_more_say(teachers):
         for parameter in loaded[1].model.output.parameters():
             parameter.mul_(9)
     after = classifiers.soft_targets(loaded, texts).log()
-    odds = [said[:, 1] - said[:, 0] for said in (before, after)]
+    odds = [log_probs[:, 1] - log_probs[:, 0] for log_probs in (before, after)]
     torch.testing.assert_close(odds[1] / odds[1].abs().mean(), odds[0] / odds[0].abs().mean(), atol=1e-4, rtol=1e-3)
 
 
@@ -88,11 +88,11 @@ def test_its_loss_is_the_cross_entropy_against_what_is_said(reviews, teachers):
     trainer.optimizer.working = trainer.optimizer.averaged_model()  # fp32, no dropout
     batch = [0, 3, len(trainer.batches.examples) - 1]
     texts = [sentence for sentence, _ in trainer.batches.pairs]
-    said = torch.log_softmax(
+    teacher_log_probs = torch.log_softmax(
         classifier.logits(trainer.optimizer.working, text, [texts[i] for i in batch]), dim=-1
     ).numpy()
     heard = classifiers.soft_targets(loaded, texts).numpy()[batch]
-    assert trainer.loss(batch).item() == pytest.approx(-(heard * said).sum(-1).mean(), abs=1e-5)
+    assert trainer.loss(batch).item() == pytest.approx(-(heard * teacher_log_probs).sum(-1).mean(), abs=1e-5)
 
 
 def test_what_a_teacher_cannot_read_is_left_out_and_said(reviews, teachers, capsys):
@@ -126,10 +126,10 @@ def test_a_teacher_of_other_labels_is_refused(reviews, teachers):
     """Its first label may be the second of the task."""
     text = checkpoints.load_tokenizer("sst2", teachers[0].parent.parent)
     pairs, loaded = corpora.load("sst2", reviews).train[:20], [load(folder) for folder in teachers]
-    said = (
+    message = (
         "a teacher must choose from the labels of the task, positive, negative; "
         f"{loaded[0].name} chooses from {', '.join(LABELS)}"
     )
     with pytest.raises(ValueError) as error:
         classifiers.DistillationTrainer(config(), text, pairs, "cpu", labels=("positive", "negative"), teachers=loaded)
-    assert str(error.value) == said
+    assert str(error.value) == message

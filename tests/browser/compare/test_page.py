@@ -130,7 +130,7 @@ def test_the_browser_says_of_each_row_what_python_says(view):
     ]
     grids = [select.select(trace, special=special) for trace in traces for special in (True, False)]
     page, rows = view().page, [json.loads(json.dumps(rows_of(grid) | {"forms": FORMS})) for grid in grids]
-    said = page.evaluate(SENTENCES.replace("SCRIPT", script("plot.js")), rows)
+    shown = page.evaluate(SENTENCES.replace("SCRIPT", script("plot.js")), rows)
     wanted = [
         [
             list(pair)
@@ -138,7 +138,7 @@ def test_the_browser_says_of_each_row_what_python_says(view):
         ]
         for grid in grids
     ]
-    assert said == wanted
+    assert shown == wanted
     assert any("all its weight is on special tokens" in sentence for sentence, _ in wanted[3])
     assert wanted[2][0][0] == "Row 1, ‘a’: looks at ‘b’ 0.50, ‘a’ 0.38, ‘a’ 0.12."
     assert wanted[4][0][0] == "Step 1, ‘走る’: looks at no token with 0.005 or more."

@@ -82,9 +82,9 @@ def whole(dashboard, across: int) -> None:
     boxes = dashboard.page.evaluate("""() => ['.part', '.said', '.st-key-chart-step .cell'].map((what) =>
       [...document.querySelectorAll(what)].map((element) => element.getBoundingClientRect())
         .map((box) => [box.left, box.top]))""")
-    heads, said, steps = boxes
+    heads, texts, steps = boxes
     assert len({left for left, _ in heads}) == len({left for left, _ in steps}) == across
-    for part, (head, text, step) in enumerate(zip(heads, said, steps)):
+    for part, (head, text, step) in enumerate(zip(heads, texts, steps)):
         assert head[0] == text[0] == step[0] and head[1] < text[1] < step[1]
         below = [other[1] for other in heads if other[0] == head[0] and other[1] > head[1]]
         assert all(text[1] < top for top in below), f"column {part}"

@@ -128,8 +128,8 @@ def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(view, trace
     grid = select.select(trace, "encoder", -1, 1, special=False)
     closeup = drawn(dashboard, "closeup", lambda shown: near(shown[0]["z"], grid.weights))[0]
     assert near(closeup["z"], grid.weights) and not any("eos" in key for key in closeup["keys"])
-    said = page.locator(".st-key-chart-closeup").inner_text()
-    assert f"pecial tokens are hidden: {100 * grid.removed.mean():.0f}% of the weight on average" in said
+    shown_text = page.locator(".st-key-chart-closeup").inner_text()
+    assert f"pecial tokens are hidden: {100 * grid.removed.mean():.0f}% of the weight on average" in shown_text
     switch(dashboard, "special")
     page.wait_for_function("!location.search.includes('special=')")
     dashboard.drawn(CHARTS)

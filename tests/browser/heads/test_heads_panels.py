@@ -32,10 +32,10 @@ def test_heads_compared_and_their_mean_and_heads_off(dashboard, trace):
     assert all(
         chart["shapes"] == ["hidden"] and np.isnan(chart["z"][0][1]) for chart in (*maps, mean)
     )  # masked is not zero
-    said = (
+    sentence = (
         figures.heatmap(select.mean(trace, "decoder", chosen)).data[0].hovertext
     )  # which the page writes out by itself
-    assert mean["hover"] == [list(row) for row in said]
+    assert mean["hover"] == [list(row) for row in sentence]
     assert (
         "statistics of a mean are not the mean of the statistics"
         in dashboard.page.locator(".st-key-chart-compared").inner_text().lower()

@@ -26,8 +26,8 @@ def train(tmp_path, capsys):
         except SystemExit as stop:  # argparse leaves this way
             status = stop.code
         captured = capsys.readouterr()
-        said = [line for line in captured.err.splitlines(keepends=True) if line.startswith("python -m attnviz")]
-        return status, captured.out, "".join(said)
+        commands = [line for line in captured.err.splitlines(keepends=True) if line.startswith("python -m attnviz")]
+        return status, captured.out, "".join(commands)
 
     return run
 

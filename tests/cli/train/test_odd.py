@@ -55,7 +55,7 @@ def train(tmp_path, capsys):
     return run
 
 
-def said(err):
+def last_line(err):
     """The last line of standard error."""
     return err.splitlines()[-1]
 
@@ -102,7 +102,8 @@ def test_a_full_disc_is_one_line_and_the_last_good_model_stays(train, tmp_path, 
     status, _, err = train(pairs, "--restart", "--seed", "5")
     assert (
         status == 2
-        and said(err) == f"{PROGRAM}{model}: Error while serializing: I/O error: No space left on device (os error 28)"
+        and last_line(err)
+        == f"{PROGRAM}{model}: Error while serializing: I/O error: No space left on device (os error 28)"
     )
     assert model.read_bytes() == content and not list(model.parent.glob("*.part"))
 
@@ -136,9 +137,9 @@ def test_a_tokenizer_of_other_text_is_doubted(train, tmp_path):
 def test_a_refused_run_leaves_no_tokenizer_behind(train, tmp_path, root):
     pairs = tiny.sentences(60, 9)
     status, _, err = train(pairs, "--style", "tokenised", "--set", "piece_dropout=0.1")
-    assert status == 2 and "piece_dropout needs a vocabulary of byte-pair merges" in said(err)
+    assert status == 2 and "piece_dropout needs a vocabulary of byte-pair merges" in last_line(err)
     status, _, err = train(pairs, "--start", root / "en-fr" / "transformer")
-    assert status == 2 and "holds a different model" in said(err)
+    assert status == 2 and "holds a different model" in last_line(err)
     assert not (tmp_path / "out").exists()
 
 
@@ -146,7 +147,7 @@ def test_a_run_does_not_begin_with_the_weights_it_would_write_over(train, tmp_pa
     pairs, folder = tiny.sentences(60, 9), tmp_path / "out" / "en-fr" / "bahdanau"
     assert train(pairs)[0] == 0
     status, _, err = train(pairs, "--start", folder, "--restart")
-    assert (status, said(err)) == (
+    assert (status, last_line(err)) == (
         2,
         f"{PROGRAM}{folder} is the folder to train in, which would be overwritten; choose another --out",
     )
@@ -156,13 +157,15 @@ def test_a_run_that_lost_a_file_says_what_to_do(train, tmp_path):
     pairs, folder = tiny.sentences(60, 9), tmp_path / "out" / "en-fr" / "bahdanau"
     assert train(pairs)[0] == 0
     (folder / "model.safetensors").unlink()
-    assert said(train(pairs)[2]).endswith("but its model.safetensors is missing; restore that file, or use --restart")
+    assert last_line(train(pairs)[2]).endswith(
+        "but its model.safetensors is missing; restore that file, or use --restart"
+    )
     run = folder / "training.safetensors"
     run.write_bytes(run.read_bytes()[:100])
-    message = said(train(pairs)[2])
+    message = last_line(train(pairs)[2])
     assert message.startswith(f"{PROGRAM}{run} is damaged (") and message.endswith("; --restart begins again")
     (folder.parent / "tokenizer.json").write_text("{")
-    assert said(train(pairs)[2]).startswith(f"{PROGRAM}{folder.parent / 'tokenizer.json'} is damaged (")
+    assert last_line(train(pairs)[2]).startswith(f"{PROGRAM}{folder.parent / 'tokenizer.json'} is damaged (")
 
 
 @pytest.mark.parametrize(
@@ -174,12 +177,12 @@ def test_a_run_that_lost_a_file_says_what_to_do(train, tmp_path):
 )
 def test_a_transformer_that_could_not_answer_is_refused(train, options, message):
     status, _, err = train(tiny.sentences(60, 9), *options, mechanism="transformer")
-    assert status == 2 and said(err).endswith(message)
+    assert status == 2 and last_line(err).endswith(message)
 
 
 def test_other_numbers_that_cannot_be(train):
     status, _, err = train([("a", 1)] * 9, "--set", "classes=3", mechanism="self-attention", pair="sst2")
-    assert status == 2 and said(err).endswith("classes must be 2: negative, positive")
+    assert status == 2 and last_line(err).endswith("classes must be 2: negative, positive")
     with pytest.raises(ValueError, match="reach must be a whole number, or a share from 0 to below 1; got nan"):
         training_config("en-fr", "luong-local", {"reach": float("nan")})
 
@@ -196,7 +199,7 @@ def test_an_interrupted_run_says_which_command_goes_on(train, monkeypatch, optio
         status, _, err = train(tiny.sentences(60, 9), *options)
     finally:
         signal.signal(signal.SIGINT, handler)
-    assert (status, said(err)) == (130, f"{PROGRAM}interrupted; {again} continues from the last save")
+    assert (status, last_line(err)) == (130, f"{PROGRAM}interrupted; {again} continues from the last save")
 
 
 def test_two_files_of_one_name_keep_two_hashes(tmp_path, capsys):

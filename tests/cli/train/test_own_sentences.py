@@ -53,19 +53,19 @@ def test_lines_without_a_translation_and_few_for_validation_are_said(mine, capsy
         )
         == 0
     )
-    said = capsys.readouterr().err
+    printed = capsys.readouterr().err
     assert (
         f"2 of 62 lines are left out because the source or the translation is missing; the first is line 1 of {path}\n"
-        in said
+        in printed
     )
-    assert "validation has only 12 sentences, so the choice of the best epoch is partly chance" in said
+    assert "validation has only 12 sentences, so the choice of the best epoch is partly chance" in printed
     assert card_of(mine, "xx-yy/bahdanau")["scores"]["val"]["sentences"] == 12
 
 
 def test_what_is_left_out_is_said(tmp_path, capsys):
     warn_about_incomplete_lines([("a", "b"), ("", ""), ("c", ""), ("", "d")], tmp_path / "x.tsv")
-    said = "2 of 3 lines are left out because the source or the translation is missing; the first is line 3 of"
-    assert capsys.readouterr().err == f"{said} {tmp_path / 'x.tsv'}\n"
+    warning = "2 of 3 lines are left out because the source or the translation is missing; the first is line 3 of"
+    assert capsys.readouterr().err == f"{warning} {tmp_path / 'x.tsv'}\n"
     warn_about_incomplete_lines([("a", "b"), ("", "")], tmp_path)
     assert capsys.readouterr().err == ""
 

@@ -134,7 +134,7 @@ def tiny_models(root, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
 
 
-def said(page) -> list[str]:
+def messages(page) -> list[str]:
     return [box.value for box in (*page.error, *page.info)]
 
 
@@ -155,7 +155,7 @@ def test_names_of_the_hub_alone_open_no_folder(name, monkeypatch):
     monkeypatch.chdir(ROOT)
     page = heads_app.run(model="A Hugging Face model", own=name)
     assert page.selectbox(key="model").value == "own model"
-    assert said(page) == ["This server opens models by their names on the Hugging Face hub, and no folders."]
+    assert messages(page) == ["This server opens models by their names on the Hugging Face hub, and no folders."]
 
 
 @pytest.mark.usefixtures("tiny_models")
@@ -163,7 +163,7 @@ def test_folders_alone_ask_no_hub(monkeypatch):
     monkeypatch.setenv("ATTNVIZ_PUBLIC", "1")
     monkeypatch.setenv("ATTNVIZ_ALLOW", "folders")
     page = heads_app.run(model="A Hugging Face model", own="openai-community/gpt2")
-    assert said(page) == ["This server opens models from folders only, not from the Hugging Face hub."]
+    assert messages(page) == ["This server opens models from folders only, not from the Hugging Face hub."]
     assert not [button for button in page.button if button.key == "look_up"]
 
 

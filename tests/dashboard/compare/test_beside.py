@@ -67,8 +67,8 @@ def test_what_cannot_stand_there_says_why_and_ours_stay(folder, tmp_path, typed,
     app = compare_app.run(text=TEXT, guest=str(place))
     sound(app)
     assert len(scene(app).columns) == 3
-    said = [html for html in compare_app.htmls(app) if 'class="over"' in html]
-    assert said and (problem in said[0] or not typed)
+    refusals = [html for html in compare_app.htmls(app) if 'class="over"' in html]
+    assert refusals and (problem in refusals[0] or not typed)
 
 
 def test_the_operator_names_one(folder, monkeypatch):
@@ -92,12 +92,12 @@ def test_its_step_is_opened_changed_and_tested(folder, load):
     app = inside_app.run(**shown, **forced, change="uniform", tables="true", tests="true")
     _, theirs = app.session_state["last scene of inside"].columns
     assert theirs.model == name and theirs.trace == as_named(folder, "t5").trace(TEXT, TARGET)
-    said = inside_app.page(app)
+    words = inside_app.page(app)
     outcome = attnviz.intervene.run(load("t5"), TEXT, attnviz.intervene.Uniform(), target=TARGET)
-    assert f"{outcome.total_variation.max():.2f}" in said
+    assert f"{outcome.total_variation.max():.2f}" in words
     assert len(inside_app.figures(app, "opened")) == 6
     assert len(inside_app.figures(app, "tests")) % 2 == 0 and inside_app.figures(app, "tests")
-    assert title(name) in said.partition("No percentile for")[2].partition("<")[0]
+    assert title(name) in words.partition("No percentile for")[2].partition("<")[0]
     app = inside_app.run(**shown, **forced, change="hide a source token", hidden="6 <eos>")
     last = len(theirs.keys()) - 1  # its own </s>, which has no letters either
     outcome = attnviz.intervene.run(load("t5"), TEXT, attnviz.intervene.Hide((last,)), target=TARGET)

@@ -123,8 +123,8 @@ def test_words_that_no_row_reads_are_named(root):
     assert captions.untranslated(column, unread, unread(made, ())) == words
     assert captions.untranslated(column, judge(0.1)) == "" == captions.untranslated(column, None)
     there = max(re.findall(r"[^\W\d_]+", made.translation), key=len)  # as if it were the usual translation of a word
-    said = replace(unread, lexicon=confidence.Lexicon({"dog": Entry((there,), 9, 9)}))
-    assert "reads <i>b</i>, <i>running</i>:" in captions.untranslated(column, said)
+    with_lexicon = replace(unread, lexicon=confidence.Lexicon({"dog": Entry((there,), 9, 9)}))
+    assert "reads <i>b</i>, <i>running</i>:" in captions.untranslated(column, with_lexicon)
 
 
 def test_no_weight_is_said_to_be_below_0(root):

@@ -48,12 +48,12 @@ def test_nothing_is_shown_before_the_guess_and_the_maps_after_the_last(page):
     seen = {
         column.title: guess.compare(column.grid, 1, [0, 0, 1, *[0] * (len(column.grid.keys) - 3)]) for column in columns
     }
-    assert compare_app.said(page, guess.sentence(seen)) and compare_app.said(page, "1 of 2 steps")
+    assert compare_app.has_text(page, guess.sentence(seen)) and compare_app.has_text(page, "1 of 2 steps")
     pressed(page, "guess_next")
     assert plots(page) == [] and page.query_params["step"] == "3"
     words_of(page).set_value([1]).run()
     pressed(page, "guess_show")
-    assert len(plots(page)) > 4 and compare_app.said(page, "2 of 2 steps")  # with the maps below
+    assert len(plots(page)) > 4 and compare_app.has_text(page, "2 of 2 steps")  # with the maps below
     page.slider(key="step").set_value(5).run()
     assert page.query_params["step"] == "5"
 
@@ -64,7 +64,7 @@ def test_points_are_dealt_out_and_taken_back(page):
     for _ in range(9):
         pressed(page, "guess_point2")
     pressed(page, "guess_point1")
-    assert page.button(key="guess_point2").disabled and compare_app.said(page, "0 of 10 points left")
+    assert page.button(key="guess_point2").disabled and compare_app.has_text(page, "0 of 10 points left")
     pressed(page, "guess_none")
     assert page.button(key="guess_show").disabled
     pressed(page, "guess_point2")
@@ -81,7 +81,7 @@ def test_all_is_shown_to_who_gives_up_and_without_the_switch(page):
     assert len(plots(page)) >= 5
     page.toggle(key="guess").set_value(False).run()
     compare_app.sound(page)
-    assert "guess_steps" not in page.query_params and not compare_app.said(page, "Guess first, then look")
+    assert "guess_steps" not in page.query_params and not compare_app.has_text(page, "Guess first, then look")
 
 
 def test_a_link_of_a_teacher_hides_its_answer_and_stays_in_the_address():
@@ -96,7 +96,7 @@ def test_a_link_of_a_teacher_hides_its_answer_and_stays_in_the_address():
     app.text_input(key="text").set_value("A dog runs.").run()  # the question is of another sentence
     assert "Where?" not in " ".join(compare_app.htmls(app)) and "guess_question" not in app.query_params
     app.text_input(key="text").set_value(SENTENCE).run()
-    assert app.query_params["guess_question"] == question and compare_app.said(app, "0 of 2 steps shown")
+    assert app.query_params["guess_question"] == question and compare_app.has_text(app, "0 of 2 steps shown")
 
 
 @pytest.mark.parametrize("written", ["%%%", "A", "/w==", "é" * 9])
@@ -104,7 +104,7 @@ def test_an_answer_that_cannot_be_read_is_said(written):
     assert guessing.revealed(written) == ""
     app = compare_app.run(**QUERY, guess_answer=written)
     compare_app.sound(app)
-    assert compare_app.said(app, "The answer in this link cannot be read")
+    assert compare_app.has_text(app, "The answer in this link cannot be read")
 
 
 def test_the_address_keeps_the_step_at_which_guessing_begins():
@@ -120,13 +120,13 @@ def test_steps_that_are_not_there_are_left_out(steps):
     compare_app.sound(app)
     target = compare_app.scene(app).columns[0].shown.target
     words = [token for token in target if any(map(str.isalnum, token.text)) and not token.special]
-    assert len(words) > 5 and compare_app.said(app, f"0 of {len(words)} steps shown")
+    assert len(words) > 5 and compare_app.has_text(app, f"0 of {len(words)} steps shown")
 
 
 def test_what_has_no_attention_leaves_nothing_to_guess():
     app = compare_app.run(show=["Fixed context"], text=SENTENCE, guess="true")
     compare_app.sound(app)
-    assert compare_app.said(app, "There is nothing to guess")
+    assert compare_app.has_text(app, "There is nothing to guess")
 
 
 @pytest.mark.parametrize(

@@ -79,11 +79,11 @@ def test_a_new_sentence_and_then_none():
 
 
 def test_characters_of_a_text_for_all_that_no_model_knows_are_named():
-    said = "Not in the vocabulary, read as unknown: ‘☃’."
+    warning = "Not in the vocabulary, read as unknown: ‘☃’."
     typed, own = (
         scene(run(**query)).columns[0] for query in ({"target": "One text for all: typed", "force": "Un ☃ chien"}, {})
     )
-    assert typed.trace.forced and said in captions.shown_map(typed) and said not in captions.shown_map(own)
+    assert typed.trace.forced and warning in captions.shown_map(typed) and warning not in captions.shown_map(own)
 
 
 def test_the_step_stays_within_the_shortest_sentence():
@@ -118,7 +118,7 @@ def test_what_a_link_says_that_cannot_be_is_as_if_it_had_not_been_said():
 
 
 @pytest.mark.parametrize(
-    "show, kind, meaning, said, unsaid",
+    "show, kind, meaning, parts, unsaid",
     [
         (
             ["Bahdanau", "Transformer"],
@@ -165,13 +165,13 @@ def test_what_a_link_says_that_cannot_be_is_as_if_it_had_not_been_said():
         (["Transformer"], "encoder", "the source token that attends", ["Dotted line: uniform"], ["differ"]),
     ],
 )
-def test_the_slider_says_what_a_step_is_and_the_note_what_the_maps_do_not_share(show, kind, meaning, said, unsaid):
+def test_the_slider_says_what_a_step_is_and_the_note_what_the_maps_do_not_share(show, kind, meaning, parts, unsaid):
     app = run(show=show, kind=KINDS[kind])
     name = "Row" if show == ["Transformer"] and kind == "encoder" else "Step"
     assert app.slider(key="step").label == f"{name} (1 to {scene(app).steps}): {meaning}"
     [note] = [html for html in htmls(app) if "Effective positions = exp" in html]
     note = note.split("<div")[0]
-    assert all(text in note for text in said) and not any(text in note for text in unsaid), note
+    assert all(text in note for text in parts) and not any(text in note for text in unsaid), note
 
 
 @pytest.mark.parametrize("special, first", [("true", 1), ("false", 0)])
@@ -228,11 +228,11 @@ def test_a_presentation_has_large_type_and_no_more_than_a_step():
 def test_without_a_mechanism_the_page_says_that_the_last_picture_stays():
     app = run(show=["Bahdanau"])
     app.get("button_group")[0].set_value([]).run()
-    said = [caption.value for caption in app.caption]
+    captions = [caption.value for caption in app.caption]
     messages = [message.value for message in (*app.info, *app.warning, *app.error)]
     assert messages == ["Choose at least one mechanism on the left."]
-    assert "The page still shows the picture that was here before." in said
-    assert not any("of this text" in text for text in said)
+    assert "The page still shows the picture that was here before." in captions
+    assert not any("of this text" in text for text in captions)
     assert app.session_state["heading"] == scene(app).heading  # above the pictures that are saved
 
 

@@ -7,7 +7,7 @@ import other_pairs
 import pytest
 import tiny
 from client import chart_text
-from compare_app import charts, mechanisms, run, said, scene, shows, sound, together
+from compare_app import charts, has_text, mechanisms, run, scene, shows, sound, together
 
 from attnviz import gold
 from attnviz.mechanisms import MECHANISMS
@@ -77,38 +77,42 @@ def test_the_labels_name_the_language(elsewhere):
 
 def test_a_fifth_mechanism_is_refused_in_words(elsewhere):
     app = run(show=["Bahdanau", "Luong dot", "Luong concat", "Scaled dot", "Transformer"])
-    assert mechanisms(app) == ["bahdanau", "luong-dot", "luong-concat", "scaled-dot"] and said(app, "4 mechanisms fit")
+    assert mechanisms(app) == ["bahdanau", "luong-dot", "luong-concat", "scaled-dot"] and has_text(
+        app, "4 mechanisms fit"
+    )
     app = run(show=["Bahdanau", "Luong dot", "Luong concat", "Scaled dot"])
-    assert not said(app, "4 mechanisms fit")
+    assert not has_text(app, "4 mechanisms fit")
     group = app.get("button_group")[0]
     group.set_value([*group.value, "transformer"]).run()
     assert (
-        mechanisms(app) == app.session_state["show"] and len(mechanisms(app)) == MOST and said(app, "4 mechanisms fit")
+        mechanisms(app) == app.session_state["show"]
+        and len(mechanisms(app)) == MOST
+        and has_text(app, "4 mechanisms fit")
     )
     app.toggle(key="tables").set_value(True).run()
-    assert not said(app, "4 mechanisms fit")
+    assert not has_text(app, "4 mechanisms fit")
 
 
 def test_where_no_two_maps_can_be_subtracted_the_page_says_what_to_do(elsewhere):
     app = run(show=["Bahdanau", "Luong dot"], target="Each model's own text")
     texts = {column.trace.translation for column in scene(app).columns}
-    assert len(texts) == 2 and said(app, "choose one text for all under “French text” on the left")
+    assert len(texts) == 2 and has_text(app, "choose one text for all under “French text” on the left")
     app.selectbox(key="target").set_value("One text for all: Bahdanau's").run()
-    assert not said(app, "No two maps can be subtracted")
+    assert not has_text(app, "No two maps can be subtracted")
 
 
 def test_letters_are_not_called_pieces(elsewhere):
     app = run(pair="Reverse the sequence")
     cells = chart_text(charts(app)[0].proto)
-    assert said(app, "200 letters)") and "per letter)" in cells and "per piece)" not in cells
-    assert "units" not in app.session_state and not said(app, "<summary>piece</summary>")
-    assert said(run(), "<summary>piece</summary>")
+    assert has_text(app, "200 letters)") and "per letter)" in cells and "per piece)" not in cells
+    assert "units" not in app.session_state and not has_text(app, "<summary>piece</summary>")
+    assert has_text(run(), "<summary>piece</summary>")
 
 
 def test_no_attention_is_said_and_left_out(elsewhere):
     app = run(show=["Fixed context", "Bahdanau"], target="One text for all: Bahdanau's")
     sound(app)
-    assert said(app, "Fixed context has no attention, so it has no statistics and no difference.")
+    assert has_text(app, "Fixed context has no attention, so it has no statistics and no difference.")
     assert "Fixed context" not in scene(app).frames() and not app.selectbox(key="target").disabled
     cells = chart_text(charts(app)[0].proto)
     assert "compressed into one vector of 32 numbers" in cells  # 2 x 16: both directions
@@ -172,14 +176,14 @@ def test_a_pair_of_ones_own_has_examples_from_its_card_and_names_its_languages(t
     shutil.copytree(tiny.write_models(tmp_path / "made") / "en-fr", tmp_path / "own" / "en-nl")
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path / "own"))
     app = run()
-    assert app.text_input(key="text").value == "" and said(app, widgets.NO_EXAMPLES)
+    assert app.text_input(key="text").value == "" and has_text(app, widgets.NO_EXAMPLES)
     card = tmp_path / "own" / "en-nl" / "luong-dot" / "card.json"
     listed = ["The *dog* runs.", "The *dog* runs.", "two\nlines", "x" * 501, " ", 7, "The cat sleeps."]
     card.write_text(json.dumps(json.loads(card.read_text()) | {"examples": listed}))
     app = run(show=["Bahdanau", "Luong dot"])
     sound(app)
     field, output = app.text_input(key="text"), app.selectbox(key="target")
-    assert not said(app, widgets.NO_EXAMPLES)
+    assert not has_text(app, widgets.NO_EXAMPLES)
     assert (field.label, field.value, output.label) == ("Your English sentence", "The *dog* runs.", "Dutch text")
     assert app.selectbox(key="pair").options == ["English → Dutch"] and len(scene(app).columns) == 2
     assert [button.label for button in app.button if button.key.startswith("example")] == [

@@ -119,9 +119,9 @@ def test_a_link_to_a_picture_that_stays_does_not_bring_the_sentence_of_the_stop(
     assert "".join(app.query_params["tour"]) == "1-as-shown" and "text" not in app.query_params
 
 
-@pytest.mark.parametrize("said", ["", "0", "6", "abc", "-1", "²"])
-def test_a_stop_that_there_is_not_is_no_stop(said):
-    assert tour.stop_number(said) is None
+@pytest.mark.parametrize("written", ["", "0", "6", "abc", "-1", "²"])
+def test_a_stop_that_there_is_not_is_no_stop(written):
+    assert tour.stop_number(written) is None
 
 
 def test_without_the_models_there_is_no_tour():

@@ -288,8 +288,8 @@ def test_a_saved_picture_says_which_change_it_shows():
         change="permuted", seed="3", step="2", where="at the step chosen above", show="Transformer", part="this head"
     )
     [before, after, tokens] = [figure["layout"]["meta"]["saved"]["title"]["text"] for figure in figures(app, "changed")]
-    said = "Attention changed: permuted, at step 2; in the Transformer: this head"
-    assert said in after and said in tokens and "Attention changed" not in before
+    change = "Attention changed: permuted, at step 2; in the Transformer: this head"
+    assert change in after and change in tokens and "Attention changed" not in before
     replaced = figures(run(word="2 black", instead="white"), "replaced")
     assert "Other text: The white dog runs." in replaced[1]["layout"]["meta"]["saved"]["title"]["text"]
 
@@ -316,8 +316,8 @@ def test_a_text_that_cannot_be_shown(text, message):
     app.query_params["text"] = text
     app.session_state["text"] = text
     app.run()
-    said = [element.value for element in (*app.info, *app.error)]
-    assert any(message in words for words in said), said
+    messages = [element.value for element in (*app.info, *app.error)]
+    assert any(message in words for words in messages), messages
 
 
 def test_every_panel_has_its_numbers_as_a_file():

@@ -111,7 +111,7 @@ def test_a_teachers_own_comes_first_and_a_bad_file_is_said(tmp_path, monkeypatch
     ]
     assert "Why &lt;b&gt;?" in words(app)
     for name, reason in (("bad", "must be UTF\\-8 text"), ("gone", "cannot be read")):
-        assert reason in (said := run(lesson=name).error[0].value) and f" {name}.md " in said
+        assert reason in (message := run(lesson=name).error[0].value) and f" {name}.md " in message
 
 
 def test_two_lessons_of_one_title_are_told_apart_by_the_file(tmp_path, monkeypatch):

@@ -26,10 +26,10 @@ def test_every_term_stands_on_a_page(name):
 
 
 def test_the_caveat_names_its_papers():
-    said = terms.caveat()
-    assert "Attention is not by itself an explanation." in said
+    caveat = terms.caveat()
+    assert "Attention is not by itself an explanation." in caveat
     for name, address in terms.REFERENCES:
-        assert f'href="{address}"' in said and name.replace("&", "&amp;") in said
+        assert f'href="{address}"' in caveat and name.replace("&", "&amp;") in caveat
 
 
 def test_a_text_in_a_file_is_its_headings_and_paragraphs(tmp_path):

@@ -107,8 +107,8 @@ def test_models_that_stop_in_the_middle_of_many_sentences_are_started_again(serv
     stop, _ = held
     paste(page, server[0], stop, "\n".join(OWN[59::-1]))
     os.kill(models(server[1]), signal.SIGKILL)
-    said = "0 of 60 translations are measured. The process of the models has stopped. It is being started again"
-    expect(page.get_by_text(said)).to_be_visible(timeout=WAIT)
+    progress = "0 of 60 translations are measured. The process of the models has stopped. It is being started again"
+    expect(page.get_by_text(progress)).to_be_visible(timeout=WAIT)
     expect(page.get_by_text("Bahdanau: 25 of 60 sentences")).to_be_visible(timeout=WAIT)
     expect(page.get_by_text("has stopped")).to_have_count(0)
 

@@ -22,7 +22,7 @@ link_notes.show(st.session_state)
 
 
 @pytest.mark.parametrize(
-    "key, values, said",
+    "key, values, unknown",
     [
         (
             "show",
@@ -35,12 +35,12 @@ link_notes.show(st.session_state)
         ("show", ["Bahdanau", "Luong general", "Transformer"], None),  # the default
     ],
 )
-def test_a_value_that_there_is_not_is_named_wherever_it_stands(key, values, said):
+def test_a_value_that_there_is_not_is_named_wherever_it_stands(key, values, unknown):
     app = AppTest.from_file(str(serving.ROOT / "dashboard" / "page.py"), default_timeout=120)
     app.query_params[key] = values
     notes = [note.value.replace("\\", "") for note in app.run().info]
     instead = "the others" if "Bahdanau" in values else "the default instead"
-    assert notes == ([f"This page has no {said}. It shows {instead}."] if said else [])
+    assert notes == ([f"This page has no {unknown}. It shows {instead}."] if unknown else [])
 
 
 @pytest.mark.parametrize("folder", [page.folder for page in PAGES if page.folder not in ("many", "train")])

@@ -55,5 +55,5 @@ def htmls(app: AppTest) -> list[str]:
     return [element.proto.body for element in app.get("html")]
 
 
-def said(app: AppTest, text: str) -> bool:
+def has_text(app: AppTest, text: str) -> bool:
     return any(text in element.proto.body for element in app.get("html"))

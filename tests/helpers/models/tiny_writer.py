@@ -21,8 +21,8 @@ OPTIONS = {"width": 16, "heads": 2, "layers": 2, "hidden": 24, "dropout": 0.1, "
 
 def story(seed: int, paragraphs: int = 3) -> list[str]:
     """Paragraphs of a story: sentences such as “The black dog runs.”"""
-    said = [english for english, _ in tiny.sentences(4 * paragraphs, seed)]
-    return [" ".join(said[4 * number : 4 * number + 4]) for number in range(paragraphs)]
+    sentences = [english for english, _ in tiny.sentences(4 * paragraphs, seed)]
+    return [" ".join(sentences[4 * number : 4 * number + 4]) for number in range(paragraphs)]
 
 
 def write_data(folder: Path) -> Path:

@@ -48,15 +48,15 @@ def full_disk(monkeypatch):
 def test_a_full_disk_leaves_what_was_there(run, tmp_path, monkeypatch, option, file):
     (tmp_path / file).write_text("mine")
     full_disk(monkeypatch)
-    status, said = run(option, file)
-    assert status == 2 and "No space left on device" in said and file in said
+    status, message = run(option, file)
+    assert status == 2 and "No space left on device" in message and file in message
     assert (tmp_path / file).read_text() == "mine" and os.listdir(tmp_path) == [file]
 
 
 @pytest.mark.parametrize("option", ["--json", "--html", "--save", "--root"])
 def test_an_empty_name_is_an_error(run, option, tmp_path):
-    status, said = run(option, "")
-    assert status == 2 and f"argument {option}: must name a file or a folder; got ''" in said
+    status, message = run(option, "")
+    assert status == 2 and f"argument {option}: must name a file or a folder; got ''" in message
     assert os.listdir(tmp_path) == []
 
 
@@ -72,12 +72,12 @@ def test_what_is_written_is_whole_and_keeps_its_permissions(run, tmp_path):
 
 def test_a_folder_and_a_device_are_not_replaced(run, tmp_path):
     (tmp_path / "folder").mkdir()
-    status, said = run("--json", "folder")
-    assert status == 2 and said.endswith("cannot write folder: Is a directory")
+    status, message = run("--json", "folder")
+    assert status == 2 and message.endswith("cannot write folder: Is a directory")
     assert run("--json", "/dev/zero")[0] == 0
     assert not Path("/dev/zero").is_file()
-    status, said = run("--json", "/dev/full")
-    assert status == 2 and "No space left on device" in said
+    status, message = run("--json", "/dev/full")
+    assert status == 2 and "No space left on device" in message
 
 
 def test_a_read_only_folder_is_named(tmp_path, monkeypatch):
@@ -94,10 +94,10 @@ def test_a_read_only_folder_is_named(tmp_path, monkeypatch):
 
 
 def test_an_error_quotes_little(run):
-    status, said = run("--beam", "x" * 5000)
-    assert status == 2 and "x" * 79 + "…" in said and len(said) < 400
-    status, said = run("--root", "y" * 5000)
-    assert status == 2 and len(said) < 500
+    status, message = run("--beam", "x" * 5000)
+    assert status == 2 and "x" * 79 + "…" in message and len(message) < 400
+    status, message = run("--root", "y" * 5000)
+    assert status == 2 and len(message) < 500
 
 
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "> /dev/full"])

@@ -21,7 +21,7 @@ def places(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("place, said", [("pipe", "a pipe"), ("device", "a device"), ("folder", "a folder")])
+@pytest.mark.parametrize("place, kind", [("pipe", "a pipe"), ("device", "a device"), ("folder", "a folder")])
 @pytest.mark.parametrize(
     "words",
     [
@@ -29,9 +29,9 @@ def places(tmp_path, monkeypatch):
         ["align", "--model", "en-fr/bahdanau", "--gold"],
     ],
 )
-def test_what_a_command_reads_is_a_file(places, root, capsys, words, place, said):
+def test_what_a_command_reads_is_a_file(places, root, capsys, words, place, kind):
     assert main([*words, place, "--root", str(root)]) == 2
-    assert capsys.readouterr().err == f"python -m attnviz {words[0]}: {place}: not a file but {said}\n"
+    assert capsys.readouterr().err == f"python -m attnviz {words[0]}: {place}: not a file but {kind}\n"
     assert not Path("out").exists()
 
 

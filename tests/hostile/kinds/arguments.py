@@ -106,11 +106,11 @@ def check(place: Workplace, case) -> None:
         os.chdir(before)
     for stream in (out, err):
         stream.flush()
-    said = err.buffer.getvalue().decode("utf-8", "replace")
-    if (status not in STATUSES and (case[0], status) != ("check", FAULTS)) or "Traceback" in said:
-        raise Failure(f"status {status}: {said[-300:]}")
-    if status == 2 and (len(said) > 2 * LONG or not said.strip()):
-        raise Failure(f"an error of {len(said)} characters: {said[:200]!r}")
+    errors = err.buffer.getvalue().decode("utf-8", "replace")
+    if (status not in STATUSES and (case[0], status) != ("check", FAULTS)) or "Traceback" in errors:
+        raise Failure(f"status {status}: {errors[-300:]}")
+    if status == 2 and (len(errors) > 2 * LONG or not errors.strip()):
+        raise Failure(f"an error of {len(errors)} characters: {errors[:200]!r}")
     content = kept.read_bytes()
     if content != b"mine, and as long as it was" and not _whole(content):
         raise Failure("a file of the person's own was left broken")

@@ -304,7 +304,7 @@ FRAMES = (
 )
 
 
-def _upload(server: Server, frame: bytes, size: int, said: str) -> None:
+def _upload(server: Server, frame: bytes, size: int, declared: str) -> None:
     """To an address that nobody was given, with the token that a page would send."""
     content = frame + bytes(size) + b"\r\n--x--\r\n"
     lines = [
@@ -315,10 +315,10 @@ def _upload(server: Server, frame: bytes, size: int, said: str) -> None:
         f"X-Xsrftoken: {TOKEN}",
         "Content-Type: multipart/form-data; boundary=x",
         "Transfer-Encoding: chunked"
-        if said == "chunked"
-        else f"Content-Length: {len(content) + 9 * (said == 'short')}",
+        if declared == "chunked"
+        else f"Content-Length: {len(content) + 9 * (declared == 'short')}",
     ]
-    if said == "chunked":
+    if declared == "chunked":
         content = b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content)
     _send_raw(server, "\r\n".join([*lines, "", ""]).encode() + content, 0)
 

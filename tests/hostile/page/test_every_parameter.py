@@ -66,8 +66,8 @@ def opened(folder: str, query: dict) -> AppTest:
 def named(app: AppTest) -> set[str]:
     """The parameters that the note names."""
     notes = [info.value for info in app.info if "It shows the default instead." in info.value]
-    said = html.unescape(" ".join(notes)).replace("\\", "")
-    return set(re.findall(r"(\w+) = “", said))
+    text = html.unescape(" ".join(notes)).replace("\\", "")
+    return set(re.findall(r"(\w+) = “", text))
 
 
 @pytest.mark.parametrize("value", ["zzz", "-1", "1e999", ["zzz", "<b>y</b>"]])
@@ -84,8 +84,8 @@ def test_a_wrong_value(folder, value):
 def test_no_value(folder):
     """`?show=` names no mechanism, so the page draws its own."""
     app = opened(folder, dict.fromkeys(set(strategies.parameters()) - FREE, ""))
-    said = " ".join(info.value for info in app.info)
-    assert "The link gives no value for" in said and ("show" not in app.session_state or app.session_state["show"])
+    notes = " ".join(info.value for info in app.info)
+    assert "The link gives no value for" in notes and ("show" not in app.session_state or app.session_state["show"])
 
 
 @pytest.mark.parametrize(

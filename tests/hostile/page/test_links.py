@@ -82,7 +82,7 @@ def test_a_link_asks_no_other_machine_for_a_file(monkeypatch, checkpoints, name)
     app = AppTest.from_string(MANY, default_timeout=60)
     app.query_params["from"], app.query_params["path"] = "A file on this machine", name
     app.run()
-    assert not app.exception and any("Only files on this machine are read" in said.value for said in app.error)
+    assert not app.exception and any("Only files on this machine are read" in error.value for error in app.error)
     assert not [path for path in looked if "evil" in path]
 
 

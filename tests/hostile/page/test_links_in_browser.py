@@ -22,9 +22,9 @@ def test_wrong_and_empty_values_are_named_and_the_default_drawn(watched, page):
     """`?beam=` left a group of buttons with none pressed. test_every_parameter.py has every parameter of every page."""
     page.goto(f"{watched.address}/?beam=&show=&kind=&layer=99&units=q&text=a+dog&unknown=1&step=-9")
     page.wait_for_function("() => document.querySelectorAll('.plot').length >= 5", timeout=60_000)
-    said = page.get_by_text("It shows the default instead.").inner_text()
-    assert "layer = “99”" in said and "units = “q”" in said and "text" not in said
-    assert "The link gives no value for " in said and all(name in said for name in ("beam", "show", "kind"))
+    note = page.get_by_text("It shows the default instead.").inner_text()
+    assert "layer = “99”" in note and "units = “q”" in note and "text" not in note
+    assert "The link gives no value for " in note and all(name in note for name in ("beam", "show", "kind"))
     assert page.locator(".st-key-notice [role=alert]").count() == 0
     page.goto(f"{watched.address}/?beam=greedy&layer=3&units=pieces&text=a+dog")  # defaults, which are no mistakes
     page.locator(".said").first.wait_for(timeout=60_000)

@@ -95,7 +95,7 @@ def value(size: int, number: int = 0) -> bytes:
     return told.SerializeToString()
 
 
-async def refused(guard: received.Messages, said: list[list[bytes]]) -> list[int]:
+async def refused(guard: received.Messages, messages: list[list[bytes]]) -> list[int]:
     """Visitors, each of whom says something and stays -> which of them were refused."""
     gone, numbers = asyncio.Event(), []
 
@@ -118,7 +118,7 @@ async def refused(guard: received.Messages, said: list[list[bytes]]) -> list[int
         await guard({"type": "websocket"}, receive, send)
 
     guard.app = listen
-    visits = [asyncio.create_task(visit(number, contents)) for number, contents in enumerate(said)]
+    visits = [asyncio.create_task(visit(number, contents)) for number, contents in enumerate(messages)]
     await asyncio.sleep(0.1)
     gone.set()
     await asyncio.gather(*visits)
@@ -140,10 +140,10 @@ def test_a_large_value_counts_until_its_visitor_has_left(after, monkeypatch):
     """After any other message the server held it still and no longer counted it."""
     monkeypatch.setattr(received, "STAYS", 0.1)
     guard, room = small_guard(), 8
-    said = [[value(SIZE), *after] for _ in range(room + 5)] + [[value(9)]] * 3
+    messages = [[value(SIZE), *after] for _ in range(room + 5)] + [[value(9)]] * 3
 
     async def work():
-        numbers = await refused(guard, said)
+        numbers = await refused(guard, messages)
         held = guard.budget.held
         await asyncio.sleep(0.3)
         return numbers, held

@@ -30,19 +30,19 @@ def test_a_beam_of_one_is_greedy(name, seed, penalty):
 def test_a_wide_beam_finds_what_trying_everything_finds(name, options, penalty, monkeypatch):
     monkeypatch.setattr(decode, "limit", lambda length: 4)
     words = (4, 5, 6)  # all that may be said besides <eos>
-    everything = [[[*said, EOS] for said in itertools.product(words, repeat=length)] for length in range(4)]
+    everything = [[[*pieces, EOS] for pieces in itertools.product(words, repeat=length)] for length in range(4)]
     count = sum(map(len, everything))
     for seed in range(2):
         model, source = made(name, seed, vocabulary=7, **options), ids(1, 3, seed=seed, vocabulary=7)
         rates, log_probs = (
-            {tuple(said): rate for same in everything for rate, said in zip(scores(model, source, same, by), same)}
+            {tuple(pieces): rate for same in everything for rate, pieces in zip(scores(model, source, same, by), same)}
             for by in (penalty, 0.0)
         )
         assert decode.beam(model, source, count + 1, penalty) == list(max(rates, key=rates.get))
-        listed = {tuple(said): log_prob for log_prob, said in decode.beams(model, source, count + 1, penalty)}
+        listed = {tuple(pieces): log_prob for log_prob, pieces in decode.beams(model, source, count + 1, penalty)}
         assert list(listed) == sorted(listed, key=rates.get, reverse=True) and len(listed) > 1
-        for said, log_prob in listed.items():
-            assert log_prob == pytest.approx(log_probs[said], abs=1e-4)
+        for pieces, log_prob in listed.items():
+            assert log_prob == pytest.approx(log_probs[pieces], abs=1e-4)
 
 
 @every
@@ -76,12 +76,12 @@ class Scripted(torch.nn.Module):
         return self.Memory((torch.zeros(1, 0, dtype=torch.long),))
 
     def step(self, memory, state, token):
-        said = torch.cat([state[0], token[:, None]], dim=1)
-        logits = torch.full((len(said), 8), -100.0)
-        for row, tokens in enumerate(said[:, 1:].tolist()):  # without <bos>
+        produced = torch.cat([state[0], token[:, None]], dim=1)
+        logits = torch.full((len(produced), 8), -100.0)
+        for row, tokens in enumerate(produced[:, 1:].tolist()):  # without <bos>
             for token, chance in self.table.get(tuple(tokens), {EOS: 1.0}).items():
                 logits[row, token] = math.log(chance)
-        return SimpleNamespace(logits=logits, state=(said,))
+        return SimpleNamespace(logits=logits, state=(produced,))
 
 
 def test_the_beam_goes_on_while_a_living_hypothesis_is_better_than_those_that_ended():

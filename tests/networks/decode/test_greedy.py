@@ -9,13 +9,13 @@ from attnviz.networks import decode
 
 # Greedy.
 GUESSES = {
-    "right": lambda said: [said],
-    "too long": lambda said: [[*said, 5, 6, 7]],
-    "wrong in the middle": lambda said: [[*said[:2], *(4 + number % 7 for number in said[2:5]), *said[5:]]],
-    "right only together": lambda said: [[*said[:2], 4 + said[2] % 7], [], [4 + said[0] % 7, *said[1:]]],
-    "a word more": lambda said: [[5, *said]],
-    "a word less": lambda said: [said[1:]],
-    "always the same": lambda said: [said[:1] * 9],
+    "right": lambda pieces: [pieces],
+    "too long": lambda pieces: [[*pieces, 5, 6, 7]],
+    "wrong in the middle": lambda pieces: [[*pieces[:2], *(4 + number % 7 for number in pieces[2:5]), *pieces[5:]]],
+    "right only together": lambda pieces: [[*pieces[:2], 4 + pieces[2] % 7], [], [4 + pieces[0] % 7, *pieces[1:]]],
+    "a word more": lambda pieces: [[5, *pieces]],
+    "a word less": lambda pieces: [pieces[1:]],
+    "always the same": lambda pieces: [pieces[:1] * 9],
 }
 
 
@@ -24,10 +24,10 @@ GUESSES = {
 def test_a_guess_changes_nothing_but_rounding(name, kind, monkeypatch):
     model, source, calls = made(name, 3, ending=-1.0), ids(1, 5), []
     plain = decode.greedy(model, source)
-    said = [number for number in plain.tokens[0].tolist() if number != EOS]
+    pieces = [number for number in plain.tokens[0].tolist() if number != EOS]
     logits = model.logits
     monkeypatch.setattr(model, "logits", lambda readout: [calls.append(readout), logits(readout)][1])
-    guessed = decode.greedy(model, source, guesses=GUESSES[kind](said))
+    guessed = decode.greedy(model, source, guesses=GUESSES[kind](pieces))
     assert guessed.tokens.tolist() == plain.tokens.tolist()
     torch.testing.assert_close(guessed.logits, plain.logits, atol=1e-5, rtol=1e-5)
     for ours, theirs in zip(guessed.cross + guessed.decoder, plain.cross + plain.decoder, strict=True):
@@ -86,9 +86,9 @@ def test_decoding_stops_at_the_end_of_sentence(name):
 
 @every
 def test_a_batch_goes_on_until_its_last_sentence_has_ended(name):
-    said = torch.tensor([[EOS, 5, 5, 5, 5], [5, 5, EOS, 5, 5]])
-    unrolled = decode.unroll(made(name), ids(2, 4), None, lambda t, logits: said[:, t], 5)
-    assert unrolled.tokens.tolist() == said[:, :3].tolist() and unrolled.lengths() == [1, 3]
+    pieces = torch.tensor([[EOS, 5, 5, 5, 5], [5, 5, EOS, 5, 5]])
+    unrolled = decode.unroll(made(name), ids(2, 4), None, lambda t, logits: pieces[:, t], 5)
+    assert unrolled.tokens.tolist() == pieces[:, :3].tolist() and unrolled.lengths() == [1, 3]
 
 
 def test_lengths_count_to_the_first_end():

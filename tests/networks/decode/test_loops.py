@@ -55,11 +55,11 @@ class Circle:
 
 
 def test_greedy_ends_a_loop():
-    said = decode.greedy(Circle(), torch.full((2, 30), 4), end_loops=True).tokens.tolist()
-    assert said[0] == said[1] == [4, *[6, 5] * 5, EOS]
+    pieces = decode.greedy(Circle(), torch.full((2, 30), 4), end_loops=True).tokens.tolist()
+    assert pieces[0] == pieces[1] == [4, *[6, 5] * 5, EOS]
 
 
 @pytest.mark.parametrize("width", [1, 2, 4])
 def test_a_beam_ends_a_loop(width):
-    said = decode.beam(Circle(), torch.full((1, 30), 4), width, end_loops=True)
-    assert said[-1] == EOS and len(said) <= 14 and (width > 1 or said == [4, *[6, 5] * 5, EOS])
+    pieces = decode.beam(Circle(), torch.full((1, 30), 4), width, end_loops=True)
+    assert pieces[-1] == EOS and len(pieces) <= 14 and (width > 1 or pieces == [4, *[6, 5] * 5, EOS])

@@ -61,11 +61,11 @@ def test_the_texts_of_buckets_count_what_is_left_out(root, monkeypatch):
 
 def test_everyday_sentences_have_buckets_of_their_own_where_there_are_some(root):
     text = Translator.load("en-fr/bahdanau", root).tokenizer
-    captions, said = [("The dog runs fast now.", "Le chien court.")], ("I do not know.", "Je ne sais pas.")
+    captions, spoken = [("The dog runs fast now.", "Le chien court.")], ("I do not know.", "Je ne sais pas.")
     long = (" ".join(["and"] * 15), "et")
-    kinds = length.bucket_texts({length.TEST: captions, "everyday": [said, long]}, text)
+    kinds = length.bucket_texts({length.TEST: captions, "everyday": [spoken, long]}, text)
     assert [texts.bucket.title for texts in kinds[-2:]] == ["everyday, 4–9 words", "everyday, 12–20 words"]
-    assert [texts.pairs for texts in kinds] == [captions, [], [], [], [said], [long]]
+    assert [texts.pairs for texts in kinds] == [captions, [], [], [], [spoken], [long]]
     assert [texts.bucket for texts in length.bucket_texts({length.TEST: captions}, text)] == list(length.BUCKETS[:4])
 
 
@@ -142,6 +142,6 @@ def test_the_gap_to_no_attention_is_said_by_bucket():
         for bucket, score in zip(length.BUCKETS, scores)
     ]
     rows.append({"mechanism": "bahdanau", "seed": 1, **length.BUCKETS[3].key})
-    said = length._gain({"rows": rows})
-    assert said.endswith("in the same buckets: Bahdanau · additive +5.0 / +4.5 / +20.0 / –.")
+    gain = length._gain({"rows": rows})
+    assert gain.endswith("in the same buckets: Bahdanau · additive +5.0 / +4.5 / +20.0 / –.")
     assert "is missing" in length._gain({"rows": rows[3:]})
