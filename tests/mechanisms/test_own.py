@@ -24,6 +24,7 @@ from attnviz.figures import theme
 from attnviz.mechanisms import ALL, Config, Mechanism
 from attnviz.models import checkpoint_files
 from attnviz.networks.registry import build, options
+from attnviz.trace import uploads
 from dashboard.choices import settings
 
 NAME = "reverse/luong-cosine"
@@ -204,21 +205,27 @@ def test_what_is_added():
 
 
 def test_nothing_that_a_visitor_sends_runs_a_file(tmp_path, root, monkeypatch):
-    """A link, a folder of a model with a config, the name of a model, a saved trace."""
+    """A link, a folder of models with a config and the file that `try` writes, the name of a model, a saved trace, an
+    upload."""
     mark, evil = tmp_path / "it-ran", tmp_path / "evil.py"
     evil.write_text(f"open({str(mark)!r}, 'w')")
     text = f"{evil}:EVIL"
-    for query in ({"show": [text]}, {"pair": text}, {"text": text}, {"page": text, "model": text}):
+    for query in ({"show": [text], "guest": text}, {"pair": text, "text": text, "page": text, "model": text}):
         assert not compare_app.run(**query).exception
     checkpoint = tmp_path / "root" / "en-fr" / "bahdanau"
     checkpoint.mkdir(parents=True)
     (checkpoint / "config.json").write_text(json.dumps({"mechanism": text, "vocabulary": 30, "options": {}}))
+    (tmp_path / "root" / "yours.py").write_text(evil.read_text())
+    assert attnviz.available(tmp_path / "root") == ["en-fr/bahdanau"]
     for name in ("en-fr/bahdanau", text, f"en-fr/{text}", f"hf:{text}"):
         with pytest.raises(ValueError):
             attnviz.load(name, tmp_path / "root")
     saved = tmp_path / "trace.safetensors"
     attnviz.save_trace(synthetic.trace(mechanism=text), saved)
     assert figures.heatmap(select.select(attnviz.load_trace(saved)))
+    for name in ("evil.py", "evil.json", "evil.safetensors", "yours.py:EVIL"):
+        with pytest.raises(ValueError):
+            uploads.unpack(evil.read_bytes(), name)
     assert not mark.exists()
     with pytest.raises(ValueError):
         mechanisms.read(text)  # which runs it: the mark is one

@@ -1,4 +1,5 @@
-"""Every parameter of every page with a wrong value: the default is drawn, and a note names each of them."""
+"""Every parameter of every page with a wrong value: the default is drawn, a note names each of them, and no file that
+one names is run."""
 
 import html
 import re
@@ -70,14 +71,16 @@ def named(app: AppTest) -> set[str]:
     return set(re.findall(r"(\w+) = “", text))
 
 
-@pytest.mark.parametrize("value", ["zzz", "-1", "1e999", ["zzz", "<b>y</b>"]])
+@pytest.mark.parametrize("value", ["evil.py:EVIL", "-1", "1e999", ["zzz", "<b>y</b>"]])
 @pytest.mark.parametrize("folder", [page.folder for page in PAGES])
-def test_a_wrong_value(folder, value):
+def test_a_wrong_value(folder, value, tmp_path, monkeypatch):
+    (tmp_path / "evil.py").write_text("open('it-ran', 'w')")
+    monkeypatch.chdir(tmp_path)
     controls = CONTROLS.get(folder, {})
     wrong = {key: value for key in strategies.parameters() if key not in FREE | controls.keys()}
     app = opened(folder, wrong | controls)
     there = {key for key in wrong if key in app.session_state}
-    assert len(there) > 1 and there <= named(app)
+    assert len(there) > 1 and there <= named(app) and not (tmp_path / "it-ran").exists()
 
 
 @pytest.mark.parametrize("folder", [page.folder for page in PAGES])
