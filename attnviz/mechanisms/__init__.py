@@ -191,6 +191,8 @@ def read(text: str) -> Mechanism:
     if not isinstance(value, Mechanism):
         names = [other for other, value in vars(loaded).items() if isinstance(value, Mechanism)]
         reason = f"its mechanisms are {', '.join(names)}" if names else "it defines no Mechanism"
+        if callable(value):
+            reason += f"; `python -m attnviz try {text}` trains a module, and own.wrap makes a mechanism of it"
         raise ValueError(f"{file} has no mechanism {name}; {reason}")
     return add(value)
 

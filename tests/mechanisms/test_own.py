@@ -102,10 +102,15 @@ def test_a_name_that_a_file_has_not_ends_a_command_with_a_sentence(file, monkeyp
             'put what is to run as a program below `if __name__ == "__main__":`',
         ),
         ("{empty}:COSINE", "{empty} has no mechanism COSINE; it defines no Mechanism"),
+        (
+            "{module}:Attention",
+            "{module} has no mechanism Attention; it defines no Mechanism; `python -m attnviz try {module}:Attention` "
+            "trains a module, and own.wrap makes a mechanism of it",
+        ),
     ],
 )
 def test_files_that_are_refused(text, message, tmp_path):
-    contents = {"broken": "1 / 0", "ending": "raise SystemExit(3)", "empty": ""}
+    contents = {"broken": "1 / 0", "ending": "raise SystemExit(3)", "empty": "", "module": "class Attention: pass"}
     files = {name: tmp_path / f"{name}.py" for name in contents}
     for name, content in contents.items():
         files[name].write_text(content)
