@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -211,7 +212,8 @@ def of_file(
         except ValueError as error:
             problems.append(error)
         else:
-            same = partial(_as_trained, place, trained_as, yours.score)
+            score: Any = yours.score  # a function, and no name of one
+            same = partial(_as_trained, place, trained_as, score)
             return mechanisms.add(replace(yours, score=same)) if trained_as else yours
     raise problems[-1]
 
