@@ -46,7 +46,7 @@ def mine(tmp_path):
         mechanisms.ALL.pop(name, None)
 
 
-def test_a_module_is_trained_beside_others_and_its_folder_opens_in_a_new_process(mine, tmp_path, capsys):
+def test_a_module_is_trained_beside_others_and_its_folder_opens_in_a_new_process(mine, tmp_path, capsys, monkeypatch):
     out = tmp_path / "out"
     assert main(["try", mine, "--seconds", "1.2", "--order", "previous", "--out", str(out)]) == 0
     text = capsys.readouterr().out
@@ -75,8 +75,12 @@ def test_a_module_is_trained_beside_others_and_its_folder_opens_in_a_new_process
         ValueError, match="mine.py:Attention has changed since it was trained: run `python -m attnviz t"
     ):
         attnviz.load("reverse/yours", out)
-    # an earlier try is replaced
-    assert main(["try", mine, "--seconds", "0.01", "--out", str(out), "--task", "sort"]) == 0
+    # an earlier try is replaced; --open runs the command that is printed
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert main(["try", mine, "--seconds", "0.01", "--out", str(out), "--task", "sort", "--open"]) == 2
+    printed = capsys.readouterr()
+    assert f"/bin/false -m streamlit run {page.file()}" in printed.out
+    assert "try: the page ended with an error" in printed.err
     assert attnviz.available(out) == ["en-fr/yours-trained", "sort/bahdanau", "sort/luong-general", "sort/yours"]
 
 
@@ -142,14 +146,6 @@ def test_ctrl_c_keeps_what_was_trained(mine, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(train, "_score", stops)
     assert train.train_beside(yours, tmp_path / "out") == ([], True) and model.is_file()
     assert tryout._table([], True).endswith("Ctrl-C ended the test too; what was trained is kept, without scores.")
-
-
-def test_open_runs_the_command_that_is_printed(mine, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    assert main(["try", mine, "--seconds", "0.01", "--out", str(tmp_path / "out"), "--open"]) == 2
-    printed = capsys.readouterr()
-    assert f"/bin/false -m streamlit run {page.file()}" in printed.out
-    assert "try: the page ended with an error" in printed.err
 
 
 def test_what_cannot_be_tried_is_refused_in_a_sentence(mine, tmp_path, capsys):
