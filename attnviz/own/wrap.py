@@ -19,7 +19,8 @@ from attnviz.own.capture import ShapeChanged, Subject
 from attnviz.own.checks import LIMIT, shares
 from attnviz.own.forms import Inputs
 from attnviz.own.recognise import recognise
-from attnviz.own.source import Sizes, load
+from attnviz.own.source import Sizes, in_words, load
+from attnviz.python_file import ANYTHING
 
 NAME = "yours"
 _TRAINED = "attnviz.own.trained:network"  # imported when it is built: it needs the models, and they the mechanisms
@@ -41,12 +42,16 @@ def widened(x: Tensor, width: int) -> Tensor:
     return F.pad(x, (0, width - x.shape[-1])) if x.shape[-1] < width else x
 
 
+def _divided(weights: Tensor) -> Tensor:
+    return weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-30)
+
+
 class Yours(Attention):
-    """A score whose weights are those of a user's module. If the module takes no mask, the weights of visible keys are
-    divided by their sum, which equals a softmax over these keys. divided : so are those of every row, as of a module
-    with a sink, whose rows sum to less than 1. sparse : some keys get exactly 0, so a module without a mask reads each
-    sentence by itself. A self-attention reads the keys and, as a last token, the query: its weights are those of this
-    token on the others, divided by their sum."""
+    """A score whose weights are those of a user's module, the mean of its heads. If the module takes no mask, the
+    weights of visible keys are divided by their sum in each head, which equals a softmax over these keys. divided : so
+    are those of every row, as of a module with a sink, whose rows sum to less than 1. sparse : some keys get exactly 0,
+    so a module without a mask reads each sentence by itself. A self-attention reads the keys and, after the last
+    visible one, the query: its weights are those of this token on the others, divided by their sum."""
 
     name = NAME
 
@@ -63,12 +68,11 @@ class Yours(Attention):
         """The input of the module's softmax, captured there. For several heads, or without a softmax of PyTorch, the
         logarithms of the weights, whose softmax is the weights."""
         itself = self.subject.form.itself
-        outcome = self.subject.run(self._inputs(*self._last(query, prepared) if itself else (query, prepared)))
-        if outcome.scores is not None and outcome.scores.shape[1] == 1:
-            scores = outcome.scores[:, 0]
-        else:
-            scores = outcome.weights.mean(dim=1).clamp_min(1e-30).log()
-        return scores[:, -1, :-1].view(*query.shape[:2], -1) if itself else scores
+        tokens = self._with_last(query, prepared, None)[0] if itself else prepared
+        scores = self.subject.run(self._inputs(tokens if itself else query, tokens)).scores
+        if scores is None or scores.shape[1] > 1:
+            return self._weights(query, prepared, None).clamp_min(1e-30).log()
+        return scores[:, 0, -1, :-1].view(*query.shape[:2], -1) if itself else scores[:, 0]
 
     def read(self, query, prepared, values, mask=None, reweigh=None):
         weights = self._weights(query, prepared, mask)
@@ -78,42 +82,45 @@ class Yours(Attention):
 
     def _weights(self, query: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
         """query (B, T, Dq), keys (B, S, Dk), mask (B, 1, S) -> weights (B, T, S), the mean of its heads."""
-        itself, queries = self.subject.form.itself, query.shape[:2]
-        visible = None if mask is None else mask[:, 0]
+        itself, queries, visible = self.subject.form.itself, query.shape[1], None if mask is None else mask[:, 0]
         if itself:
-            query, keys = self._last(query, keys)
-            visible = None if visible is None else F.pad(visible.repeat_interleave(queries[1], 0), (0, 1), value=True)
+            query, place = self._with_last(query, keys, visible)
+            keys, visible = query, None if visible is None else torch.arange(query.shape[1]) <= place.unsqueeze(1)
         inputs = self._inputs(query, keys, visible)
         read = self.subject.weights if self.training else self._evaluated
         unread = visible if inputs.visible is None else None
         if self.sparse and unread is not None and not bool(unread.all()):
             weights = self._apart(read, inputs, unread)
         else:
-            weights = read(inputs).mean(dim=1)
-        if unread is not None:
-            weights = weights * unread.unsqueeze(1)
+            weights = read(inputs)
         if itself:
-            weights = weights[:, -1, :-1].view(*queries, -1)
-        if self.divided or unread is not None or itself:
-            weights = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-30)
-        return weights
+            rows = weights[:, :, 0] if weights.shape[2] == 1 else weights[torch.arange(len(place)), :, place]
+            rows = rows[..., :-1] * (torch.arange(rows.shape[-1] - 1) < place.unsqueeze(1)).unsqueeze(1)
+            weights = rows.unflatten(0, (-1, queries)).transpose(1, 2)
+        elif unread is not None:
+            weights = weights * unread[:, None, None]
+        if not (self.divided or unread is not None or itself):
+            return weights.mean(dim=1)
+        return _divided(_divided(weights).mean(dim=1))
 
-    def _last(self, query: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-        """query (B, T, D), keys (B, S, D) -> twice the tokens (B * T, S + 1, D) of a self-attention, the query last."""
-        keys = torch.cat([keys.repeat_interleave(query.shape[1], 0), query.flatten(0, 1).unsqueeze(1)], dim=1)
-        return keys, keys
+    def _with_last(self, query: Tensor, keys: Tensor, visible: Tensor | None) -> tuple[Tensor, Tensor]:
+        """query (B, T, D), keys (B, S, D), visible (B, S) -> the tokens (B * T, S + 1, D) of a self-attention, in which
+        the query follows the visible keys, and its place (B * T)."""
+        batch, queries = query.shape[:2]
+        place = torch.full((batch,), keys.shape[1]) if visible is None else visible.sum(dim=-1)
+        place = place.repeat_interleave(queries)
+        tokens = F.pad(keys, (0, 0, 0, 1)).repeat_interleave(queries, 0)
+        return tokens.index_put((torch.arange(len(place)), place), query.flatten(0, 1)), place
 
     def _apart(self, read: Callable, inputs: Inputs, visible: Tensor) -> Tensor:
-        """The weights (B, T, S) of sentences that the module reads without their hidden keys, which might get all the
-        weight that there is; of a self-attention those of its last token. visible (B, S)."""
+        """The weights (B, H, T, S) of sentences that the module reads without their hidden keys, which might get all
+        the weight that there is; of a self-attention those of its last token. visible (B, S)."""
         parts, itself = [], self.subject.form.itself
         for row, seen in enumerate(visible):
             keys, values = inputs.keys[row, seen][None], inputs.values[row, seen][None]
-            weights = read(Inputs(keys if itself else inputs.query[row, None], keys, values)).mean(dim=1)[0]
-            weights = weights[-1:] if itself else weights
-            parts.append(
-                weights.new_zeros(len(weights), len(seen)).masked_scatter(seen.expand(len(weights), -1), weights)
-            )
+            weights = read(Inputs(keys if itself else inputs.query[row, None], keys, values))[0]
+            weights = weights[:, -1:] if itself else weights
+            parts.append(weights.new_zeros(*weights.shape[:2], len(seen)).masked_scatter(seen, weights))
         return torch.stack(parts)
 
     def _inputs(self, query: Tensor, keys: Tensor, visible: Tensor | None = None) -> Inputs:
@@ -172,28 +179,27 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
 
 def _rows(subject: Subject) -> tuple[bool, bool, str]:
     """Are rows of weights, or those with a mask, to be divided by their sums, do some keys get exactly 0, and what is
-    shown, in words."""
-    with torch.no_grad():
-        divided = shares(subject).verdict == LIMIT and not subject.form.weights.log
-        inputs = subject.inputs(12, 1, 9)
-        weights = subject.run(inputs).weights
-        if subject.form.mask is not None and "B" in subject.form.mask.axes:  # it may come after the softmax
-            masked = subject.run(replace(inputs, visible=(torch.arange(9) < 5).expand(12, 9))).weights
-            divided |= bool((masked >= 0).all()) and not torch.allclose(
-                masked.sum(dim=-1), weights.sum(dim=-1), atol=1e-3
-            )
-        notes = (SCORES if _shows_scores(subject) else NO_SCORES) + DIVIDED * divided
-        return divided, bool((weights[:, :, -1] == 0).any()), notes + OF_THE_LAST * subject.form.itself
-
-
-def _shows_scores(subject: Subject) -> bool:
-    """Does a softmax of PyTorch show the scores of its one head? ValueError if it cannot read one sentence."""
+    shown, in words. ValueError if it cannot be asked for a step of a decoder."""
     try:
-        scores = subject.run(subject.inputs(1, 1, 3)).scores
+        with torch.no_grad():
+            inputs = subject.inputs(12, 1, 9)
+            divided = shares(subject).verdict == LIMIT and not subject.form.weights.log
+            weights = subject.run(inputs).weights
+            if subject.form.mask is not None and "B" in subject.form.mask.axes:  # it may come after the softmax
+                masked = subject.run(replace(inputs, visible=(torch.arange(9) < 5).expand(12, 9))).weights
+                sums = masked.sum(dim=-1), weights.sum(dim=-1)
+                divided |= bool((masked >= 0).all()) and not torch.allclose(*sums, atol=1e-3)
+            scores = subject.run(subject.inputs(1, 1, 3)).scores
     except ShapeChanged as error:
         words = f"{subject.title} loses an axis of length 1, as a squeeze() without dim does: {error}"
         raise ValueError(words) from None
-    return scores is not None and scores.shape[1] == 1
+    except ANYTHING as error:  # a person's code may raise anything
+        raise ValueError(
+            f"{subject.title} cannot read 9 keys with one query: {in_words(error, 'it raises ')}"
+        ) from None
+    notes = SCORES if scores is not None and scores.shape[1] == 1 else NO_SCORES
+    notes += DIVIDED * divided + OF_THE_LAST * subject.form.itself
+    return divided, bool((weights[:, :, -1] == 0).any()), notes
 
 
 def of_file(

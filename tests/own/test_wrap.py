@@ -149,6 +149,46 @@ def test_a_self_attention_reads_the_state_as_its_last_token(wrapped, module):
     assert mechanism.words.endswith(f"{SCORES}{OF_THE_LAST}")
 
 
+class Positions(LooksBack):
+    """With learnt positions, so that it matters where the last token stands."""
+
+    def __init__(self, width):
+        super().__init__(width)
+        self.places = nn.Embedding(9, width)
+
+    def forward(self, x, mask=None):
+        x = x + self.places(torch.arange(x.shape[1]))
+        scores = self.query(x) @ self.key(x).mT
+        weights = (scores if mask is None else scores.masked_fill(~mask.unsqueeze(1), -torch.inf)).softmax(dim=-1)
+        return weights @ x, weights
+
+
+class FourHeads(LooksBack):
+    """Without a mask: the weights of each head are divided by their sum, not those of the mean."""
+
+    def forward(self, query, keys):
+        query, keys = (x.unflatten(-1, (4, -1)).transpose(1, 2) for x in (3 * self.query(query), self.key(keys)))
+        weights = (query @ keys.mT).softmax(dim=-1)
+        return (weights @ keys).transpose(1, 2).flatten(2), weights
+
+
+@pytest.mark.parametrize("kind", [LooksBack, Positions, FourHeads])
+def test_a_padded_sentence_has_the_weights_that_it_has_alone(wrapped, kind):
+    attention = build(Config(wrapped(kind(16)).name, 12, SIZES)).eval().attention
+    query, keys = torch.randn(2, 3, 16), torch.randn(2, 6, 16)
+    mask = torch.arange(6) < torch.tensor([[[6]], [[4]]])
+    _, weights = attention.read(query, keys, keys, mask)
+    _, alone = attention.read(query[1:], keys[1:, :4], keys[1:, :4])
+    assert torch.allclose(weights[1, :, :4], alone[0], atol=1e-6) and bool((weights[1, :, 4:] == 0).all())
+    assert torch.allclose(attention.score(query, keys).softmax(dim=-1)[0], weights[0], atol=1e-6)
+
+
+class BuiltForEight(LooksBack):
+    def forward(self, query, keys):
+        places = torch.zeros(8, keys.shape[-1])
+        return (query @ (keys + places[: keys.shape[1]]).mT).softmax(dim=-1)
+
+
 def test_its_shapes_alone_can_be_built_as_for_the_check_of_a_checkpoint(wrapped):
     mechanism = wrapped(Attn("general", 16))
     with torch.device("meta"):
@@ -168,6 +208,10 @@ def test_what_no_decoder_can_ask_is_refused():
         own.wrap(Squeezed(8))
     with pytest.raises(ValueError, match="keys must be as wide as the query, or twice as wide; got 24 and 8"):
         own.wrap(Attention(12, 8))
+    with pytest.raises(
+        ValueError, match="BuiltForEight cannot read 9 keys with one query: it raises RuntimeError: The"
+    ):
+        own.wrap(BuiltForEight(16))
     with pytest.raises(ValueError, match="order must be previous or current; got 'last'"):
         own.wrap(Attn("general", 16), order="last")
     with pytest.raises(ValueError, match="module must be a module that is built"):
