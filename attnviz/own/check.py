@@ -15,7 +15,7 @@ from attnviz.own import formula as formulas
 from attnviz.own.capture import Subject
 from attnviz.own.checks import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.own.recognise import recognise
-from attnviz.own.source import Built, built, in_words, looked_at
+from attnviz.own.source import Built, built, in_words, looked_at, same_numbers
 from attnviz.python_file import ANYTHING
 
 if TYPE_CHECKING:
@@ -134,9 +134,9 @@ def check(
         raise ValueError(f"mask must be {masks.KEEP} or {masks.HIDE}; got {mask!r:.80}")
     if formula not in (None, *formulas.NAMES):
         raise ValueError(f"formula must be one of {', '.join(formulas.NAMES)}; got {formula!r:.80}")
-    made, trained = built(module, settings), ""
-    with _same_afterwards(), torch.no_grad(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        torch.manual_seed(0)
+    with same_numbers():
+        made, trained = built(module, settings), ""
+    with _in_one_thread(), torch.no_grad(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")  # of the module's code, once a call; what it prints, too
         subject = recognise(made.target, name or made.title)
         lines = tuple(line for test in _TESTS if (line := _line(test, subject, mask)) is not None)
@@ -172,7 +172,7 @@ def in_trained(
     """
     from attnviz.own import trained  # which imports the models, and they the mechanisms, of which a person's is one
 
-    with _same_afterwards(), torch.no_grad():
+    with _in_one_thread(), torch.no_grad():
         made = built(module, settings)
         subject = recognise(made.target, made.title)
         with looked_at(made.target, subject.title):
@@ -181,15 +181,15 @@ def in_trained(
 
 
 @contextlib.contextmanager
-def _same_afterwards() -> Iterator[None]:
-    """After the block, torch's random state and number of threads are restored. In the block there is one thread,
-    because with two, matrices this small take ten times as long if both cores are busy."""
-    state, threads = torch.get_rng_state(), torch.get_num_threads()
+def _in_one_thread() -> Iterator[None]:
+    """In the block there is one thread, because with two, matrices this small take ten times as long if both cores are
+    busy, and the random numbers are the same each time."""
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        with same_numbers():
+            yield
     finally:
-        torch.set_rng_state(state)
         torch.set_num_threads(threads)
 
 

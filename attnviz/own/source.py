@@ -112,10 +112,19 @@ def built(module: Any, settings: Mapping[str, object] | None = None) -> Built:
     return Built(module, "", partial(build, type(module), own))
 
 
+@contextlib.contextmanager
+def same_numbers() -> Iterator[None]:
+    """In the block, torch draws the same random numbers each time. After it, it goes on as if there had been none."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        yield
+
+
 def load(place: str, settings: Mapping[str, object] | None = None, sizes: Sizes = CHECKED) -> Built:
     """The module or function that `FILE.py:Name` names; without a name, the only one of the file.
 
-    settings : arguments of the class; the others are `sizes`, chosen by their names. ValueError, in one sentence.
+    settings : arguments of the class; the others are `sizes`, chosen by their names. Its random weights are the same
+    each time. ValueError, in one sentence.
 
     >>> Path("mine.py").write_text("def dot(query, keys): return (query @ keys.mT).softmax(-1)")
     >>> own.check(own.load("mine.py:dot")).ok
@@ -124,10 +133,11 @@ def load(place: str, settings: Mapping[str, object] | None = None, sizes: Sizes 
     path, colon, name = str(place).rpartition(":")
     if not colon or not path.endswith(".py"):
         path, name = str(place), ""
-    module = python_file.run(Path(path))
-    thing = _pick(module, Path(path), name)
-    if isinstance(thing, type):
-        return build(thing, settings, sizes)
+    with same_numbers() if sizes is CHECKED else contextlib.nullcontext():  # a training has its own
+        module = python_file.run(Path(path))
+        thing = _pick(module, Path(path), name)
+        if isinstance(thing, type):
+            return build(thing, settings, sizes)
     if settings:
         raise ValueError(f"{name or thing} is no class, so it takes no --set; got {', '.join(settings)}")
     return replace(built(thing), title=getattr(thing, "__name__", "") or f"{type(thing).__name__} (an instance)")

@@ -247,3 +247,23 @@ def test_settings_are_arguments_of_the_class():
         own.load(f"{LISTINGS}:Attn", {"size": 3})
     with pytest.raises(ValueError, match="there is no Python file"):
         own.load("nowhere.py:A")
+
+
+def test_the_same_class_gets_the_same_report_each_time():
+    """Its first weights are random, and some faults show with some of them only."""
+    place = f"{LISTINGS}:Attn"
+    before, state = torch.nn.Linear(2, 2).weight, torch.get_rng_state()
+    first, again = (own.load(place).target.attn.weight for _ in range(2))
+    assert torch.equal(first, again) and torch.equal(torch.get_rng_state(), state)
+
+    class Scores(torch.nn.Linear):
+        def __init__(self, hidden_size):
+            super().__init__(hidden_size, hidden_size)
+
+        def forward(self, query, keys):
+            return super().forward(query) @ keys.mT
+
+    first = own.check(Scores).to_dict()
+    torch.rand(1)
+    assert own.check(Scores).to_dict() == first
+    assert not torch.equal(torch.nn.Linear(2, 2).weight, before)
