@@ -14,6 +14,7 @@ from attnviz.own import checks, gradients, masks
 from attnviz.own import formula as formulas
 from attnviz.own.capture import Subject
 from attnviz.own.checks import FAULT, LIMIT, OK, UNTESTED, Line
+from attnviz.own.matrices import without_zeros
 from attnviz.own.recognise import recognise
 from attnviz.own.source import Built, built, in_words, looked_at, same_numbers
 from attnviz.python_file import ANYTHING
@@ -138,10 +139,8 @@ def check(
         made, trained = built(module, settings), ""
     with _in_one_thread(), torch.no_grad(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")  # of the module's code, once a call; what it prints, too
-        subject = recognise(made.target, name or made.title)
+        subject, recognised = _read(made, name)
         lines = tuple(line for test in _TESTS if (line := _line(test, subject, mask)) is not None)
-        with looked_at(made.target, subject.title):
-            recognised = formulas.recognised(subject)
         if in_trained:
             trained = _in_trained(made, subject, recognised, formula)
             if not trained.startswith("not run") and FAULT in [
@@ -174,10 +173,24 @@ def in_trained(
 
     with _in_one_thread(), torch.no_grad():
         made = built(module, settings)
-        subject = recognise(made.target, made.title)
-        with looked_at(made.target, subject.title):
-            recognised = formulas.recognised(subject)
-        return trained.placed(made, subject, recognised, formula, texts)
+        return trained.placed(made, *_read(made), formula, texts)
+
+
+def _read(made: Built, name: str = "") -> tuple[Subject, formulas.Formula]:
+    """The form and the formula of a module, and what the tests run: the module, or a copy of it with random numbers for
+    parameters that begin as 0. If it has no known formula with them, the formula is that with 0."""
+    target, zeros = without_zeros(made.target)
+    subject = recognise(target, name or made.title)
+    with looked_at(made.target, subject.title):
+        recognised = formulas.recognised(subject)
+        if zeros and not recognised.names:
+            plain = formulas.recognised(Subject(made.target, subject.form, subject.title))
+            recognised = plain if plain.names else recognised
+    if zeros:
+        names = ", ".join(f"`{zero}`" for zero in zeros[:5]) + " …" * (len(zeros) > 5)
+        words = f"{recognised.words}; tested with random numbers for {names}, all 0 at the start"
+        recognised = replace(recognised, words=words)
+    return subject, recognised
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """The matrices of a module, their places in it, how heads divide what they make, and the widths that it may read.
 Letters as in forms; w: the common width of projected queries and keys."""
 
+import copy
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from torch.nn.utils.spectral_norm import SpectralNorm
 from torch.nn.utils.weight_norm import WeightNorm
 
 from attnviz.attention import rotated
+from attnviz.python_file import ANYTHING
 
 _EQUAL = 1e-5  # relative, in double precision
 _MOST = 10  # widths that are tried
@@ -306,6 +308,29 @@ def tell_apart(module: nn.Module) -> None:
             noise = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
             parameter.data.add_(noise * (parameter.std() or 0.1))
         seen.append(parameter)
+
+
+def without_zeros(target: Callable) -> tuple[Callable, list[str]]:
+    """A copy whose parameters that are all 0, as those of an output projection may begin, are random, and their names:
+    what they multiply would have no effect. The target itself if it has none but biases, or cannot be copied."""
+    zeros: list[str] = []
+    try:
+        named = [*target.named_parameters()] if isinstance(target, nn.Module) else []
+        zeros = [name for name, p in named if _is_0(p) and ("lora" in name or not _BIAS.search(name.lower()))]
+        copied: Any = copy.deepcopy(target) if zeros else target
+    except ANYTHING:  # a person's code may raise anything
+        return target, []
+    generator = torch.Generator().manual_seed(5)
+    for name in zeros:
+        parameter = copied.get_parameter(name)
+        noise = torch.randn(parameter.shape, generator=generator) / (parameter.shape or (1,))[-1] ** 0.5
+        parameter.data.copy_(noise if parameter.numel() > 1 else torch.full_like(noise, 0.5))
+    return copied, zeros
+
+
+def _is_0(parameter: Tensor) -> bool:
+    trains = parameter.requires_grad and not isinstance(parameter, UninitializedParameter)
+    return trains and parameter.numel() > 0 and not bool(parameter.any())
 
 
 def unregistered(module: nn.Module) -> list[tuple[str, nn.Module | Tensor]]:

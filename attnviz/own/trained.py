@@ -32,7 +32,7 @@ from attnviz.own import forms
 from attnviz.own.capture import Subject
 from attnviz.own.forms import Form, Inputs
 from attnviz.own.formula import Formula, recognised
-from attnviz.own.matrices import Place, made_weights, make_plain
+from attnviz.own.matrices import Place, made_weights, make_plain, without_zeros
 from attnviz.own.matrices import widths as widths_of
 from attnviz.own.recognise import recognise
 from attnviz.own.source import Built, Sizes, in_words, load
@@ -137,7 +137,7 @@ def network(place: str, settings: tuple[tuple[str, object], ...] = ()) -> tuple[
     network, and notes. ValueError as in `in_trained`."""
     with torch.no_grad():
         made = load(place, dict(settings))
-        subject = recognise(made.target, made.title)
+        subject = recognise(without_zeros(made.target)[0], made.title)
         formula = recognised(subject)
         model = _trained(formula.names)
         theirs, notes = _with_module(made, subject, formula, model.model)

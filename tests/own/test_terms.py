@@ -277,3 +277,46 @@ class Blocks(nn.Module):
 def test_parameters_may_have_three_axes(module, words):
     with torch.no_grad():
         assert words in recognised(recognise(module())).words
+
+
+class StartsAt0(nn.Module):
+    """Parameters that begin as 0, as an output projection in GPT and a query projection in muP may."""
+
+    def __init__(self, d_model, zeros="o"):
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(d_model, d_model) for _ in range(4))
+        for part in (getattr(self, name) for name in zeros):
+            nn.init.zeros_(part.weight)
+            nn.init.zeros_(part.bias)
+
+    def forward(self, query, key, value):
+        weights = torch.softmax(self.q(query) @ self.k(key).mT / math.sqrt(key.shape[-1]), dim=-1)
+        return self.o(weights @ self.v(value)), weights
+
+
+@pytest.mark.parametrize("zeros", ["o", "q", "vo"])
+def test_what_begins_as_0_is_no_fault(zeros):
+    module = StartsAt0(16, zeros)
+    report = own.check(module)
+    assert report.ok, report.faults
+    words = "queries by `q.weight`, keys by `k.weight`, values by `v.weight`, output by `o.weight`; "
+    assert words in report.formula.replace(" and its bias", "")
+    names = ", ".join(f"`{name}.weight`" for name in zeros)
+    assert report.formula.endswith(f"; tested with random numbers for {names}, all 0 at the start")
+    assert not any(getattr(module, name).weight.any() for name in zeros)
+
+
+class Adapted(StartsAt0):
+    """LoRA: what is added to a matrix begins as 0."""
+
+    def __init__(self, d_model):
+        super().__init__(d_model, "")
+        self.lora_A, self.lora_B = nn.Parameter(torch.randn(2, d_model)), nn.Parameter(torch.zeros(d_model, 2))
+
+    def forward(self, query, key, value):
+        return super().forward(query + query @ self.lora_A.T @ self.lora_B.T, key, value)
+
+
+def test_the_formula_of_what_begins_as_0_is_told_with_0_if_it_is_a_known_one_only_then():
+    report = own.check(Adapted)
+    assert report.ok and report.formula.startswith("multi-head, one head: queries by `q.weight`"), report
