@@ -320,3 +320,13 @@ class Adapted(StartsAt0):
 def test_the_formula_of_what_begins_as_0_is_told_with_0_if_it_is_a_known_one_only_then():
     report = own.check(Adapted)
     assert report.ok and report.formula.startswith("multi-head, one head: queries by `q.weight`"), report
+
+
+def squared(query, keys):
+    products = (query @ keys.mT) ** 2
+    return products / products.sum(dim=-1, keepdim=True)
+
+
+def test_an_even_function_of_the_query_does_not_ignore_it():
+    lines = {line.test: line.verdict for line in own.check(squared).lines}
+    assert lines["every parameter gets a gradient"] == "ok"
