@@ -6,7 +6,7 @@ counted from 1, as on the page and in its address. The tour is offered once.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ def show() -> None:
         facts, count = STOPS[stop - 1], len(STOPS)
         st.html(
             f'<p class="tour-title">Tour, stop {stop} of {count}: {escape(facts.title)}</p>'
-            f'<p class="question">{escape(facts.question)}</p>'
+            f'<p class="question">{facts.question}</p>'
         )
         with st.container(horizontal=True, key="tour_buttons"):
             if stop > 1:
@@ -144,8 +144,8 @@ def _leave() -> None:
 
 @dataclass(frozen=True)
 class Stop:
-    """title, question : plain text. words : the answer, HTML with placeholders; values : scene -> what they stand for.
-    changes : session values that differ from _NOT_CHANGED; `show` and `step` always."""
+    """title : plain text. question : HTML. words : the answer, HTML with placeholders; values : scene -> what they
+    stand for. changes : session values that differ from _NOT_CHANGED; `show` and `step` always."""
 
     title: str
     question: str
@@ -154,7 +154,7 @@ class Stop:
     values: Callable[[CompareScene], dict[str, str]]
 
     def answer(self, scene: CompareScene) -> str:
-        return terms.filled(self.words, _FILE, **self.values(scene))
+        return terms.filled(self.words, _FILE.name, **self.values(scene))
 
     @property
     def view(self) -> dict[str, Any]:
@@ -234,10 +234,14 @@ def _long(scene: CompareScene) -> dict[str, str]:
     return {"missing": escape(", ".join(missing)), "with_attention": sure[0], "log_prob": sure[1]}
 
 
-_VIEWS = (  # changes and values of each stop of tour.md
-    ({"show": ["bahdanau", "luong-general", "transformer"], "step": 3}, _order),
-    ({"show": ["bahdanau", "luong-general"], "step": 7}, _sharpness),
-    ({"show": ["transformer"], "text": "Is Tom here?", "head": 2, "step": 2}, _end),
+_VIEWS = (  # changes, values and their names, of each stop of tour.md
+    ({"show": ["bahdanau", "luong-general", "transformer"], "step": 3}, _order, "crossing"),
+    (
+        {"show": ["bahdanau", "luong-general"], "step": 7},
+        _sharpness,
+        "sharper weight log_prob other other_weight other_log_prob texts",
+    ),
+    ({"show": ["transformer"], "text": "Is Tom here?", "head": 2, "step": 2}, _end, "looks share"),
     (
         {
             "show": ["bahdanau", "transformer"],
@@ -245,6 +249,7 @@ _VIEWS = (  # changes and values of each stop of tour.md
             "step": _MOTARDS,
         },
         _split,
+        "looks",
     ),
     (
         {
@@ -254,10 +259,23 @@ _VIEWS = (  # changes and values of each stop of tour.md
             "step": 12,
         },
         _long,
+        "missing with_attention log_prob",
     ),
 )
-_WRITTEN = list(terms.sections(_FILE).items())[1:]
-STOPS = tuple(
-    Stop(title, question, words, changes, values)
-    for (title, (question, words)), (changes, values) in zip(_WRITTEN, _VIEWS, strict=True)
-)
+
+
+def _read(file: Path) -> Iterator[Stop]:
+    """ValueError, with the heading, for one of another form."""
+    written = list(terms.sections(file).items())[1:]
+    if len(written) != len(_VIEWS):
+        raise ValueError(f"{file.name} must have {len(_VIEWS)} headings, one for each stop; it has {len(written)}")
+    for (title, paragraphs), (changes, values, names) in zip(written, _VIEWS, strict=True):
+        where = f"{file.name}, “{title}”,"
+        if len(paragraphs) != 2:
+            raise ValueError(f"{where} must have a question and its answer, one paragraph each, not {len(paragraphs)}")
+        question, words = paragraphs
+        terms.filled(words, where, **dict.fromkeys(names.split(), ""))
+        yield Stop(title, terms.filled(question, where), words, changes, values)
+
+
+STOPS = tuple(_read(_FILE))

@@ -30,6 +30,7 @@ LONG = (
 )
 _FOLDER = Path(__file__).with_name("chapters")
 _PARTS = ["", "Symbols", "Think about it", "Answer", "Try it"]  # headings of a chapter's words
+_SYMBOL = re.compile(r"[^:\n]+: .+(\n[^:\n]+)*")  # a further line with a colon is the next symbol
 
 
 def _symbols(text: str) -> str:
@@ -97,15 +98,18 @@ def read(key: str, path: str, query: Mapping[str, str | list[str]], draw: Callab
     """The chapter whose words are in KEY.md beside its code. ValueError for words of another form."""
     file = _FOLDER / f"{key}.md"
     parts = terms.sections(file)
-    story, symbols, *others = ([terms.filled(paragraph, file) for paragraph in parts.get(name, ())] for name in _PARTS)
-    if [*parts] != _PARTS or any(len(part) != 1 for part in others) or not all(": " in line for line in symbols):
+    if [*parts] != _PARTS or not parts[""] or any(len(parts[name]) != 1 for name in _PARTS[2:]):
         raise ValueError(
             f"{file.name} must have paragraphs, then the headings {', '.join(_PARTS[1:])}; below the first, `symbol: "
             "meaning` in paragraphs, below each other one paragraph"
         )
+    if wrong := [symbol for symbol in parts["Symbols"] if not _SYMBOL.fullmatch(symbol)]:
+        raise ValueError(f"{file.name}: write “{wrong[0]}” as `symbol: meaning`, with an empty line before each symbol")
+    story, symbols, *others = ([terms.filled(paragraph, file.name) for paragraph in parts[name]] for name in _PARTS)
+    meanings = [line.split(": ", 1) for line in symbols]
+    terms.once([symbol for symbol, _ in meanings], f"{file.name} has the symbol")
     question, answer, ask = (part[0] for part in others)
-    meanings = dict(line.split(": ", 1) for line in symbols)
-    return Chapter(key, tuple(story), meanings, question, answer, path, query, ask, draw)
+    return Chapter(key, tuple(story), dict(meanings), question, answer, path, query, ask, draw)
 
 
 def trace(mechanism: str, text: str, target: str | None = None) -> Trace:

@@ -13,6 +13,7 @@ from dashboard.markup import terms
 from dashboard.markup.text import escape
 
 _SHOWN = 4  # that are found at once
+_CHAPTERS = {f"Chapter: {key}": key for key in CHAPTER_TITLES}
 _IN_QUESTION, _IN_ANSWER = 3, 1  # what a word counts there
 _NO_HELP = set(
     "a an and are at be can do does for from how i in is it its me must my of on or should that the there this to what "
@@ -48,9 +49,9 @@ def _chapter_link(key: str) -> str:
 def _read(file: Path) -> Iterator[Question]:
     """ValueError, with the question, for one of another form."""
     for question, paragraphs in list(terms.sections(file).items())[1:]:
-        match paragraphs:
-            case [answer, chapter, also] if chapter.removeprefix("Chapter: ") in CHAPTER_TITLES:
-                yield Question(question, terms.filled(answer, file), chapter[9:], also.removeprefix("Also: "))
+        match [terms.filled(paragraph, f"{file.name}, “{question}”,") for paragraph in paragraphs]:
+            case [answer, chapter, also] if chapter in _CHAPTERS and also.startswith("Also: "):
+                yield Question(question, answer, _CHAPTERS[chapter], also[6:])
             case _:
                 raise ValueError(
                     f"{file.name}: below “{question}” must stand an answer, then Chapter: with one of "

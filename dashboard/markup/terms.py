@@ -125,23 +125,33 @@ def cited(paper: str) -> str:
 
 
 _LINKS = {f"{form.__name__} {paper}": form(paper) for form in (cited, says) for paper in _PAPERS}
+_PLACE = re.compile(r"\{([^{}]*)\}")
 
 
 def sections(file: Path) -> dict[str, list[str]]:
-    """A text in a Markdown file: heading of the second level -> its paragraphs, each in one line; "" for those above
-    the first. Tags are those of HTML, such as <b>. `filled` fills its placeholders."""
-    bodies = re.split(r"^## (.+)\n", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    paragraphs = (re.split(r"\n{2,}", body.strip("\n")) for body in bodies[::2])
-    return {
-        heading: [" ".join(paragraph.splitlines()) for paragraph in of_heading if paragraph]
-        for heading, of_heading in zip(["", *bodies[1::2]], paragraphs, strict=True)
-    }
+    """A text in a Markdown file: heading of the second level -> its paragraphs; "" for those above the first. Tags are
+    those of HTML, such as <b>. `filled` fills its placeholders. ValueError for a heading that stands twice."""
+    bodies = re.split(r"^## (.+)\n", file.read_text(encoding="utf-8-sig"), flags=re.MULTILINE)
+    headings = ["", *bodies[1::2]]
+    once(headings, f"{file.name} has the heading")
+    paragraphs = (re.split(r"\n\s*\n", body.strip()) for body in bodies[::2])
+    return {heading: [*filter(None, below)] for heading, below in zip(headings, paragraphs, strict=True)}
 
 
-def filled(text: str, file: Path, **values: str) -> str:
-    """HTML with a value for each placeholder: `{cited cho}` and `{says cho}` are links to a paper. ValueError for a
-    placeholder without a value; the message names the file of the text."""
+def once(names: list[str], where: str) -> None:
+    """ValueError for a name that stands twice. where : the beginning of the message."""
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"{where} “{twice[0]}” twice; keep one and put all of its text there")
+
+
+def filled(text: str, where: str, **values: str) -> str:
+    """HTML in one line with a value for each placeholder: `{cited cho}` and `{says cho}` are links to a paper.
+    ValueError for a placeholder without a value, or a single brace. where : the file, at the beginning of the message.
+    """
     every = _LINKS | values
-    if unknown := [name for name in re.findall(r"\{(.*?)\}", text) if name not in every]:
-        raise ValueError(f"{file.name} has the placeholder {{{unknown[0]}}}; known are {', '.join(every)}")
-    return re.sub(r"\{(.*?)\}", lambda place: every[place[1]], text)
+    text = " ".join(text.splitlines())
+    if single := re.search(r"[{}].{,20}", _PLACE.sub("", text)):
+        raise ValueError(f"{where} has a single brace at “{single[0]}”; write a placeholder as {{cited cho}}")
+    if unknown := [name for name in _PLACE.findall(text) if name not in every]:
+        raise ValueError(f"{where} has the placeholder {{{unknown[0]}}}; known are {', '.join(every)}")
+    return _PLACE.sub(lambda place: every[place[1]], text)

@@ -1,5 +1,7 @@
 """The tour: each stop is a state of the page, its question comes first, and its answer is true of what is shown."""
 
+import re
+
 import pytest
 import serving
 from streamlit.testing.v1 import AppTest
@@ -46,9 +48,30 @@ def test_a_link_to_a_stop_shows_its_view_its_question_and_its_answer(place):
     assert f"Tour, stop {place + 1} of {len(STOPS)}" in words and words.index("question") < words.index(
         "Show the answer"
     )
+    _, values, names = tour._VIEWS[place]
+    assert [*values(scene(app))] == names.split()
     answer = words.partition("Show the answer")[2].partition("</details>")[0]
     for part in SAID[place]:
         assert part in answer, answer
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("Where do", "\n\nWhere do", "“Word order”, must have a question and its answer, one paragraph each, not 3"),
+        ("## Word order", "## More\n\n## Word order", "must have 5 headings, one for each stop; it has 6"),
+        ("{crossing}", "{look}", "“Word order”, has the placeholder {look}; known are "),
+        ("{missing}", "{looks}", "“Why attention was invented”, has the placeholder {looks}; known are "),
+        ("Where do", "{look} Where do", "“Word order”, has the placeholder {look}; known are "),
+    ],
+)
+def test_words_of_another_form_are_refused_with_the_file_and_the_heading(old, new, message, tmp_path):
+    words = tour._FILE.read_text(encoding="utf-8")
+    assert words.count(old) == 1
+    (file := tmp_path / "tour.md").write_text(words.replace(old, new), encoding="utf-8")
+    with pytest.raises(ValueError) as refused:
+        list(tour._read(file))
+    assert re.match(rf"tour.md,? {re.escape(message)}", str(refused.value)), refused.value
 
 
 def test_from_the_offer_to_the_end():

@@ -76,9 +76,9 @@ def test_every_text_beside_the_chapters_is_that_of_one():
     "text",
     [
         "No heading.",
-        WORDS.replace("a: b", "a b"),
         WORDS.replace("Why?", "Why?\n\nWhy not?"),
         WORDS.replace("Because.", ""),
+        WORDS.replace("Story.", ""),
         WORDS.replace("## Answer", "## The answer"),
     ],
 )
@@ -98,7 +98,33 @@ def test_words_of_another_form_are_refused_with_what_is_wanted(text, tmp_path, m
         words_of.read("own", "", {}, None)
 
 
-@pytest.mark.parametrize("below", ["Answer.", "Answer.\n\nChapter: nowhere\n\nAlso: x", "A.\n\nB.\n\nC.\n\nD."])
+@pytest.mark.parametrize(
+    "symbols, message",
+    [
+        ("a b", "own.md: write “a b” as `symbol: meaning`, with an empty line before each symbol"),
+        ("a:b: c", "own.md: write “a:b: c” as `symbol: meaning`, with an empty line before each symbol"),
+        ("a: b\nc: d", "own.md: write “a: b\nc: d” as `symbol: meaning`, with an empty line before each symbol"),
+        ("a: b\n\na: c", "own.md has the symbol “a” twice; keep one and put all of its text there"),
+    ],
+)
+def test_a_symbol_that_would_be_lost_is_refused(symbols, message, tmp_path, monkeypatch):
+    monkeypatch.setattr(words_of, "_FOLDER", tmp_path)
+    (tmp_path / "own.md").write_text(WORDS.replace("a: b", symbols))
+    with pytest.raises(ValueError) as refused:
+        words_of.read("own", "", {}, None)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "Answer.",
+        "A.\n\nscores\n\nAlso: x",
+        "A.\n\nChapter: scores\n\nx",
+        "Answer.\n\nChapter: nowhere\n\nAlso: x",
+        "A.\n\nB.\n\nC.\n\nD.",
+    ],
+)
 def test_a_question_of_another_form_is_refused_by_its_words(below, tmp_path):
     (file := tmp_path / "questions.md").write_text(f"Above.\n\n## Why?\n\n{below}\n")
     with pytest.raises(ValueError, match=r"^questions.md: below “Why\?” must stand an answer, then Chapter: "):
