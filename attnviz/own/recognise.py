@@ -343,6 +343,7 @@ def _rank(subject: Subject, inputs, results: int) -> tuple:
     """How well a form fits: (rows sum to 1, sentences do not mix, context, returned). Larger is better.
 
     results : number of tensors that the call returns."""
+    subject = _with_parts(subject) if subject.form.parts else subject  # so that sentences differ in what it reads
     outcome = subject.run(inputs)
     weights = outcome.weights
     shares = bool((weights >= -1e-6).all()) and torch.allclose(

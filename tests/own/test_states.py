@@ -220,3 +220,22 @@ def test_several_states_may_be_the_query(module, verdict, query):
     (line,) = [line for line in report.lines if line.test == TOP]
     assert report.ok and f"{line.verdict}: {line.reason}".startswith(verdict)
     assert report.formula.startswith("Luong general: ") and f"; the query is {query}" in report.formula
+
+
+class OfPair(nn.Module):
+    """Of the states of a GRU, `hidden[0][-1]` would be one sentence's, and its product is broadcast to all."""
+
+    def __init__(self, hidden_size):
+        super().__init__()
+        self.W = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, hidden, encoder_outputs):
+        return (self.W(encoder_outputs) @ hidden[0][-1].unsqueeze(-1)).squeeze(-1).softmax(dim=-1)
+
+
+def test_states_are_a_pair_where_sentences_would_mix_otherwise():
+    report = own.check(OfPair)
+    assert (
+        report.form == "attention, batch-first: (hidden ((L,B,D), (L,B,D)), encoder_outputs (B,S,D)) -> weights (B,S)"
+    )
+    assert report.ok and report.formula.startswith("Luong general"), report
