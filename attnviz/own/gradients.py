@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from attnviz.own.capture import ShapeChanged, Subject
 from attnviz.own.checks import (
@@ -108,9 +109,10 @@ def _gradients(subject: Subject) -> tuple[list[str], list[str], bool]:
     never, constant = [], []
     for name, parameter in module.named_parameters() if module else ():
         if parameter.requires_grad and parameter.grad is None:
-            used = _changes(own, parameter)
-            why = "used, but its gradient is cut (detach, .data, no_grad)" if used else _NEVER
-            never.append(f"{name} gets no gradient: it is {why}")
+            why = "it is used, but its gradient is cut (detach, .data, no_grad)"
+            if not _changes(own, parameter):
+                why = "it is used, but changes no result" if _is_used(own, parameter) else f"it is {_NEVER}"
+            never.append(f"{name} gets no gradient: {why}")
         elif parameter.requires_grad and parameter.grad is not None and float(parameter.grad.abs().max()) < 1e-6:
             constant.append(name)
     query = (inputs.keys if subject.form.itself else inputs.query).grad
@@ -144,6 +146,22 @@ def _changes(subject: Subject, parameter: torch.nn.Parameter) -> bool:
         after = subject.run(inputs)
     pairs = [(before.weights, after.weights), (before.context, after.context)]
     return any(not torch.allclose(a, b, atol=1e-6) for a, b in pairs if a is not None and b is not None)
+
+
+def _is_used(subject: Subject, parameter: torch.nn.Parameter) -> bool:
+    """Does a call make another tensor of a parameter, as of the bias of the keys, which a softmax cancels?"""
+    uses = []
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            made = isinstance(result[0] if isinstance(result, tuple) and result else result, Tensor)
+            uses.append(made and any(x is parameter for x in (*args, *(kwargs or {}).values())))
+            return result
+
+    with torch.no_grad(), Watch():
+        subject.run(subject.inputs(1 if subject.form.alone else 2, 1, 4))
+    return any(uses)
 
 
 def top_layer(subject: Subject) -> Line | None:

@@ -330,3 +330,14 @@ def squared(query, keys):
 def test_an_even_function_of_the_query_does_not_ignore_it():
     lines = {line.test: line.verdict for line in own.check(squared).lines}
     assert lines["every parameter gets a gradient"] == "ok"
+
+
+class CutKeys(Heads):
+    def scores(self, q, k):
+        return super().scores(q, k.detach())
+
+
+def test_a_bias_that_cancels_is_not_called_unused():
+    (reason,) = [line.reason for line in own.check(CutKeys).lines if line.test == "every parameter gets a gradient"]
+    cut = "k.weight gets no gradient: it is used, but its gradient is cut (detach, .data, no_grad)"
+    assert reason == f"{cut}; k.bias gets no gradient: it is used, but changes no result"
