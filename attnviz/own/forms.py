@@ -6,8 +6,9 @@ names in order, such as `SBD`. Inside, everything is batch-first: query (B, T, D
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import torch
@@ -17,6 +18,8 @@ QUERY, KEYS, VALUES, MASK, LENGTHS, INPUT = "query", "keys", "values", "mask", "
 STATE = "state"  # of a decoder, beside its output, which is the query
 CELL = "cell"  # of an LSTM, beside its state, which is the query: both are of the layout `(LBD)` or so
 BEFORE = "before"  # weights of the steps before, or their sum, as coverage and location-aware attention read them
+MASK_AXES = ("BS", "B1S", "BTS", "B11S", "B1TS", "SB", "TS", "S")
+KEEP, HIDE = "keep", "hide"  # what 1 in a mask does
 PAIR, TRIPLE = "query and values", "query, values and keys"  # lists in one parameter, as Keras has them
 _ROLES = (  # the first pattern that fits the name of a parameter
     ("", r"past|cache|head_mask|position"),  # as models of the transformers library have them
@@ -29,6 +32,22 @@ _ROLES = (  # the first pattern that fits the name of a parameter
     (QUERY, r"hidden|state|^s$|^s_|^h$|^h_?t$|prev"),
     (INPUT, r"^x$|input|embed|token|sequence|seq"),
 )
+_KEEPS_WORDS = re.compile(
+    r"\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
+    r"\b(keep|keeps|kept|visible|valid|real|attend|attended|allowed?|unmasked)\b",
+    re.I,
+)
+_HIDES_WORDS = re.compile(
+    r"[-−](inf|infinity|∞|\d+e\d+)\b.{0,30}mask\w* (has|have|is|are|=|==) (1|true)\b"
+    r"|\b(indices|positions|elements|entries|tokens|keys) (that are |which are )?to be (masked|hidden|ignored)"
+    r"|\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
+    r"\b(hide|hides|hidden|pad|pads|padding|padded|ignored?|masked|excluded?|blocked|forbidden|not allowed)\b",
+    re.I,
+)
+_PYTORCH = re.compile(r"^(src_|tgt_|memory_)?key_padding_mask$|^attn_mask$|^encoder_padding_mask$")
+_TIMES = re.compile(
+    r"mask\w*(\.\w+\(\))?\s*\*\s*-?\s*(1e|float|torch\.finfo|10\s*\*\*|inf\b|\d{4})", re.I
+)  # as in Keras
 # How weights may lie. B1S is BTS with one query. BST and STB: a row for every key. NTS: sentences and heads in one.
 WEIGHTS = {
     "batch": ("BHTS", "BTS", "NTS", "BS", "TBS", "BST", "BHST", "SB", "STB", "SBT", "HBTS", "BHS"),
@@ -250,6 +269,48 @@ def _from(name: str) -> str:
 def role_of(name: str) -> str | None:
     """The role implied by the name of a parameter; None if there is none."""
     return next((role for role, pattern in _ROLES if re.search(pattern, name.lower())), "") or None
+
+
+def mask_forms(names: list[str]) -> Iterator[MaskForm]:
+    """The formats of a mask, the usual ones first."""
+    for name in names:
+        if role_of(name) == LENGTHS:
+            yield MaskForm(name, "lengths", "B")
+    for name, kind, axes in product(names, ("bool", "int", "additive"), MASK_AXES):
+        yield MaskForm(name, kind, axes)
+    for name in names:
+        if role_of(name) == MASK:
+            yield MaskForm(name, "lengths", "B")
+
+
+def meant(code: str, mask: MaskForm, stated: str | None = None) -> tuple[str, str]:
+    """The meaning of 1 in the mask, and its source: the caller, a docstring or comment, or the name. code : of the
+    module."""
+    if stated:
+        return stated, "you say"
+    lines = [line for line in _remarks(code).splitlines() if "#" in line or '"' in line or ":" in line]
+    text = "\n".join(line for line in lines if "mask" in line.lower())
+    if _HIDES_WORDS.search(text) and not _KEEPS_WORDS.search(text):
+        return HIDE, "its docstring or comment says"
+    if _KEEPS_WORDS.search(text) and not _HIDES_WORDS.search(text):
+        return KEEP, "its docstring or comment says"
+    name = mask.parameter.lower()
+    if name == "attn_mask" and "scaled_dot_product_attention(" in code:
+        return KEEP, "attn_mask means, as in PyTorch's scaled_dot_product_attention,"
+    if _PYTORCH.search(name):
+        return HIDE, f"{mask.parameter} means, as in PyTorch,"
+    if "pad" in name:  # 1 hides in some textbooks and keeps in others
+        return HIDE if mask.hides else KEEP, ""
+    if _TIMES.search(code):
+        return HIDE, "its code, which multiplies it by a large negative number, says"
+    return KEEP, "most textbooks mean"
+
+
+def _remarks(code: str) -> str:
+    """Its comments and docstrings; a comment on code of a mask begins with `mask`."""
+    commented = [f"{'mask ' * ('mask' in line)}{line[line.index('#') :]}" for line in code.splitlines() if "#" in line]
+    documented = re.findall(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'', code, re.S)
+    return "\n".join([*commented, *(f'"{line}' for pair in documented for part in pair for line in part.splitlines())])
 
 
 def arrange(tensor: Tensor, axes: str) -> Tensor | tuple[Tensor, Tensor]:

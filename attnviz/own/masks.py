@@ -2,11 +2,9 @@
 order of the keys, which a causal mask fixes."""
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import product
 
 import torch
 from torch import Tensor
@@ -30,70 +28,10 @@ from attnviz.own.forms import Inputs
 from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING
 
-_KEEPS_WORDS = re.compile(
-    r"\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
-    r"\b(keep|keeps|kept|visible|valid|real|attend|attended|allowed?|unmasked)\b",
-    re.I,
-)
-_HIDES_WORDS = re.compile(
-    r"[-−](inf|infinity|∞|\d+e\d+)\b.{0,30}mask\w* (has|have|is|are|=|==) (1|true)\b"
-    r"|\b(indices|positions|elements|entries|tokens|keys) (that are |which are )?to be (masked|hidden|ignored)"
-    r"|\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
-    r"\b(hide|hides|hidden|pad|pads|padding|padded|ignored?|masked|excluded?|blocked|forbidden|not allowed)\b",
-    re.I,
-)
-_MASK_AXES = ("BS", "B1S", "BTS", "B11S", "B1TS", "SB", "TS", "S")
-KEEP, HIDE = "keep", "hide"
+KEEP, HIDE = forms.KEEP, forms.HIDE
 HIDDEN = "hidden keys get 0"  # the name of a test
-_PYTORCH = re.compile(r"^(src_|tgt_|memory_)?key_padding_mask$|^attn_mask$|^encoder_padding_mask$")
-_TIMES = re.compile(
-    r"mask\w*(\.\w+\(\))?\s*\*\s*-?\s*(1e|float|torch\.finfo|10\s*\*\*|inf\b|\d{4})", re.I
-)  # as in Keras
 _ROWS = "the mask hides the rows of padding (queries), not its columns (keys): unsqueeze(1), not unsqueeze(2)"
 _NO_SHARES = "weights are no shares of the keys: mend that first"
-
-
-def meant(subject: Subject, stated: str | None = None) -> tuple[str, str]:
-    """The meaning of 1 in the mask, and its source: the caller, a docstring or comment, or the name."""
-    if stated:
-        return stated, "you say"
-    lines = [line for line in _source(subject).splitlines() if "#" in line or '"' in line or ":" in line]
-    text = "\n".join(line for line in lines if "mask" in line.lower())
-    if _HIDES_WORDS.search(text) and not _KEEPS_WORDS.search(text):
-        return HIDE, "its docstring or comment says"
-    if _KEEPS_WORDS.search(text) and not _HIDES_WORDS.search(text):
-        return KEEP, "its docstring or comment says"
-    name = subject.form.given_mask.parameter.lower()
-    if name == "attn_mask" and "scaled_dot_product_attention(" in code_of(subject.target):
-        return KEEP, "attn_mask means, as in PyTorch's scaled_dot_product_attention,"
-    if _PYTORCH.search(name):
-        return HIDE, f"{subject.form.given_mask.parameter} means, as in PyTorch,"
-    if "pad" in name:  # 1 hides in some textbooks and keeps in others
-        return HIDE if subject.form.given_mask.hides else KEEP, ""
-    if _TIMES.search(code_of(subject.target)):
-        return HIDE, "its code, which multiplies it by a large negative number, says"
-    return KEEP, "most textbooks mean"
-
-
-def _source(subject: Subject) -> str:
-    """Its comments and docstrings; a comment on code of a mask begins with `mask`."""
-    text = code_of(subject.target)
-    commented = [f"{'mask ' * ('mask' in line)}{line[line.index('#') :]}" for line in text.splitlines() if "#" in line]
-    documented = re.findall(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'', text, re.S)
-    return "\n".join([*commented, *(f'"{line}' for pair in documented for part in pair for line in part.splitlines())])
-
-
-def mask_forms(names: list[str]) -> Iterator[forms.MaskForm]:
-    """The formats of a mask, the usual ones first."""
-    for name in names:
-        if forms.role_of(name) == forms.LENGTHS:
-            yield forms.MaskForm(name, "lengths", "B")
-    for name, kind, axes in product(names, ("bool", "int", "additive"), _MASK_AXES):
-        yield forms.MaskForm(name, kind, axes)
-    for name in names:
-        if forms.role_of(name) == forms.MASK:
-            yield forms.MaskForm(name, "lengths", "B")
-
 
 # What a mask does, the better understood the larger.
 _NOTHING, _SOMETHING, _AFTER, _NEARLY, HIDES = range(5)
@@ -102,7 +40,7 @@ _NOTHING, _SOMETHING, _AFTER, _NEARLY, HIDES = range(5)
 def padded(batch: int, keys: int, same: bool) -> Tensor:
     """Visible keys (batch, keys): the first ones of every sentence, at least one and never all. same : the same for all
     sentences."""
-    lengths = [keys - 2] * batch if same else [max(1, keys - 1 - b % (keys - 1)) for b in range(batch)]
+    lengths = [max(1, keys - 2)] * batch if same else [max(1, keys - 1 - b % (keys - 1)) for b in range(batch)]
     return torch.arange(keys) < torch.tensor(lengths).unsqueeze(1)
 
 
@@ -145,6 +83,8 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
     whole = OK if subject.form.weights.log else whole
     if example := smallest(subject, partial(_unhidden, subject, whole)):
         return Line(test, FAULT, _why(subject), example)
+    if reason := _one_row(subject):
+        return Line(test, FAULT, reason)
     return zeros or _way(subject, stated, whole)
 
 
@@ -155,21 +95,51 @@ def _unhidden(subject: Subject, whole: str, inputs: Inputs) -> str | None:
         return None
     visible = padded(len(inputs.keys), keys, same="B" not in subject.form.given_mask.axes)
     masked = replace(inputs, visible=visible)
-    row = subject.run(masked).weights[0, :, 0].mean(dim=0)
-    if bool((row[~visible[0]] != 0).any()) or (whole == OK and abs(float(row.sum()) - 1) > 1e-4):
-        return f"key {keys} hidden: weights {numbers(row)}, their sum {float(row.sum()):.3g}"
+    every, plain = (subject.run(x).weights for x in (masked, inputs))
+    gone, obeys = _gone(subject, plain, visible)
+    wrong = ((every != 0) & gone).any(dim=-1)
+    if whole == OK:
+        wrong |= obeys & ((every.sum(dim=-1) - 1).abs() > 1e-4)
+    if bool(wrong.any()):
+        place = wrong.nonzero()[0].tolist()
+        named = zip(("in sentence", "in head", "of query"), place)
+        where = "".join(f"{name} {index + 1} " for name, index in named if index)
+        row = every[tuple(place)]
+        return f"key {keys} hidden: weights {where}{numbers(row)}, their sum {float(row.sum()):.3g}"
+    row = every[0, :, 0].mean(dim=0)
     lost = (row == 0) & visible[0]
     if bool(lost.any()):  # in a batch, and not alone
         lost &= subject.run(masked.sentence(0)).weights[0, :, 0].mean(dim=0) != 0
-    if bool(lost.any()) or _swallowed(subject.run(inputs).weights[0, :, 0], row[visible[0]], visible[0]):
+    if bool(lost.any()) or _swallowed(plain[0, :, 0], row[visible[0]], visible[0]):
         return f"key {keys} hidden: weights {numbers(row)}"
     return None
+
+
+def _gone(subject: Subject, plain: Tensor, visible: Tensor) -> tuple[Tensor, Tensor]:
+    """Where weights (B, H, T, S) must be 0; and the rows (B, H, T) that must obey a mask: without it they have weight
+    on a visible key, and in self-attention are no padding. plain : weights without a mask."""
+    shown = visible[:, None, None].expand_as(plain)
+    obeys = ((plain != 0) & shown).any(dim=-1)
+    obeys = obeys & visible[:, None] if subject.form.itself else obeys
+    return ~shown & obeys[..., None], obeys
+
+
+def _one_row(subject: Subject) -> str:
+    """The reason if one row of a mask (T, S) hides keys from every query; else ""."""
+    if subject.form.given_mask.axes != "TS":
+        return ""
+    inputs, place, name = subject.inputs(1, 3, 4), subject.form.weights, subject.form.given_mask.parameter
+    shown, first = (subject.given(replace(inputs, visible=torch.arange(4)[None] < n)) for n in (4, 3))
+    first[name][1:] = shown[name][1:]  # the first query alone sees less
+    rows = [forms.as_weights(subject.call(x)[0][place.name], place.axes, 1)[:, :, 1:] for x in (shown, first)]
+    same = torch.allclose(*rows, atol=NEAR, equal_nan=True)
+    return "" if same else "the first row of the mask hides keys from every query, or in every sentence of a batch"
 
 
 def _way(subject: Subject, stated: str | None, whole: str) -> Line:
     """The line of a mask that hides. whole : OK if rows sum to 1."""
     test, mask = HIDDEN, subject.form.given_mask
-    wanted, source = meant(subject, stated)
+    wanted, source = forms.meant(code_of(subject.target), mask, stated)
     if mask.kind in ("bool", "int") and mask.hides != (wanted == HIDE):
         does, means = ("hides", "keeps") if mask.hides else ("keeps", "hides")
         advice = f"; if you mean it so, say --mask {HIDE if mask.hides else KEEP}, or write it in the docstring"
@@ -209,7 +179,7 @@ def _unread_masks(subject: Subject) -> list[str]:
 def _unread(subject: Subject) -> str:
     """Why the masks of a module that no form fits are not tested; "" if it takes none."""
     names = ", ".join(_unread_masks(subject))
-    shapes = ", ".join(f"({','.join(axes)})" for axes in _MASK_AXES)
+    shapes = ", ".join(f"({','.join(axes)})" for axes in forms.MASK_AXES)
     return f"{names} fits no form of a mask that is known: bool, 0 and 1, or added, {shapes}" if names else ""
 
 
@@ -276,10 +246,22 @@ def _why(subject: Subject) -> str:
         return "visible keys get 0 too: the mask of one sentence hides keys of the others"
     if bool((after.weights[gone] == 0).all()) or bool((after.weights[gone] < -1).any()):
         return "the mask comes after the softmax, so rows no longer sum to 1: hide the scores before the softmax"
-    return _weak(subject, after, gone, visible)
+    must, _ = _gone(subject, before.weights, visible)
+    return _partly((after.weights != 0) & must, must) or _weak(subject, after, gone)
 
 
-def _weak(subject: Subject, after: Outcome, gone: Tensor, visible: Tensor) -> str:
+def _partly(leaks: Tensor, must: Tensor) -> str:
+    """Which sentences, heads or queries see what a mask hides, if others do not; "" if all do. leaks : weights that are
+    not 0, must : those that must be (B, H, T, S)."""
+    leaks, must = leaks.any(dim=-1), must.any(dim=-1)
+    if torch.equal(leaks, must):
+        return ""
+    axes = {"sentences": (1, 2), "heads": (0, 2), "queries": (0, 1)}
+    alike = (name for name, dims in axes.items() if torch.equal(leaks.any(dim=dims, keepdim=True) & must, leaks))
+    return f"some {next(alike, 'heads of some sentences')} see hidden keys, and others do not: they get another mask"
+
+
+def _weak(subject: Subject, after: Outcome, gone: Tensor) -> str:
     most = float(after.weights[gone].max())
     if subject.form.given_mask.kind == "lengths" and bool((after.weights[gone] == 0).any()):
         return f"a key beyond the length gets weight {most:.2g}: the length is counted one too far (<= for <?)"

@@ -17,8 +17,8 @@ from torch.nn.parameter import UninitializedParameter
 
 from attnviz.own import forms
 from attnviz.own.capture import Subject
-from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, STATE, VALUES, Form, NotRecognised, Place
-from attnviz.own.masks import HIDES, effect_of, mask_forms
+from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, STATE, VALUES, Form, NotRecognised, Place, mask_forms
+from attnviz.own.masks import HIDES, effect_of
 from attnviz.own.matrices import widths
 from attnviz.own.source import in_words, line_reached, looked_at
 from attnviz.python_file import ANYTHING, text_of

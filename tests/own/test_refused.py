@@ -1,4 +1,5 @@
-"""Modules whose code ends the program, or leaves nothing to look at: a sentence says so, and nothing else happens."""
+"""Modules whose code ends the program, or leaves nothing to look at: a sentence says so, and nothing else happens. And
+masks that are right in one place and wrong in another."""
 
 import pytest
 import torch
@@ -123,3 +124,65 @@ def test_a_file_that_clears_its_names_is_read(tmp_path):
     path.write_text("from torch import nn\nclass Mine(nn.Module):\n    globals().clear()\n")
     with pytest.raises(own.forms.NotRecognised, match=r"^Mine\(\) is not recognised as attention"):
         own.check(own.load(f"{path}:Mine"))
+
+
+class HidesInTheFirst(Right):
+    def hide(self, scores, mask):
+        return scores if mask is None else super().hide(scores, mask | (torch.arange(len(mask))[:, None] > 0))
+
+
+class HidesOfTheFirstQuery(Right):
+    def hide(self, scores, mask):
+        return torch.cat([super().hide(scores[:, :1], mask), scores[:, 1:]], dim=1)
+
+
+class ForEachQuery(nn.Module):
+    def hide(self, scores, mask):
+        return scores.masked_fill(~mask, -torch.inf)
+
+    def forward(self, query, keys, values, mask=None):  # (T, S) bool
+        scores = query @ keys.mT * keys.shape[-1] ** -0.5
+        weights = (scores if mask is None else self.hide(scores, mask)).softmax(dim=-1)
+        return weights @ values, weights
+
+
+class FirstRowOfTheMask(ForEachQuery):
+    def hide(self, scores, mask):
+        return super().hide(scores, mask[0])
+
+
+class RepeatsTheMask(Right):
+    """Two heads, the sentences in the order 0 0 1 1, and their masks in the order 0 1 0 1."""
+
+    def hide(self, scores, mask):
+        return scores if mask is None else super().hide(scores, mask.repeat(2, 1))
+
+    def forward(self, query, keys, values, mask=None):
+        query, keys, values = (
+            x.unflatten(2, (2, -1)).transpose(1, 2).flatten(0, 1) for x in (self.project(query), keys, values)
+        )
+        weights = self.hide(query @ keys.mT * keys.shape[-1] ** -0.5, mask).softmax(dim=-1)
+        return (weights @ values).unflatten(0, (-1, 2)).transpose(1, 2).flatten(2), weights.unflatten(0, (-1, 2))
+
+
+class RepeatsEachMask(RepeatsTheMask):
+    def hide(self, scores, mask):
+        return Right.hide(self, scores, None if mask is None else mask.repeat_interleave(2, dim=0))
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "row"),
+    [
+        (HidesInTheFirst, "some sentences see hidden keys, and others do not", "2 sentences, 1 query, 2 keys"),
+        (HidesOfTheFirstQuery, "some queries see hidden keys, and others do not", "1 sentence, 2 queries, 3 keys"),
+        (RepeatsTheMask, "some heads of some sentences see hidden keys, and others do not", "2 sentences, 1 query"),
+        (FirstRowOfTheMask, "the first row of the mask hides keys from every query, or in every sentence", ""),
+    ],
+)
+def test_a_mask_must_hide_in_every_sentence_head_and_query(kind, reason, row):
+    fault = next(line for line in own.check(kind).faults if line.test == "hidden keys get 0")
+    assert fault.reason.startswith(reason) and fault.example.startswith(row), fault
+
+
+def test_a_mask_for_each_head_or_query_is_right():
+    assert own.check(RepeatsEachMask).ok and own.check(ForEachQuery).ok
