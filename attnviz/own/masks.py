@@ -107,8 +107,8 @@ def _unhidden(subject: Subject, whole: str, inputs: Inputs) -> str | None:
         row = every[tuple(place)]
         return f"key {keys} hidden: weights {where}{numbers(row)}, their sum {float(row.sum()):.3g}"
     row = every[0, :, 0].mean(dim=0)
-    lost = (row == 0) & visible[0]
-    if bool(lost.any()):  # in a batch, and not alone
+    lost = (row == 0) & visible[0] & (plain[0, :, 0].mean(dim=0) != 0)
+    if bool(lost.any()) and subject.form.given_mask.kind != "lengths":  # in a batch, and not alone
         lost &= subject.run(masked.sentence(0)).weights[0, :, 0].mean(dim=0) != 0
     if bool(lost.any()) or _swallowed(plain[0, :, 0], row[visible[0]], visible[0]):
         return f"key {keys} hidden: weights {numbers(row)}"

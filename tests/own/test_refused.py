@@ -170,12 +170,18 @@ class RepeatsEachMask(RepeatsTheMask):
         return Right.hide(self, scores, None if mask is None else mask.repeat_interleave(2, dim=0))
 
 
+def one_too_few(query, keys, lengths):
+    scores = torch.einsum("bd,bsd->bs", query, keys)
+    return scores.masked_fill(torch.arange(keys.shape[1]) >= (lengths[:, None] - 1).clamp_min(1), -1e4).softmax(dim=1)
+
+
 @pytest.mark.parametrize(
     ("kind", "reason", "row"),
     [
         (HidesInTheFirst, "some sentences see hidden keys, and others do not", "2 sentences, 1 query, 2 keys"),
         (HidesOfTheFirstQuery, "some queries see hidden keys, and others do not", "1 sentence, 2 queries, 3 keys"),
         (RepeatsTheMask, "some heads of some sentences see hidden keys, and others do not", "2 sentences, 1 query"),
+        (one_too_few, "the last key within the length gets 0 too: the length is counted one too few", "1 sentence"),
         (FirstRowOfTheMask, "the first row of the mask hides keys from every query, or in every sentence", ""),
     ],
 )
