@@ -15,6 +15,7 @@ from torch import Tensor
 from attnviz.own.capture import Outcome, Subject
 from attnviz.own.forms import Inputs
 from attnviz.own.matrices import Matrix, matrices_of, tell_apart
+from attnviz.own.source import code_of
 from attnviz.python_file import ANYTHING
 
 # `fault` makes the report fail. `limit`: right in ordinary use, and not in the case that the line names.
@@ -86,11 +87,8 @@ def shares(subject: Subject) -> Line:
         if reason := _softmax_of_weights(outcome) or _of_values_alone(subject, outcome):
             return Line(test, FAULT, reason)
         return Line(test, OK, f"every row is at least 0 and sums to 1{_of_scores(subject)}")
-    if (
-        limit := _in_a_gaussian(outcome)
-        or _with_a_sink(subject, outcome)
-        or _TALKING * (outcome.before_mix is not None)
-    ):
+    limit = _in_a_gaussian(outcome) or _with_a_sink(subject, outcome) or _TALKING * (outcome.before_mix is not None)
+    if limit:
         return Line(test, LIMIT, limit, example)
     return Line(test, FAULT, _of_values_alone(subject, outcome) or _why_no_shares(outcome), example)
 
@@ -151,11 +149,14 @@ def _of_values_alone(subject: Subject, outcome: Outcome) -> str:
     rows = torch.cat([first, second]).sum(dim=-1)
     if torch.equal(*gone) or bool((torch.cat([first, second]) < 0).any()):
         return ""
+    relu = any(word in code_of(subject.target).lower() for word in ("relu", "clamp", "clip", "maximum"))
     if not torch.allclose(rows[rows != 0].nan_to_num(1), rows.new_ones(()), atol=NEAR):
-        return "ReLU of each score in place of a softmax over the keys: rows do not sum to 1, and may be all 0"
+        cut = "some weights are cut to 0, and rows are not divided by their sums after it: they do not sum to 1"
+        rectified = "ReLU of each score in place of a softmax over the keys: rows do not sum to 1, and may be all 0"
+        return rectified if relu else cut
     words = "NaN, 0 divided by 0" if bool(rows.isnan().any()) else "all 0" * bool((rows == 0).any())
-    reason = "where no score is above 0 and ReLU leaves none: a softmax gives every key a share"
-    return f"a row is {words}, {reason}" if words else ""
+    where = "no score is above 0 and ReLU leaves none" if relu else "all weights are cut to 0"
+    return f"a row is {words}, where {where}: a softmax gives every key a share" if words else ""
 
 
 def backwards(weights: Tensor) -> bool:
@@ -314,8 +315,7 @@ def _other_context(subject: Subject) -> str:
         before = outcome.softmaxes[-1].weights @ inputs.values
         others["softmax times values, while other weights are returned"] = before
     for name, other in others.items():
-        returned = outcome.given
-        if other.shape == returned.shape and torch.allclose(other, returned, atol=NEAR):
+        if other.shape == outcome.given.shape and torch.allclose(other, outcome.given, atol=NEAR):
             return f"the context is {name}"
     return ""
 

@@ -341,3 +341,25 @@ def test_a_bias_that_cancels_is_not_called_unused():
     (reason,) = [line.reason for line in own.check(CutKeys).lines if line.test == "every parameter gets a gradient"]
     cut = "k.weight gets no gradient: it is used, but its gradient is cut (detach, .data, no_grad)"
     assert reason == f"{cut}; k.bias gets no gradient: it is used, but changes no result"
+
+
+def cut_weights(query, keys):
+    weights = (query @ keys.mT).exp()  # no softmax of PyTorch, after which a change would be told
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return torch.where(weights < 0.1, 0, weights)
+
+
+def boxcar(query, keys):
+    weights = (torch.cdist(query, keys) < 2.5).to(query.dtype)
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    "module, reason",
+    [
+        (cut_weights, "some weights are cut to 0, and rows are not divided by their sums after it: they do not sum"),
+        (boxcar, "a row is NaN, 0 divided by 0, where all weights are cut to 0: a softmax gives every key a share"),
+    ],
+)
+def test_weights_that_are_cut_are_not_called_relu(module, reason):
+    assert own.check(module).lines[0].reason.startswith(reason)
