@@ -291,11 +291,12 @@ def rotary(x: Tensor, base: float, pairs: bool) -> Tensor:
 
 
 def norms_of(module: nn.Module | None) -> Iterator[tuple[str, nn.Module, int]]:
-    """The norms of vectors within a module, such as LayerNorm and RMSNorm, with their names and widths."""
+    """The norms of vectors within a module, such as LayerNorm and RMSNorm, with their names and widths. That of a batch
+    or of groups reads other axes too."""
     for name, part in module.named_modules() if module is not None else ():
         sizes = {tuple(p.shape) for p in part.parameters()} or {tuple(getattr(part, "normalized_shape", ()))}
         width = max(sizes)[0] if len(sizes) == 1 and len(max(sizes)) == 1 else 0
-        if width > 1 and name and re.search("norm", type(part).__name__, re.I):
+        if width > 1 and name and re.search("^(?!.*(batch|group|instance)).*norm", type(part).__name__, re.I):
             yield name, part, width
 
 

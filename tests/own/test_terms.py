@@ -363,3 +363,18 @@ def boxcar(query, keys):
 )
 def test_weights_that_are_cut_are_not_called_relu(module, reason):
     assert own.check(module).lines[0].reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    "norm, words",
+    [(nn.BatchNorm1d(16), "multi-head, 2 heads: queries by `q.weight`"), (nn.GroupNorm(4, 16), "none of the known")],
+)
+def test_a_norm_of_a_batch_or_of_groups_is_no_norm_of_a_vector(norm, words):
+    class Normed(Heads):
+        def forward(self, x):
+            return super().forward(self.norm(x.mT).mT)
+
+    module = Normed()
+    module.norm = norm
+    with torch.no_grad():
+        assert recognised(recognise(module.eval())).words.startswith(words)
