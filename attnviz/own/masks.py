@@ -85,7 +85,7 @@ def hidden(subject: Subject, stated: str | None = None) -> Line:
         return Line(test, FAULT, _why(subject), example)
     if reason := _one_row(subject):
         return Line(test, FAULT, reason)
-    return zeros or _way(subject, stated, whole)
+    return _not_causal(subject) or zeros or _way(subject, stated, whole)
 
 
 def _unhidden(subject: Subject, whole: str, inputs: Inputs) -> str | None:
@@ -122,6 +122,22 @@ def _gone(subject: Subject, plain: Tensor, visible: Tensor) -> tuple[Tensor, Ten
     obeys = ((plain != 0) & shown).any(dim=-1)
     obeys = obeys & visible[:, None] if subject.form.itself else obeys
     return ~shown & obeys[..., None], obeys
+
+
+def _not_causal(subject: Subject) -> Line | None:
+    """The line of causal self-attention in which tokens see later ones as soon as a mask comes. A fault, and a limit if
+    the mask may have a row for each query, which the caller can make causal; else None."""
+    mask, inputs = subject.form.given_mask, subject.inputs(1 if subject.form.alone else 2, 4, 4)
+    masked = replace(inputs, visible=padded(len(inputs.keys), 4, same=True))
+    weights = subject.run(masked).weights[:, :, :2]  # the rows of padding are free
+    if not subject.form.causal or not bool((weights.triu(1) != 0).any()):
+        return None
+    example = f"4 tokens, the last two hidden: the first has weights {numbers(weights[0, 0, 0])}"
+    if "T" in mask.axes or mask.axes in ("B1S", "B11S"):
+        reason = "a mask takes the place of the causal one: right if it hides later tokens itself"
+        return Line(HIDDEN, LIMIT, reason, example)
+    reason = "with a mask, tokens see later ones: a key must be hidden where either mask hides it (to keep: &, not |)"
+    return Line(HIDDEN, FAULT, reason, example)
 
 
 def _one_row(subject: Subject) -> str:
@@ -286,8 +302,6 @@ def padding(subject: Subject) -> Line:
         if keys < 2:
             return None
         visible = padded(batch, keys, same="B" not in subject.form.given_mask.axes)
-        if subject.form.itself and subject.form.causal:
-            return None
         keyed = torch.where(visible[..., None], inputs.keys, inputs.keys + 3.0)
         values = torch.where(visible[..., None], inputs.values, inputs.values + 3.0)
         inputs = replace(inputs, visible=visible)

@@ -170,6 +170,32 @@ class RepeatsEachMask(RepeatsTheMask):
         return Right.hide(self, scores, None if mask is None else mask.repeat_interleave(2, dim=0))
 
 
+class EitherMask(nn.Module):
+    """Self-attention, causal; a key stays that one of two masks keeps."""
+
+    def both(self, causal, mask):
+        return causal | mask.unsqueeze(1)
+
+    def forward(self, x, mask=None):
+        causal = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
+        keep = causal if mask is None else self.both(causal, mask)
+        weights = (x @ x.mT * x.shape[-1] ** -0.5).masked_fill(~keep, -torch.inf).softmax(dim=-1)
+        return weights @ x, weights
+
+
+class BothMasks(EitherMask):
+    def both(self, causal, mask):
+        return causal & mask.unsqueeze(1)
+
+
+class MaskForCausal(EitherMask):
+    """As in F.scaled_dot_product_attention, where a mask (B, T, S) is given or is_causal."""
+
+    def both(self, causal, mask):
+        assert mask.ndim == 3
+        return mask
+
+
 def one_too_few(query, keys, lengths):
     scores = torch.einsum("bd,bsd->bs", query, keys)
     return scores.masked_fill(torch.arange(keys.shape[1]) >= (lengths[:, None] - 1).clamp_min(1), -1e4).softmax(dim=1)
@@ -182,6 +208,7 @@ def one_too_few(query, keys, lengths):
         (HidesOfTheFirstQuery, "some queries see hidden keys, and others do not", "1 sentence, 2 queries, 3 keys"),
         (RepeatsTheMask, "some heads of some sentences see hidden keys, and others do not", "2 sentences, 1 query"),
         (one_too_few, "the last key within the length gets 0 too: the length is counted one too few", "1 sentence"),
+        (EitherMask, "with a mask, tokens see later ones", "4 tokens, the last two hidden"),
         (FirstRowOfTheMask, "the first row of the mask hides keys from every query, or in every sentence", ""),
     ],
 )
@@ -192,3 +219,9 @@ def test_a_mask_must_hide_in_every_sentence_head_and_query(kind, reason, row):
 
 def test_a_mask_for_each_head_or_query_is_right():
     assert own.check(RepeatsEachMask).ok and own.check(ForEachQuery).ok
+
+
+def test_a_mask_in_place_of_the_causal_one_is_a_limit_if_the_caller_can_make_it_causal():
+    lines = {kind: own.check(kind).lines[2] for kind in (BothMasks, MaskForCausal)}
+    assert [line.verdict for line in lines.values()] == ["ok", "limit"]
+    assert lines[MaskForCausal].reason.startswith("a mask takes the place of the causal one: right if it hides later")
