@@ -161,11 +161,7 @@ def _within(target: Callable) -> str:
     """Which submodule may be the attention, in a sentence; "" if none has such a name."""
     parts = target.named_modules() if isinstance(target, nn.Module) else ()
     own = ((name, type(part)) for name, part in parts if name)
-    names = [
-        (name, kind.__name__)
-        for name, kind in own
-        if not kind.__module__.startswith("torch.nn") or "Att" in kind.__name__
-    ]
+    names = [(n, kind.__name__) for n, kind in own if kind.__module__[:8] != "torch.nn" or "Att" in kind.__name__]
     inner = [f"{kind} (self.{name})" for name, kind in names if re.search("att", f"{name.split('.')[-1]} {kind}", re.I)]
     if not inner and {"input", "hidden", "encoder_outputs"} <= {*_parameters(target)}:
         return " It seems to be a whole step of a decoder: test its attention in a class of its own, or use own.watch."
@@ -191,7 +187,9 @@ def _parameters(target: Callable) -> dict[str, inspect.Parameter]:
     try:
         parameters = inspect.signature(call).parameters
     except (TypeError, ValueError):
-        raise NotRecognised(f"{_name(target)} has no signature that Python can read.\n{forms.FORMS}") from None
+        traced = ": torch.jit.trace keeps no names of parameters, so test the module that it was made from"
+        traced *= isinstance(target, torch.jit.ScriptModule)
+        raise NotRecognised(f"{_name(target)} has no signature that Python can read{traced}.\n{forms.FORMS}") from None
     return {name: p for name, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
 
 

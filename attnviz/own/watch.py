@@ -120,6 +120,9 @@ def watch(model: nn.Module) -> Iterator[Watched]:
     if not isinstance(model, nn.Module):
         raise ValueError(f"model must be an nn.Module; got {type(model).__name__}")
     parts = {name or _WHOLE: part for name, part in model.named_modules()}
+    if scripted := [name for name, part in parts.items() if isinstance(part, torch.jit.RecursiveScriptModule)]:
+        reason = "compiled by torch.jit.script, whose modules cannot be watched: watch those that they were made from"
+        raise ValueError(f"{', '.join(scripted[:3])} {'are' if len(scripted) > 1 else 'is'} {reason}")
     sure = [name for name, part in parts.items() if _ATTENTION.search(type(part).__name__)]
     # What lies within an attention may be the one that takes the softmax: in an AttnDecoder, a class of any name.
     # Beside them, a class of any name may take one in its forward().

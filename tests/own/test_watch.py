@@ -332,3 +332,13 @@ def test_what_does_not_fit_is_said():
         words = f"{4 * times} calls of shape .* in a batch of one{'; it ran 2 times' * (times - 1)}"
         with pytest.raises(ValueError, match=f"fit neither 3 source tokens nor 4 target tokens: {words}"):
             seen.trace(TOKENS, TARGET)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.(script|trace)")
+def test_what_torchscript_compiled_is_refused_in_a_sentence():
+    model = nn.ModuleDict({"attend": torch.jit.script(nn.Softmax(-1))})
+    words = "^attend is compiled by torch.jit.script, whose modules cannot be watched"
+    with pytest.raises(ValueError, match=words), own.watch(model):
+        pass
+    with pytest.raises(ValueError, match="torch.jit.trace keeps no names of parameters, so test the module that it"):
+        own.check(torch.jit.trace(nn.Softmax(-1), torch.randn(2, 3)))
