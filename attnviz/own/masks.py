@@ -32,6 +32,10 @@ KEEP, HIDE = forms.KEEP, forms.HIDE
 HIDDEN = "hidden keys get 0"  # the name of a test
 _ROWS = "the mask hides the rows of padding (queries), not its columns (keys): unsqueeze(1), not unsqueeze(2)"
 _NO_SHARES = "weights are no shares of the keys: mend that first"
+_CAUSAL = (
+    "a causal mask: a query sees no key after its own place. Right where queries and keys are one sentence; "
+    "a sentence that is translated must be seen whole"
+)
 
 # What a mask does, the better understood the larger.
 _NOTHING, _SOMETHING, _AFTER, _NEARLY, HIDES = range(5)
@@ -347,6 +351,10 @@ def order(subject: Subject) -> Line:
         return Line(test, FAULT, reason)
     if subject.form.causal:
         return Line(test, UNTESTED, "causal attention depends on the order")
+    if subject.form.many and not subject.form.itself:
+        seen = subject.run(subject.inputs(1 if subject.form.alone else 3, 4, 7)).weights > 0
+        if any(bool((seen == torch.ones(4, 7).tril(diagonal)).all()) for diagonal in (0, 3)):
+            return Line(test, LIMIT, _CAUSAL)
     if reason := undefined(subject):
         return Line(test, UNTESTED, reason)
 

@@ -151,6 +151,12 @@ class FirstRowOfTheMask(ForEachQuery):
         return super().hide(scores, mask[0])
 
 
+class CausalOverASource(ForEachQuery):
+    def forward(self, query, keys, values):
+        causal = torch.ones(query.shape[1], keys.shape[1], dtype=torch.bool).tril()
+        return super().forward(query, keys, values, causal)
+
+
 class RepeatsTheMask(Right):
     """Two heads, the sentences in the order 0 0 1 1, and their masks in the order 0 1 0 1."""
 
@@ -225,3 +231,8 @@ def test_a_mask_in_place_of_the_causal_one_is_a_limit_if_the_caller_can_make_it_
     lines = {kind: own.check(kind).lines[2] for kind in (BothMasks, MaskForCausal)}
     assert [line.verdict for line in lines.values()] == ["ok", "limit"]
     assert lines[MaskForCausal].reason.startswith("a mask takes the place of the causal one: right if it hides later")
+
+
+def test_a_causal_mask_over_the_keys_of_another_sentence_is_a_limit():
+    line = next(line for line in own.check(CausalOverASource).lines if line.test.startswith("permuted keys"))
+    assert line.verdict == "limit" and line.reason.startswith("a causal mask: a query sees no key after its own place")
