@@ -388,8 +388,10 @@ def nothing_visible(subject: Subject) -> Line:
         return Line(test, OK, f"it is refused: {in_words(error)}")
     weights, softmaxes = outcome.weights, outcome.softmaxes
     if bool(weights.isnan().any()):
-        divided = softmaxes and not any(bool(softmax.weights.isnan().any()) for softmax in softmaxes)
-        cause = "weights of 0 divided by their sum" if divided else "the softmax of −∞ alone"
+        cause = "−∞ less −∞, or 0 divided by 0, in a softmax that is written out"
+        if softmaxes:
+            alone = any(bool(softmax.weights.isnan().any()) for softmax in softmaxes)
+            cause = "the softmax of −∞ alone" if alone else "weights of 0 divided by their sum"
         reason = f"NaN: {cause}. A sentence without a visible key makes every later loss NaN"
         return Line(test, LIMIT, reason, f"1 sentence, 1 query, 2 keys, both hidden: weights {numbers(weights)}")
     return Line(test, OK, f"no NaN: weights {numbers(weights)}")

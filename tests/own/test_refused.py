@@ -236,3 +236,15 @@ def test_a_mask_in_place_of_the_causal_one_is_a_limit_if_the_caller_can_make_it_
 def test_a_causal_mask_over_the_keys_of_another_sentence_is_a_limit():
     line = next(line for line in own.check(CausalOverASource).lines if line.test.startswith("permuted keys"))
     assert line.verdict == "limit" and line.reason.startswith("a causal mask: a query sees no key after its own place")
+
+
+class WrittenOut(ForEachQuery):
+    def forward(self, query, keys, values, mask=None):
+        weights = (query @ keys.mT * keys.shape[-1] ** -0.5).exp()
+        weights = weights if mask is None else weights * mask.unsqueeze(1)
+        return (weights := weights / weights.sum(dim=-1, keepdim=True)) @ values, weights
+
+
+def test_nan_of_a_softmax_that_is_written_out_has_no_other_cause():
+    line = next(line for line in own.check(WrittenOut).lines if line.test == "every key hidden")
+    assert line.reason.startswith("NaN: −∞ less −∞, or 0 divided by 0, in a softmax that is written out.")
