@@ -349,6 +349,11 @@ def shape_of(subject: Subject, seen: Seen) -> str:
     in_query = abs(score(q + r, k) + score(q * 0, k) - score(q, k) - score(r, k)) < 1e-3 * scale
     in_keys = abs(score(q, k + m) - score(q, k) - score(q, m)) < 1e-3 * scale
     if abs(score(q, k) - score(q, m)) + abs(score(r, k) - score(r, m)) < 1e-3 * scale:
+        if subject.form.separate:
+            read = subject.inputs(2, 1, 4, seed=5)
+            swapped = subject.run(replace(read, values=read.values.flip(1))).weights
+            if not torch.allclose(swapped, subject.run(read).weights, atol=1e-5):
+                return ": the scores are of the query and the values, not the keys: values are in the place of keys"
         return ": weights of positions that do not depend on the keys, as in Luong's location-based attention"
     words = {
         (True, True): "linear in the query and in the keys",

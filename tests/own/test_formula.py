@@ -373,6 +373,15 @@ def test_weights_that_do_not_depend_on_the_keys():
     assert over_queries.words == "none of the known ones"
 
 
+def test_values_in_the_place_of_keys_are_told():
+    class Exchanged(Scored):
+        def forward(self, query, keys, values):
+            return super().forward(query, values, keys)
+
+    words = "none of the known ones: the scores are of the query and the values, not the keys: values are in the place"
+    assert told(Exchanged(lambda m, q, k: dot(m.W_a(q), k))).words.startswith(words)
+
+
 def test_a_module_that_computes_in_single_precision_is_told_its_formula():
     class Single(Scored):
         def forward(self, query, keys, values):
