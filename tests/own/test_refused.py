@@ -248,3 +248,16 @@ class WrittenOut(ForEachQuery):
 def test_nan_of_a_softmax_that_is_written_out_has_no_other_cause():
     line = next(line for line in own.check(WrittenOut).lines if line.test == "every key hidden")
     assert line.reason.startswith("NaN: −∞ less −∞, or 0 divided by 0, in a softmax that is written out.")
+
+
+class Squares(ForEachQuery):
+    """Squared products in place of a softmax: with a query of zeros all are 0, and 0 / 0 is NaN."""
+
+    def forward(self, query, keys, values):
+        weights = (query @ keys.mT).square()
+        return (weights := weights / weights.sum(dim=-1, keepdim=True)) @ values, weights
+
+
+def test_weights_that_are_0_where_a_score_is_0_hide_no_key_by_mistake():
+    line = next(line for line in own.check(Squares).lines if line.test == "hidden keys get 0")
+    assert line.verdict == "limit" and line.reason.startswith("a key of zeros, or whose score is 0, is hidden"), line
