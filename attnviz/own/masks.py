@@ -151,8 +151,8 @@ def _one_row(subject: Subject) -> str:
     inputs, place, name = subject.inputs(1, 3, 4), subject.form.weights, subject.form.given_mask.parameter
     shown, first = (subject.given(replace(inputs, visible=torch.arange(4)[None] < n)) for n in (4, 3))
     first[name][1:] = shown[name][1:]  # the first query alone sees less
-    rows = [forms.as_weights(subject.call(x)[0][place.name], place.axes, 1)[:, :, 1:] for x in (shown, first)]
-    same = torch.allclose(*rows, atol=NEAR, equal_nan=True)
+    whole, less = (forms.as_weights(subject.call(x)[0][place.name], place.axes, 1)[:, :, 1:] for x in (shown, first))
+    same = torch.allclose(whole, less, atol=NEAR, equal_nan=True)
     return "" if same else "the first row of the mask hides keys from every query, or in every sentence of a batch"
 
 
