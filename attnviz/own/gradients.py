@@ -79,8 +79,9 @@ def parameters(subject: Subject) -> Line:
 def _ignores_the_query(subject: Subject) -> bool:
     if subject.form.itself or subject.form.pools:
         return False
-    inputs = subject.inputs(1 if subject.form.alone else 3, 4 if subject.form.many else 1, 4)
-    other = subject.inputs(*inputs.query.shape[:2], 4, seed=12).query  # no multiple, which even kernels may not see
+    counts = 1 if subject.form.alone else 3, 4 if subject.form.many else 1, 4
+    inputs = subject.inputs(*counts)
+    other = subject.inputs(*counts, seed=12).query  # no multiple, which even kernels may not see
     before, after = (subject.run(subject.changed(inputs, query=query)).weights for query in (inputs.query, other))
     return torch.allclose(before, after, atol=1e-6, equal_nan=True)
 
