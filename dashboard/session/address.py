@@ -141,12 +141,14 @@ def settle() -> None:
         held |= {key: words for key, (write, _) in added.items() if key not in staying and (words := write(held))}
         st.session_state[_GONE] = _untie(context, params, staying.keys() | added.keys())
         moved = st.session_state.get(_PAGE) != context.page_script_hash
-        differs = held != _plain(_parse_query_string(context.query_string))
-        # The browser may have gone on while the message before this one was on its way, which then overwrote it.
-        if differs or moved or context.is_history_navigation or st.session_state.get(_WRITTEN):
+        now, last = _plain(_parse_query_string(context.query_string)), st.session_state.pop(_WRITTEN, None)
+        # The browser may have gone on while the last run's message was on its way, which then overwrote the address.
+        overwritten = last is not None and last != now
+        if held != now or overwritten or moved or context.is_history_navigation:
             params._query_params = held
             params._send_query_param_msg()
-    st.session_state[_PAGE], st.session_state[_WRITTEN] = context.page_script_hash, differs
+            st.session_state[_WRITTEN] = held
+    st.session_state[_PAGE] = context.page_script_hash
 
 
 def _untie(context, params, wanted: set[str]) -> set[str]:

@@ -178,6 +178,34 @@ def test_what_cannot_be_drawn_leaves_the_address_of_the_picture(dashboard):
     is_at(dashboard, "/", TYPED)
 
 
+LATE = """() => {
+    const listen = WebSocket.prototype.addEventListener;
+    WebSocket.prototype.addEventListener = function (type, heard, ...more) {
+        const later = event => window.late ? setTimeout(() => heard(event), window.late) : heard(event);
+        return listen.call(this, type, type === "message" ? later : heard, ...more);
+    };
+}"""
+
+
+def test_an_address_that_is_on_its_way_does_not_undo_a_click(dashboard):
+    """The last message of a run reached the browser after the next click, and its address stayed."""
+    dashboard.page.add_init_script(f"({LATE})()")
+    dashboard.open("/?show=Bahdanau", charts=3)
+    write(dashboard, TYPED)
+    write(dashboard, "ox " * 160)
+    dashboard.press("units", "words")  # not of the picture that stays, so the address is written
+    settled(dashboard)
+    dashboard.page.evaluate("window.late = 1500")
+    for key in ("tables", "present"):
+        dashboard.page.locator(f".st-key-{key} label").first.click()
+        dashboard.page.wait_for_timeout(700)
+    dashboard.page.wait_for_timeout(3000)
+    settled(dashboard)
+    for key in ("tables", "present"):
+        dashboard.page.wait_for_function(HAS, arg=[key, "true"], timeout=WAIT)
+    dashboard.page.evaluate("window.late = 0")
+
+
 def how_it_is_drawn_follows(dashboard) -> None:
     """The switches of tables and presentation count for the picture that stays, and in its address."""
     for key, charts in (("tables", 3), ("present", 2)):
