@@ -224,11 +224,23 @@ def in_processes(worker: Worker, shards: Iterable[Shard], workers: int) -> Itera
         try:
             pool.shutdown(cancel_futures=True)
         finally:
-            for process in set(active_children()) - others:  # an interrupted shutdown has left them
-                process.kill()
-            pool.shutdown()
+            with _threads_unheard():
+                for process in set(active_children()) - others:  # an interrupted shutdown has left them
+                    process.kill()
+                pool.shutdown()
             held.close()
             watched.close()
+
+
+@contextlib.contextmanager
+def _threads_unheard() -> Iterator[None]:
+    """In this block nothing is printed of threads that fail: Python's own of a pool may find its queue closed when the
+    processes are killed."""
+    before, threading.excepthook = threading.excepthook, lambda _: None
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 def _results(pool: ProcessPoolExecutor, shards: Iterable[Shard], workers: int) -> Iterator[Done]:
