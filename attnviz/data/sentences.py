@@ -75,6 +75,8 @@ def read(text: str, tokenizer: SubwordTokenizer) -> Tokens:
     Raises what `SubwordTokenizer.encode` raises.
     """
     typed = tokenizer.encode(text)
+    if sum(map(str.isupper, text)) < IN_A_ROW:  # nearly every text: no sentence and no run of words is in capitals
+        return typed
     sentence = as_sentence(text, lambda word: len(tokenizer.ids(word)))
     if sentence == text or (tokens := tokenizer.encode(sentence)).ids == typed.ids:
         return typed

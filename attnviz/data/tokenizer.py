@@ -39,7 +39,7 @@ _LETTERS = re.compile("[\ufb00-\ufb06\u2116\u2122]")  # several Latin letters in
 _SYMBOL_PARTS = "\u20d0-\u20ff\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff"  # flags, colours of skin, keys
 _FRAME = re.compile("[\u20d0-\u20ff]")  # drawn round the character before it, as a key is
 _ODD = re.compile(f"[{IGNORED}{_FRACTIONS}{_SLASH}{_SYMBOL_PARTS}]|{_LETTERS.pattern}")
-_UNKNOWN = "\ufffd"
+_UNKNOWN, _MARKS = "\ufffd", "\u0300"  # _MARKS : the first character that is drawn on the one before it
 _IGNORED = re.compile(f"[{IGNORED}]")
 _CHARACTERS = pre_tokenizers.Split(Regex(r"\X"), behavior="isolated")  # what a reader takes for one character
 
@@ -372,7 +372,8 @@ def _whole_characters(text: str, tokens: list[Token]) -> list[Token]:
     Words are numbered from 0 without gaps.
     """
     after = list(range(len(text) + 1))  # place -> where the character ends that has something before it
-    for character, (start, _) in [] if text.isascii() else _CHARACTERS.pre_tokenize_str(text):
+    is_latin = max(text, default="") < _MARKS  # then nothing joins the character before it
+    for character, (start, _) in [] if is_latin else _CHARACTERS.pre_tokenize_str(text):
         shown = len(character.rstrip())  # a mark may stand on a blank before it, never on one after it
         after[start + 1 : start + shown] = [start + shown] * (shown - 1)
     words, end, before, joined = -1, 0, None, []
