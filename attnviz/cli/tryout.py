@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz import mechanisms
+from attnviz import mechanisms, storage
 from attnviz.cli import arguments, check, page
 from attnviz.data import tasks
 from attnviz.models import checkpoint_files
@@ -63,7 +63,7 @@ def run(args: Namespace) -> int:
     folder, settings = _folder(args, train.FILE), dict(args.settings)
     result = check.alone(args.module, {"settings": settings})
     print(flush=True)
-    folder.mkdir(parents=True, exist_ok=True)
+    storage.make_folder(folder)
     (folder / train.FILE).touch()
     try:
         trained_as = digest(args.module)

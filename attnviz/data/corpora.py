@@ -246,7 +246,7 @@ def _download(file: Download, path: Path) -> None:
     import pooch  # only a download needs it
 
     pooch.get_logger().setLevel("WARNING")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    storage.make_folder(path.parent)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=path.parent) as folder:
         parts = []
         for number, url in enumerate(file.urls):

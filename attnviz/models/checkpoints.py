@@ -136,7 +136,7 @@ def save_model(folder: Path, config: Config, weights: dict[str, Tensor]) -> None
             f"weights must be numbers below {torch.finfo(torch.float16).max:,.0f}, which fp16 can hold; those of "
             f"{wrong[0]} are not, so the model is not saved: train it again with a lower learning_rate"
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    storage.make_folder(folder)
     save_tensors(folder / WEIGHTS, halves)
     write_json(folder / CONFIG, config.to_dict())
 

@@ -172,13 +172,29 @@ def parse_json(text: str | bytes):
         raise ValueError("its lists or objects are nested too deeply") from None
 
 
+def make_folder(folder: Path) -> None:
+    """Create a folder, with those above it that are missing. OSError, which names a read-only one, if this fails."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _name(error, folder, next(place for place in folder.absolute().parents if place.exists()))
+        raise
+
+
+def _name(error: OSError, path: Path, folder: Path) -> None:
+    """Put the path that the user knows into an error of writing (a full disk gives none), and a read-only `folder`."""
+    error.filename = str(path)
+    if error.errno in _REFUSED and not os.access(folder, os.W_OK):
+        error.strerror = f"the folder {folder} is read-only; choose another one"
+
+
 def replace(path: Path, write: Callable[[Path], object]) -> None:
     """Call `write` with a temporary path in the same folder, then rename that file to `path`.
 
     An existing file keeps its permissions. A symbolic link is kept, and its target is replaced. A pipe or a device,
     such as /dev/stdout, is written to directly. OSError, with the name of `path`, if this fails.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     place = Path(os.path.realpath(path))
     mode = _mode(place)
     if mode is not None and not stat.S_ISREG(mode):
@@ -191,9 +207,7 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
         temporary.chmod(permitted if mode is None else stat.S_IMODE(mode))  # safetensors: the owner only
         os.replace(temporary, place)
     except OSError as error:
-        error.filename = str(path)  # the name that the user knows; a full disk gives none
-        if error.errno in _REFUSED and not os.access(place.parent, os.W_OK):
-            error.strerror = f"the folder {place.parent} is read-only"
+        _name(error, path, place.parent)
         raise
     finally:
         with contextlib.suppress(OSError):  # on a read-only file system there is none

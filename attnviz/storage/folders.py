@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from attnviz.storage import make_folder
+
 if sys.platform == "win32":
     import msvcrt
 else:
@@ -35,7 +37,7 @@ def locked(folder: Path, task: str) -> Iterator[None]:
     task : the work, such as `training`. Raises ValueError if another process holds the lock.
     """
     made = [place for place in (folder, *folder.parents) if not place.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     path = folder / lock_name(task)
     while True:
         file = path.open("a+", encoding="ascii", errors="replace")

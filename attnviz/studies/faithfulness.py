@@ -68,7 +68,7 @@ class MeasuredSentences:
 
     def add(self, part: str, text: str, sums: Sums | None) -> None:
         self.sums[part, text] = sums
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        storage.make_folder(self.path.parent)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"part": part, "text": text, "sums": sums}, ensure_ascii=False) + "\n")
 

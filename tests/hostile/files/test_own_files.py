@@ -80,17 +80,23 @@ def test_a_folder_and_a_device_are_not_replaced(run, tmp_path):
     assert status == 2 and "No space left on device" in message
 
 
-def test_a_read_only_folder_is_named(tmp_path, monkeypatch):
-    def refuse(path, content):
-        raise OSError(errno.EROFS, "Read-only file system")
+@pytest.mark.parametrize(
+    "refusing, work",
+    [
+        ("write_bytes", lambda path: storage.replace(path, lambda part: part.write_bytes(b""))),
+        ("mkdir", lambda path: storage.make_folder(path / "deeper")),
+    ],
+)
+def test_a_read_only_folder_is_named(refusing, work, tmp_path, monkeypatch):
+    def refuse(path, *_, **__):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
 
-    monkeypatch.setattr(Path, "write_bytes", refuse)
+    monkeypatch.setattr(Path, refusing, refuse)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(OSError) as error:
-        storage.replace(tmp_path / "mine", lambda path: path.write_bytes(b""))
-    assert error.value.strerror == f"the folder {tmp_path} is read-only" and error.value.filename == str(
-        tmp_path / "mine"
-    )
+        work(tmp_path / "mine")
+    assert error.value.strerror == f"the folder {tmp_path} is read-only; choose another one"
+    assert error.value.filename.startswith(str(tmp_path / "mine"))
 
 
 def test_an_error_quotes_little(run):
