@@ -9,6 +9,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import forked
 import processes
 import pytest
 import tiny
@@ -26,7 +27,11 @@ def has_a_shard(folder, pid):
 
 def has_workers(folder, pid):
     """Two processes that import what they need, for a second or more."""
-    return sum("spawn_main" in processes.command(child) for child in processes.family(pid)) == 2
+    return len(workers_of(pid)) == 2
+
+
+def workers_of(pid):
+    return [child for child in processes.family(pid) if "spawn_main" in processes.command(child)]
 
 
 @pytest.fixture(scope="module")
@@ -46,28 +51,36 @@ def whole(root, lines, tmp_path_factory):
 def begin(root, lines, tmp_path):
     """begin(reached): the command with two workers, and their processes, once it has come so far."""
     started = []
+    options = ["--model", MODEL, "--input", str(lines), "--root", str(root), "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "attnviz", "corpus", *options, "--workers", "2"]
 
     def of(reached):
-        options = ["--model", MODEL, "--input", str(lines), "--root", str(root), "--out", str(tmp_path / "out")]
-        running = subprocess.Popen(
-            [sys.executable, "-m", "attnviz", "corpus", *options, "--workers", "2"],
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            preexec_fn=partial(
-                signal.signal, signal.SIGINT, signal.SIG_DFL
-            ),  # a shell's background job would ignore it
-        )
+        with open(tmp_path / "printed", "w") as printed:
+            start = anew if reached is has_workers or forked.alive() is None else forked_anew
+            running = start(command, printed)
         while running.poll() is None and not reached(tmp_path / "out", running.pid):
             time.sleep(0.02)  # a shard takes longer
         time.sleep(0.3 if reached is has_workers else 0)  # so that Python runs in them
         started.extend(processes.family(running.pid))
-        return running, [child for child in started if "spawn_main" in processes.command(child)]
+        return running, workers_of(running.pid) if start is anew else started[2:]
 
     yield of
     for process in started:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
+
+
+def anew(command, printed):
+    """As from a terminal, where each process imports what it needs."""
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background job would ignore Ctrl-C
+    return subprocess.Popen(command, stderr=printed, start_new_session=True, preexec_fn=heard)
+
+
+def forked_anew(command, printed):
+    """The same with everything imported. Its only child is a process of which its workers are forks."""
+    with open(os.devnull, "r+") as nothing:
+        ends = nothing.fileno(), nothing.fileno(), printed.fileno()
+        return forked.Forked(command[1:], dict(os.environ), ends, leads=True)
 
 
 def resumed(root, lines, folder):
@@ -84,8 +97,8 @@ def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, begin, root, lin
     folder = tmp_path / "out"
     running, _ = begin(reached)
     os.killpg(running.pid, signal.SIGINT)
-    _, printed = running.communicate()
-    assert running.returncode == 130
+    assert running.wait() == 130
+    printed = (tmp_path / "printed").read_text()
     assert printed.splitlines()[-1] == "python -m attnviz corpus: interrupted; the same command with --resume continues"
     assert "Traceback" not in printed
     assert list(folder.glob("parts/*.part")) == []
@@ -99,8 +112,7 @@ def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, begin, root, lin
 def test_workers_end_with_the_process_that_started_them(begin, root, lines, whole, tmp_path):
     running, workers = begin(has_a_shard)
     running.kill()  # this process alone: nobody tells its workers
-    running.communicate()
-    assert running.returncode == -signal.SIGKILL and len(workers) == 2
+    assert running.wait() == -signal.SIGKILL and len(workers) == 2
     assert ended(workers)
     _, last = resumed(root, lines, tmp_path / "out")
     assert last == len(SENTENCES)
@@ -112,11 +124,11 @@ def test_ctrl_c_again_ends_workers_that_do_not_finish(begin, tmp_path):
     running, workers = begin(has_a_shard)
     for worker in workers:
         os.kill(worker, signal.SIGSTOP)  # a shard without an end
-    printed = ""
     while running.poll() is None:
-        running.send_signal(signal.SIGINT)
+        os.kill(running.pid, signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            _, printed = running.communicate(timeout=3)
+            running.wait(timeout=3)
+    printed = (tmp_path / "printed").read_text()
     assert running.returncode == 130 and "Traceback" not in printed
     assert "Ctrl-C again ends them at once" in printed
     assert len(workers) == 2 and ended(workers)

@@ -24,7 +24,7 @@ import types
 import warnings
 from collections.abc import Mapping
 from multiprocessing import connection as waiting
-from multiprocessing import context, forkserver, reduction
+from multiprocessing import context, forkserver, reduction, util
 from pathlib import Path
 from typing import IO
 
@@ -131,12 +131,14 @@ class Forked:
         environment: dict[str, str],
         ends: tuple[int, int, int],
         folder: str | Path | None = None,
+        leads: bool = False,
     ):
+        """leads : has a session of its own, and the workers that it starts are its descendants."""
         self._status, data = _parent.connect_to_new_process([*ends])
         self.args, self.returncode, self._asking = words, None, threading.Lock()
         with os.fdopen(data, "wb") as file:
             reduction.dump({"sys_path": sys.path}, file)
-            reduction.dump(_Child(words, environment, str(folder or os.getcwd())), file)
+            reduction.dump(_Child(words, environment, str(folder or os.getcwd()), leads), file)
         self.pid = forkserver.read_signed(self._status)
 
     def poll(self) -> int | None:
@@ -173,8 +175,8 @@ class _Child:
     """Runs a module as Python does. The product's own modules are read again, in the environment of the
     caller."""
 
-    def __init__(self, words: list[str], environment: dict[str, str], folder: str):
-        self.words, self.environment, self.folder = words, environment, folder
+    def __init__(self, words: list[str], environment: dict[str, str], folder: str, leads: bool):
+        self.words, self.environment, self.folder, self.leads = words, environment, folder, leads
 
     def _bootstrap(self, parent_sentinel: int) -> int:
         for place, descriptor in enumerate(forkserver.get_inherited_fds()):
@@ -184,6 +186,8 @@ class _Child:
         os.environ.clear()
         os.environ |= self.environment
         os.chdir(self.folder)
+        if self.leads:
+            self._lead()
         _forget_the_tests()
         for place in reversed(self.environment.get("PYTHONPATH", "").split(os.pathsep)):
             if place not in ("", *sys.path):
@@ -201,7 +205,16 @@ class _Child:
             return 1
         finally:
             sys.stdout.flush()
+            if self.leads:
+                util._exit_function()  # the semaphores of its workers are removed, as when Python ends
         return 0
+
+    def _lead(self) -> None:
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
+        util._finalizer_registry.clear()  # what the tests have made is not its own to remove
+        prepare()
+        context.SpawnProcess._Popen = staticmethod(context.ForkServerProcess._Popen)
 
     def _run(self) -> None:
         _, module, *arguments = self.words  # after `-m`
