@@ -63,6 +63,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print the report of every module -> exit status: 1 when a test found a fault or a module could not be tested."""
     places = [place for pattern in args.modules for place in _places(pattern)]
+    if args.csv:
+        storage.check_writable(Path(args.csv))
     how = {"settings": dict(args.settings), "mask": args.mask, "formula": args.formula}
     if len(places) == 1 and places == args.modules:
         results = [alone(places[0], how, as_json=args.json)]

@@ -106,6 +106,7 @@ def _folder(args: Namespace, file: str) -> Path:
         raise ValueError(f"--out must have no comma and no {os.pathsep} in its path; got {folder}")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / file).is_file():
         raise ValueError(f"{folder} holds other files; choose another --out")
+    storage.check_writable(folder)
     return folder
 
 

@@ -4,6 +4,7 @@ import functools
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from attnviz import storage
 from attnviz.cli import arguments
 from attnviz.data import tasks
 
@@ -82,6 +83,8 @@ def _check(args: Namespace) -> None:
             raise ValueError(f"--{name} must end in .{' or .'.join(suffixes)}; got {path}")
         if path and not Path(path).parent.is_dir():
             raise ValueError(f"cannot write {path}: No such file or directory")
+    for path in filter(None, (args.strip, args.gif, args.html, args.keep)):
+        storage.check_writable(Path(path))
     if args.pairs and args.task:
         raise ValueError("--pairs gives the pairs and --task a task; use only one of them")
     if args.sequence > 3:
@@ -122,7 +125,6 @@ def _report(seen: list) -> None:
 def _write(args: Namespace, seen: list) -> None:
     if not seen or not (args.strip or args.gif or args.html):
         return
-    from attnviz import storage
     from attnviz.export import learning
     from attnviz.figures.learning import over_time
     from attnviz.training import seen as values

@@ -172,20 +172,22 @@ def parse_json(text: str | bytes):
         raise ValueError("its lists or objects are nested too deeply") from None
 
 
+def check_writable(path: Path) -> None:
+    """OSError if a file or a folder cannot be written at `path` because the folder is read-only. It names that folder.
+    Long work asks before it starts."""
+    place = Path(os.path.realpath(path))
+    if place.exists() and not (place.is_file() or place.is_dir()):
+        return  # a pipe or a device
+    folder = next(folder for folder in (place, *place.parents) if folder.is_dir())
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, f"the folder {folder} is read-only; choose another one", str(path))
+
+
 def make_folder(folder: Path) -> None:
-    """Create a folder, with those above it that are missing. OSError, which names a read-only one, if this fails."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        _name(error, folder, next(place for place in folder.absolute().parents if place.exists()))
-        raise
-
-
-def _name(error: OSError, path: Path, folder: Path) -> None:
-    """Put the path that the user knows into an error of writing (a full disk gives none), and a read-only `folder`."""
-    error.filename = str(path)
-    if error.errno in _REFUSED and not os.access(folder, os.W_OK):
-        error.strerror = f"the folder {folder} is read-only; choose another one"
+    """Create a folder, with those above it that are missing. OSError if this fails."""
+    if not folder.exists():
+        check_writable(folder)
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def replace(path: Path, write: Callable[[Path], object]) -> None:
@@ -207,7 +209,9 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
         temporary.chmod(permitted if mode is None else stat.S_IMODE(mode))  # safetensors: the owner only
         os.replace(temporary, place)
     except OSError as error:
-        _name(error, path, place.parent)
+        error.filename = str(path)  # the name that the user knows; a full disk gives none
+        if error.errno in _REFUSED:
+            check_writable(path)
         raise
     finally:
         with contextlib.suppress(OSError):  # on a read-only file system there is none

@@ -80,23 +80,30 @@ def test_a_folder_and_a_device_are_not_replaced(run, tmp_path):
     assert status == 2 and "No space left on device" in message
 
 
-@pytest.mark.parametrize(
-    "refusing, work",
-    [
-        ("write_bytes", lambda path: storage.replace(path, lambda part: part.write_bytes(b""))),
-        ("mkdir", lambda path: storage.make_folder(path / "deeper")),
-    ],
-)
-def test_a_read_only_folder_is_named(refusing, work, tmp_path, monkeypatch):
-    def refuse(path, *_, **__):
-        raise OSError(errno.EROFS, "Read-only file system", str(path))
+WATCH = ("watch", "luong-dot", "--batches", "1", "--keep", "mine")
+TRY = ("try", "nowhere.py:Attention", "--out", "mine")
 
-    monkeypatch.setattr(Path, refusing, refuse)
+
+@pytest.mark.parametrize("words", [("check", "nowhere.py:Attention", "--csv", "mine"), WATCH, TRY])
+def test_a_read_only_folder_is_named_before_the_work(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert main(list(words)) == 2
+    shown = capsys.readouterr()
+    assert "mine" in shown.err and f"the folder {tmp_path} is read-only; choose another one" in shown.err
+    assert not shown.out
+
+
+def test_a_read_only_folder_is_named(tmp_path, monkeypatch):
+    def refuse(path, content):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(OSError) as error:
-        work(tmp_path / "mine")
+        storage.replace(tmp_path / "mine", lambda path: path.write_bytes(b""))
     assert error.value.strerror == f"the folder {tmp_path} is read-only; choose another one"
-    assert error.value.filename.startswith(str(tmp_path / "mine"))
+    assert error.value.filename == str(tmp_path / "mine")
 
 
 def test_an_error_quotes_little(run):
