@@ -147,7 +147,7 @@ def check(
                 line.verdict for line in lines if line.test == masks.HIDDEN
             ]:
                 trained += "; a sentence read by itself hides no key, so the fault of its mask does not show here"
-    lines = (*(_unused(line, recognised) for line in lines), formulas.scaling(recognised, subject.title))
+    lines = (*(_unused(line, recognised) for line in lines), formulas.scaling(recognised, subject))
     if formula:
         lines += (formulas.line(recognised, formula),)
     return Report(subject.title, subject.form.sentence(), lines, recognised.words, trained)

@@ -87,8 +87,7 @@ def shares(subject: Subject) -> Line:
         if reason := _softmax_of_weights(outcome) or _of_values_alone(subject, outcome):
             return Line(test, FAULT, reason)
         return Line(test, OK, f"every row is at least 0 and sums to 1{_of_scores(subject)}")
-    limit = _in_a_gaussian(outcome) or _with_a_sink(subject, outcome) or _TALKING * (outcome.before_mix is not None)
-    if limit:
+    if limit := _in_a_gaussian(outcome) or _with_a_sink(subject, outcome) or _TALKING * outcome.mixed:
         return Line(test, LIMIT, limit, example)
     return Line(test, FAULT, _of_values_alone(subject, outcome) or _why_no_shares(outcome), example)
 
@@ -225,8 +224,7 @@ def context(subject: Subject) -> Line:
         return Line(test, OK, "weights times values is the context")
     if reason := _other_context(subject):
         return Line(test, FAULT, reason, example)
-    residual = projected(subject)
-    if residual is None:
+    if (residual := projected(subject)) is None:
         reason = "what is returned is more than the weighted sum, and values cannot be changed apart"
         return Line(test, UNTESTED, reason)
     if residual < 1e-3 and _of_a_mean(subject):
@@ -284,12 +282,11 @@ def _made_otherwise(subject: Subject) -> tuple[str, str]:
     def explained(**how: bool) -> bool:
         return (projected(subject, **how) or 0.0) < 1e-3
 
-    itself = subject.form.itself
-    if of_weighted_sum(subject) or (itself and explained(others=True)):
+    if of_weighted_sum(subject) or (subject.form.itself and explained(others=True)):
         return OK, "what is returned is made of weights times values and of the query"
     if explained(every=True):
-        return OK, "the context is made of weights times values, of every softmax that is taken (hops)"
-    if itself and explained(turned=True):
+        return OK, "the context is made of weights times values, of every softmax that is taken (hops, or heads)"
+    if subject.form.itself and explained(turned=True):
         return FAULT, "the weights are transposed before they are multiplied with the values"
     if explained(centred=True):
         return LIMIT, "a number is added to all weights after the softmax, as by the bias of a layer"
@@ -328,11 +325,11 @@ def projected(
     to a constant that is added to all weights. every : weights of every softmax, as of hops. turned : transposed ones.
 
     All values are x at first, and the weights are fixed. Where value s becomes y, the context of query t changes by
-    sum_h a_hts (V_h y - V_h x). These differences are fitted. None if values cannot change without the weights;
-    infinity if they change nothing.
+    sum_h a_hts (V_h y - V_h x). These differences are fitted. None if values cannot change alone; infinity if they
+    change nothing.
     """
     form = subject.form
-    inputs = subject.inputs(1 if form.alone else 2, 2 if form.many else 1, 6)
+    inputs = subject.inputs(1 if form.alone else 20 if every else 2, 2 if form.many else 1, 6)
     weights = subject.run(inputs)
     frozen = () if form.separate and not every else tuple(softmax.weights for softmax in weights.softmaxes)
     if not form.separate and not frozen:
@@ -366,17 +363,19 @@ def _context_of(subject: Subject, inputs: Inputs, frozen: tuple, values: Tensor)
 
 
 def _every(outcome: Outcome) -> Tensor:
-    """The weights, and beside them, as further heads, those of all other softmaxes of their size."""
-    own = outcome.weights
-    alike = [x.weights.reshape(own.shape) for x in outcome.softmaxes if x.weights.numel() == own.numel()]
+    """The weights, and beside them, as further heads, those of all other softmaxes of their size; where there is one
+    query, also of several heads, whose mean may have come back."""
+    own, made = outcome.weights, [softmax.weights for softmax in outcome.softmaxes]
+    made = [x for x in made if x.numel() == own.numel() or (own.shape[2] == 1 and x.shape[-1] == own.shape[-1])]
+    alike = [x.reshape(len(own), -1, *own.shape[2:]) for x in made if x.numel() % own.numel() == 0]
     return torch.cat([own, *(x for x in alike if not torch.equal(x, own))], dim=1)
 
 
 def of_weighted_sum(subject: Subject) -> bool:
     """Is the returned context a function of the weighted sum and of the query, as tanh(W [c; s]) and x + c are?
 
-    With the weights fixed, values are changed in a way that leaves the weighted sums of one query as they are, and its
-    own row in self-attention.
+    With the weights fixed, values that are all the same are changed in a way that leaves the weighted sums of one query
+    as they are, and its own row in self-attention. They change little, since a norm may come before the sum.
     """
     form, count = subject.form, subject.run(subject.inputs(1, 1, 2)).weights.shape[1] + 4
     inputs = subject.inputs(1 if form.alone else 2, 2 if form.many else 1, count)
@@ -392,9 +391,10 @@ def of_weighted_sum(subject: Subject) -> bool:
     frozen = tuple(softmax.weights for softmax in outcome.softmaxes)
 
     def effect(of_keys: Tensor) -> float:
-        values = inputs.values.clone()
-        values[0] += (of_keys.unsqueeze(1) * change).to(values)
-        return float((_context_of(subject, inputs, frozen, values) - outcome.given)[0, row].abs().max())
+        step, same = torch.zeros_like(inputs.values), inputs.values[:1, :1].expand_as(inputs.values)
+        step[0] = 3e-2 * (of_keys.unsqueeze(1) * change).to(step)
+        more, less = (_context_of(subject, inputs, frozen, same + x) for x in (step, -step))
+        return float((more - less)[0, row].abs().max())
 
     hidden = shares - torch.linalg.pinv(fixed) @ (fixed @ shares)
     return effect(hidden) < 1e-3 * effect(shares)

@@ -18,7 +18,7 @@ QUERY, KEYS, VALUES, MASK, LENGTHS, INPUT = "query", "keys", "values", "mask", "
 STATE = "state"  # of a decoder, beside its output, which is the query
 CELL = "cell"  # of an LSTM, beside its state, which is the query: both are of the layout `(LBD)` or so
 BEFORE = "before"  # weights of the steps before, or their sum, as coverage and location-aware attention read them
-MASK_AXES = ("BS", "B1S", "BTS", "B11S", "B1TS", "SB", "TS", "S")
+MASK_AXES = ("BS", "B1S", "BTS", "B11S", "B1TS", "SB", "TS", "S", "1SB")
 KEEP, HIDE = "keep", "hide"  # what 1 in a mask does
 PAIR, TRIPLE = "query and values", "query, values and keys"  # lists in one parameter, as Keras has them
 _ROLES = (  # the first pattern that fits the name of a parameter
@@ -50,7 +50,7 @@ _TIMES = re.compile(
 )  # as in Keras
 # How weights may lie. B1S is BTS with one query. BST and STB: a row for every key. NTS: sentences and heads in one.
 WEIGHTS = {
-    "batch": ("BHTS", "BTS", "NTS", "BS", "TBS", "BST", "BHST", "SB", "STB", "SBT", "HBTS", "BHS"),
+    "batch": ("BHTS", "BTS", "NTS", "BS", "TBS", "BST", "BHST", "SB", "STB", "SBT", "HBTS", "BHS", "TSBH"),
     "alone": ("HTS", "TS", "S", "ST"),
 }
 CONTEXTS = {"batch": ("BTD", "TBD", "BD", "BHD"), "alone": ("TD", "D")}  # BHD: of pooling with H learnt queries
@@ -130,8 +130,8 @@ class MaskForm:
         batch, keys = visible.shape
         shapes = {"BS": (batch, keys), "B1S": (batch, 1, keys), "BTS": (batch, queries, keys)}
         shapes |= {"B11S": (batch, 1, 1, keys), "B1TS": (batch, 1, queries, keys)}
-        if self.axes == "SB":
-            return mask.T
+        if self.axes in ("SB", "1SB"):
+            return mask.T if self.axes == "SB" else mask.T[None]
         if self.axes in ("TS", "S"):  # the same for all sentences
             return mask[0].expand(queries, keys).clone() if self.axes == "TS" else mask[0]
         between = (1,) * (len(self.axes) - 2)
@@ -276,7 +276,8 @@ def mask_forms(names: list[str]) -> Iterator[MaskForm]:
     for name in names:
         if role_of(name) == LENGTHS:
             yield MaskForm(name, "lengths", "B")
-    for name, kind, axes in product(names, ("bool", "int", "additive"), MASK_AXES):
+    masks = [name for name in names if role_of(name) == MASK or "mask" in name.lower()]
+    for name, kind, axes in product(masks, ("bool", "int", "additive"), MASK_AXES):
         yield MaskForm(name, kind, axes)
     for name in names:
         if role_of(name) == MASK:

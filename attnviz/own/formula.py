@@ -7,6 +7,7 @@ meet.
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,15 +19,16 @@ from torch.nn import functional as F
 
 from attnviz.attention import dot_scores
 from attnviz.own.capture import Subject
-from attnviz.own.checks import FAULT, OK, UNTESTED, Line
+from attnviz.own.checks import FAULT, LIMIT, OK, UNTESTED, Line
 from attnviz.own.matrices import Groups, Matrix, Place, groups_of, matrices_of, norms_of, reading, rotary
 from attnviz.own.scores import Seen, interaction, joined, look, shape_of, terms_of, variants
-from attnviz.own.source import in_words
+from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING
 
 NAMES = ("additive", "dot", "scaled-dot", "general", "concat", "multi-head", "grouped-query", "multi-query")
 _EQUAL = 1e-5  # relative, in double precision
 _BASES = (1e4, 5e5, 1e6)  # of rotary positions
+_NON_LOCAL = re.compile(r"non.?local|\btheta\b.*\bphi\b|Conv[12]d\(", re.I | re.S)
 _ACTIVATIONS: dict[str, Any] = {"tanh": torch.tanh, "ReLU": F.relu, "sigmoid": torch.sigmoid, "no tanh": lambda x: x}
 
 
@@ -44,11 +46,15 @@ class Formula:
     places: Mapping[str, Place] = field(default_factory=dict)
 
 
-def scaling(formula: Formula, title: str = "") -> Line:
-    """Are the scores scaled as in the nearest formula? title : of the module, which may contain `scaled`."""
+def scaling(formula: Formula, subject: Subject) -> Line:
+    """Are the scores scaled as in the nearest formula?"""
     test = "scores are scaled as in the formula"
-    if "scaled" in title.partition("(")[0].lower() and formula.names == ("dot",):
+    if "scaled" in subject.title.partition("(")[0].lower() and formula.names == ("dot",):
         return Line(test, FAULT, f"its name says scaled, and the products are not divided by √d: {formula.words}")
+    if formula.slip and "not divided by √d" in formula.words and _NON_LOCAL.search(code_of(subject.target)):
+        return Line(
+            test, LIMIT, f"{formula.words}. A non-local block (Wang et al. 2018) needs no root, a Transformer does"
+        )
     if formula.slip:
         return Line(test, FAULT, formula.words)
     if formula.names:
@@ -132,13 +138,11 @@ def _dots(seen: Seen, matrices: list, module) -> Formula | None:
     return None
 
 
-def _is(a: float, b: float) -> bool:
-    return math.isclose(a, b, rel_tol=1e-4)
+_is = partial(math.isclose, rel_tol=1e-4)
 
 
 def _times(factor: float, width: int, whole: int = 0, read: int = 0, counts: tuple[int, ...] = ()) -> str:
-    """A factor in words. width : d, of one head if there are heads. whole : of all heads together. read : of the heads'
-    input. counts : of keys and of queries."""
+    """A factor in words. width : of one head, d. whole : of all. read : of their input. counts : as in `Seen`."""
     if _is(factor, 1 / width):
         return "divided by d, not by its root"
     if _is(factor, width**0.5):
@@ -149,10 +153,12 @@ def _times(factor: float, width: int, whole: int = 0, read: int = 0, counts: tup
         return "divided by the root of the whole width, not of a head's"
     if read and _is(factor, read**-0.5):
         return "divided by the root of the width of the input, not of a head's"
-    for name, count in zip(("keys", "queries"), counts):
-        for words, power in (("root of the number", -0.5), ("number", -1)):
-            if _is(factor, count**power):
-                return f"divided by the {words} of {name}, not by √d"
+    if _is(factor, 0.5 / width) or _is(factor, 2 / width):
+        return f"divided by {'2d' if factor < 1 / width else 'd/2'}, not by √d: d ** 1/2 is half of d, write d ** 0.5"
+    numbers = itertools.product(zip(("keys", "queries", "sentences"), counts), (("root of the ", -0.5), ("", -1)))
+    for (name, count), (words, power) in numbers:
+        if _is(factor, count**power):
+            return f"divided by the {words}number of {name}, not by √d"
     return f"times {factor:.3g}"
 
 

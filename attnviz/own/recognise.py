@@ -316,6 +316,7 @@ def _places(form: Form, left: dict, softmaxes: list, sizes: dict) -> Iterator[di
         if axes[0] == "S" and form.keys == "BSD":
             continue  # so they lie only where the keys do: else the softmax runs over another axis than it seems
         fitting = [name for name, tensor in left.items() if forms.fits(tensor.shape, axes, sizes)]
+        fitting = [x for x in fitting if axes != "TSBH" or (x[:6] != "result" and left[x].shape[3] > 1)]  # kept
         places += [(axes, name) for name in fitting if not _is_score(left[name], scores.values())]
     if returned := [place for place in places if place[1].startswith("result")]:
         places = returned  # also where they are wrong: these are the weights that the caller sees

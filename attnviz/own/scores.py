@@ -74,9 +74,9 @@ class Seen:
     mixed: bool = False
 
     @property
-    def counts(self) -> tuple[int, int]:
-        """The numbers of keys and of queries."""
-        return self.keys.shape[1], self.query.shape[1]
+    def counts(self) -> tuple[int, ...]:
+        """The numbers of keys, queries and sentences."""
+        return self.keys.shape[1], self.query.shape[1], len(self.query)
 
     @cached_property
     def visible(self) -> Tensor:
@@ -225,6 +225,7 @@ def seen_in(own: Subject, inputs: Inputs, size: float = 1.0) -> Seen:
     outcome = own.run(inputs)
     before, context = outcome.before_mix, outcome.context
     weights = (outcome.weights if before is None else before).double()
+    weights = weights[:, :1] if torch.allclose(weights, weights[:, :1]) else weights  # heads that are all the same
     context = None if context is None else context.double()
     seen = Seen(inputs.query, inputs.keys, weights, inputs.values, context, own.form.itself, mixed=before is not None)
     return replace(seen, sparse=bool((seen.visible != seen.visible[0]).any()) and not bool((weights < 0).any()))

@@ -178,7 +178,7 @@ def build(
     if unknown := settings.keys() - {parameter.name for parameter in parameters}:
         names = ", ".join(parameter.name for parameter in parameters) or "none"
         raise ValueError(f"{kind.__name__} has no parameter {', '.join(sorted(unknown))}; its parameters: {names}")
-    needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    needed = [p.name for p in parameters if p.default is p.empty or _is_no_width(p)]
     if checked and "key_heads" in map(_size_name, needed):
         sizes = CHECKED._replace(heads=4, key_heads=2)
     unnamed = []
@@ -215,6 +215,12 @@ def _parameters(kind: type) -> list[inspect.Parameter]:
     except (TypeError, ValueError):
         return []
     return [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def _is_no_width(parameter: inspect.Parameter) -> bool:
+    """Is it a width of 1 by default, as in Joey NMT?"""
+    wide = _size_name(parameter.name) in ("query", "key", "value", "width")
+    return wide and type(parameter.default) is int and parameter.default == 1
 
 
 def _is_share(default: object) -> bool:

@@ -267,3 +267,124 @@ def test_the_same_class_gets_the_same_report_each_time():
     torch.rand(1)
     assert own.check(Scores).to_dict() == first
     assert not torch.equal(torch.nn.Linear(2, 2).weight, before)
+
+
+class PreNormBlock(nn.Module):
+    """A norm before the attention, and what is not linear after it: the context is still made of the weighted sum."""
+
+    def __init__(self, d_model=16, num_heads=2):
+        super().__init__()
+        self.first, self.second = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.attention = nn.MultiheadAttention(d_model, num_heads, batch_first=True)
+        self.forward_layer = nn.Sequential(nn.Linear(d_model, 32), nn.GELU(), nn.Linear(32, d_model))
+
+    def forward(self, x, key_padding_mask=None):
+        x, weights = self.read(x, self.first(x), key_padding_mask)
+        return x + self.forward_layer(self.second(x)), weights
+
+    def read(self, x, normed, mask):
+        context, weights = self.attention(normed, normed, normed, key_padding_mask=mask)
+        return x + context, weights
+
+
+class JoinedByView(PreNormBlock):
+    def read(self, x, normed, mask):
+        context, weights = super().read(x, normed, mask)
+        return x + (context - x).view(len(x), 2, -1, x.shape[2] // 2).transpose(1, 2).reshape(x.shape), weights
+
+
+class LatentQueries(nn.Module):
+    """Learnt queries of nn.MultiheadAttention, which returns the mean of its heads."""
+
+    def __init__(self, d_model=16, num_heads=4):
+        super().__init__()
+        self.latents = nn.Parameter(torch.randn(3, d_model))
+        self.attention = nn.MultiheadAttention(d_model, num_heads, batch_first=True)
+
+    def forward(self, x):
+        return self.attention(self.latents.expand(len(x), -1, -1), x, x)
+
+
+def test_a_whole_block_and_learnt_queries_in_heads_are_right():
+    assert own.check(PreNormBlock).ok and own.check(LatentQueries).ok
+    assert own.check(JoinedByView).faults[0].test == "context is weights times values"
+
+
+def test_a_default_width_of_1_is_no_width():
+    class Additive(nn.Module):
+        """As in Joey NMT."""
+
+        def __init__(self, hidden_size=1, key_size=1, query_size=1):
+            super().__init__()
+            sizes = (query_size, hidden_size), (key_size, hidden_size), (hidden_size, 1)
+            self.query, self.key, self.energy = (nn.Linear(*size, bias=False) for size in sizes)
+
+        def forward(self, query, values):
+            return self.energy(torch.tanh(self.query(query) + self.key(values))).mT.softmax(dim=-1)
+
+    assert own.check(Additive).ok and own.check(Additive).formula.startswith("additive (Bahdanau)")
+
+
+class KeysSecond(nn.Module):
+    """Weights (T,S,B,H) and a mask (1,S,B), as in the listings of labml.ai."""
+
+    def __init__(self, d_model=16, heads=2):
+        super().__init__()
+        self.heads, self.query, self.key = heads, nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+
+    def forward(self, *, query, key, value, mask=None):
+        query, key, value = (x.unflatten(-1, (self.heads, -1)) for x in (self.query(query), self.key(key), value))
+        scores = torch.einsum("tbhd,sbhd->tsbh", query, key) * key.shape[-1] ** -0.5
+        scores = scores if mask is None else scores.masked_fill(mask[:, :, :, None] == 0, -1e4)
+        self.attn = scores.softmax(dim=1)
+        return torch.einsum("tsbh,sbhd->tbhd", self.attn, value).flatten(2)
+
+
+def test_the_axis_of_keys_may_be_the_second():
+    report = own.check(KeysSecond)
+    assert report.ok and report.formula.startswith("multi-head, 2 heads")
+    assert "mask (1,S,B) bool, 1 keeps a key) -> context (T,B,D), weights (T,S,B,H) kept as self.attn" in report.form
+
+
+class NonLocal(nn.Module):
+    """Wang et al. 2018, *embedded Gaussian*: no root, which is right there."""
+
+    root = 0.0
+
+    def __init__(self, channels=16):
+        super().__init__()
+        self.theta, self.phi = nn.Linear(channels, channels // 2), nn.Linear(channels, channels // 2)
+
+    def forward(self, x):
+        theta, phi = self.theta(x), self.phi(x)
+        return (weights := torch.softmax(theta @ phi.mT * phi.shape[-1] ** -self.root, dim=-1)) @ x + x, weights
+
+
+class OfTheNumber(NonLocal):
+    root = 1.0
+
+
+def test_no_root_is_right_in_a_non_local_block_and_another_factor_is_not():
+    line = own.check(NonLocal).lines[-1]
+    assert line.verdict == "limit" and line.reason.endswith(
+        "A non-local block (Wang et al. 2018) needs no root, a Transformer does"
+    )
+    assert own.check(OfTheNumber).faults[0].reason.endswith("divided by d, not by its root")
+
+
+@pytest.mark.parametrize(
+    ("scaled", "words"),
+    [
+        (
+            lambda scores, q: scores / q.shape[-1] ** 1 / 2,
+            "divided by 2d, not by √d: d ** 1/2 is half of d, write d ** 0.5",
+        ),
+        (lambda scores, q: scores / (q.shape[-1] ** 1 / 2), "divided by d/2, not by √d: d ** 1/2 is half of d"),
+        (lambda scores, q: scores / len(q) ** 0.5, "divided by the root of the number of sentences, not by √d"),
+    ],
+)
+def test_what_python_reads_as_another_root_is_told(scaled, words):
+    def attention(query, keys, values):
+        return (weights := scaled(query @ keys.mT, query).softmax(dim=-1)) @ values, weights
+
+    assert words in own.check(attention).faults[0].reason

@@ -336,7 +336,7 @@ def test_the_context_of_several_hops_is_right():
     assert not own.check(HopsApart).faults
     report = own.check(Hops)
     assert report.ok, report.faults
-    assert report.lines[1].reason.endswith("of every softmax that is taken (hops)")
+    assert report.lines[1].reason.endswith("of every softmax that is taken (hops, or heads)")
 
 
 class Pointer(nn.Module):
