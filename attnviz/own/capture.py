@@ -51,6 +51,11 @@ class Outcome:
             raise ValueError("no context comes back")
         return self.context
 
+    @property
+    def mixed(self) -> bool:
+        """Are heads mixed after the softmax?"""
+        return self.before_mix is not None
+
     def difference(self, other: "Outcome", sentence: int) -> float:
         """The largest difference of weights and context of one sentence."""
         pairs = [(self.weights, other.weights), (self.context, other.context)]
@@ -286,8 +291,8 @@ class Subject:
 
     def beside_another_key(self) -> tuple[Tensor, Tensor]:
         """The weights of four keys (1, H, 4) before and after a change of a fifth."""
-        inputs = self.inputs(1, 1, 5, seed=2)
-        keys = torch.cat([inputs.keys[:, :4], inputs.keys[:, 4:] + 1], dim=1)
+        inputs, other = (self.inputs(1, 1, 5, seed=seed) for seed in (2, 3))
+        keys = torch.cat([inputs.keys[:, :4], other.keys[:, 4:]], dim=1)
         before, after = self.run(inputs), self.run(self.changed(inputs, keys=keys))
         return before.weights[..., 0, :4], after.weights[..., 0, :4]
 
@@ -295,6 +300,17 @@ class Subject:
         """Does the ratio of two weights change when a third key changes? Not with scores of one query and one key."""
         before, after = (weights / weights.sum(dim=-1, keepdim=True) for weights in self.beside_another_key())
         return float((after - before).abs().max()) > 1e-4
+
+    def dims_later(self) -> bool:
+        """Have equal tokens one weight for all up to the query's own and another one, not 0, for all later ones, in
+        every row? So it is with a causal mask that hides nothing."""
+        inputs = self.inputs(2, 5, 5)
+        keys = inputs.keys[:, :1].expand_as(inputs.keys).clone()
+        logs = self.run(self.changed(inputs, keys=keys)).weights.log()[..., :4, :]  # the last sees all
+        later = torch.ones(4, 5).triu(1)
+        step = (logs * later).sum(-1) / later.sum(-1) - (logs * (1 - later)).sum(-1) / (1 - later).sum(-1)
+        flat = logs - step[..., None] * later
+        return torch.allclose(flat, flat[..., :1], atol=1e-4) and bool((step.abs() > 1e-3).all())
 
     def call(self, arguments: dict, dropout: bool = False, frozen: tuple = (), train: bool = False):
         """Arguments by name -> the tensors left by the call, by name, and its softmaxes."""

@@ -52,9 +52,7 @@ def scaling(formula: Formula, subject: Subject) -> Line:
     if "scaled" in subject.title.partition("(")[0].lower() and formula.names == ("dot",):
         return Line(test, FAULT, f"its name says scaled, and the products are not divided by √d: {formula.words}")
     if formula.slip and "not divided by √d" in formula.words and _NON_LOCAL.search(code_of(subject.target)):
-        return Line(
-            test, LIMIT, f"{formula.words}. A non-local block (Wang et al. 2018) needs no root, a Transformer does"
-        )
+        return Line(test, LIMIT, f"{formula.words}. Only a non-local block (Wang et al. 2018) needs no root")
     if formula.slip:
         return Line(test, FAULT, formula.words)
     if formula.names:

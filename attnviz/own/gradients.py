@@ -24,7 +24,7 @@ from attnviz.own.checks import (
     undefined,
 )
 from attnviz.own.forms import BEFORE, LAYERS, TOP, Inputs
-from attnviz.own.matrices import unregistered
+from attnviz.own.matrices import tell_apart, unregistered
 from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING, text_of
 
@@ -45,6 +45,8 @@ def parameters(subject: Subject) -> Line:
         reason = (
             f"{names} holds layers that PyTorch does not see, so they never train: use nn.ModuleList or a name each"
         )
+        return Line(test, FAULT, reason)
+    if reason := _drawn(subject.module) or _same_heads(subject):
         return Line(test, FAULT, reason)
     try:
         never, constant, deaf = _gradients(subject)
@@ -74,6 +76,29 @@ def parameters(subject: Subject) -> Line:
         reason += ", and at the first step there are no weights before"
     note = f"; {', '.join(constant)}: 0, since {reason}" if constant else ""
     return Line(test, OK, f"all of them{note}")
+
+
+def _drawn(module: torch.nn.Module | None) -> str:
+    """The reason if a plain tensor holds random numbers, as a parameter would, and is none; else ""."""
+    for part in module.modules() if module else ():
+        for name, value in vars(part).items():
+            if isinstance(value, Tensor) and value.is_floating_point() and value.is_leaf:
+                draws = rf"self\.{name}\b[^=\n]*=[^=\n]*\b(randn?|(xavier|kaiming)_\w+|uniform_?|normal_?)\("
+                if value.requires_grad or re.search(draws, code_of(part)):
+                    kept = "nn.Parameter trains it, register_buffer keeps it as it is"
+                    return f"self.{name} is a plain tensor with random numbers, which no optimizer sees: {kept}"
+    return ""
+
+
+def _same_heads(subject: Subject) -> str:
+    """The reason if all heads have the same weights, and not because their layers begin as copies of one; else ""."""
+    own = subject.copied()
+    if own.module:
+        tell_apart(own.module)
+    weights = own.run(own.inputs(3, 2, 5)).weights
+    if weights.shape[1] < 2 or not torch.allclose(weights, weights[:, :1]) or float(weights.std()) < NEAR:
+        return ""
+    return "all heads have the same weights: do they share one layer? [layer] * n is one layer n times, not n layers"
 
 
 def _ignores_the_query(subject: Subject) -> bool:
@@ -345,7 +370,15 @@ def evaluation(subject: Subject) -> Line:
     """In evaluation mode there is no dropout: the same call gives the same result."""
     test = "no dropout in evaluation"
     if (reason := undefined(subject)) == RANDOM:
-        return Line(test, FAULT, "random numbers are drawn after eval(), as by gumbel_softmax: keep them for training")
+        made = "; a layer that forward() makes has new numbers each time: make it in __init__()"
+        made *= bool(
+            re.search(
+                r"nn\.(Linear|Conv\dd|Embedding|Parameter)\(",
+                code_of(getattr(subject.module, "forward", subject.target)),
+            )
+        )
+        reason = f"random numbers are drawn after eval(), as by gumbel_softmax: keep them for training{made}"
+        return Line(test, FAULT, reason)
     if reason:
         return Line(test, UNTESTED, reason)
     inputs = subject.inputs(2, 3, 5)

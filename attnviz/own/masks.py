@@ -32,6 +32,7 @@ KEEP, HIDE = forms.KEEP, forms.HIDE
 HIDDEN = "hidden keys get 0"  # the name of a test
 _ROWS = "the mask hides the rows of padding (queries), not its columns (keys): unsqueeze(1), not unsqueeze(2)"
 _NO_SHARES = "weights are no shares of the keys: mend that first"
+_DIMMED = "tokens see later ones: the causal mask multiplies scores or adds a small number; it must add −∞ to them"
 _CAUSAL = (
     "a causal mask: a query sees no key after its own place. Right where queries and keys are one sentence; "
     "a sentence that is translated must be seen whole"
@@ -349,6 +350,8 @@ def order(subject: Subject) -> Line:
         return Line(test, FAULT, reason)
     if subject.form.itself and (reason := _off_by_one(subject.run(subject.inputs(3, 4, 7)).weights)):
         return Line(test, FAULT, reason)
+    if subject.form.itself and subject.dims_later():
+        return Line(test, FAULT, _DIMMED)
     if subject.form.causal:
         return Line(test, UNTESTED, "causal attention depends on the order")
     if subject.form.many and not subject.form.itself:

@@ -366,9 +366,7 @@ class OfTheNumber(NonLocal):
 
 def test_no_root_is_right_in_a_non_local_block_and_another_factor_is_not():
     line = own.check(NonLocal).lines[-1]
-    assert line.verdict == "limit" and line.reason.endswith(
-        "A non-local block (Wang et al. 2018) needs no root, a Transformer does"
-    )
+    assert line.verdict == "limit" and line.reason.endswith("Only a non-local block (Wang et al. 2018) needs no root")
     assert own.check(OfTheNumber).faults[0].reason.endswith("divided by d, not by its root")
 
 

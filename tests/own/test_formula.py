@@ -20,7 +20,6 @@ from torch import nn
 from torch.nn import functional as F
 
 from attnviz import attention, own
-from attnviz.own import formula as formulas
 from attnviz.own.formula import recognised
 from attnviz.own.recognise import recognise
 from attnviz.own.source import build
@@ -162,7 +161,7 @@ def test_a_root_of_the_wrong_width_is_a_fault_and_a_stated_length_is_none():
 
 
 def test_a_learnt_matrix_does_not_excuse_a_wrong_root():
-    line = formulas.scaling(told(Scored(lambda m, q, k: dot(m.W_a(q), k) / 8)))
+    line = own.check(Scored(lambda m, q, k: dot(m.W_a(q), k) / 8)).lines[-1]
     assert line.verdict == "fault" and line.reason.endswith("divided by d, not by its root")
 
 

@@ -1,6 +1,8 @@
 """Modules whose code ends the program, or leaves nothing to look at: a sentence says so, and nothing else happens. And
 masks that are right in one place and wrong in another."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -261,3 +263,128 @@ class Squares(ForEachQuery):
 def test_weights_that_are_0_where_a_score_is_0_hide_no_key_by_mistake():
     line = next(line for line in own.check(Squares).lines if line.test == "hidden keys get 0")
     assert line.verdict == "limit" and line.reason.startswith("a key of zeros, or whose score is 0, is hidden"), line
+
+
+class CausalOver(nn.Module):
+    """Self-attention in heads that the causal mask is applied to in another way by each class below."""
+
+    def __init__(self, d_model=16, heads=1):
+        super().__init__()
+        self.heads, self.query, self.key, self.value = heads, *(nn.Linear(d_model, d_model) for _ in range(3))
+
+    def hide(self, scores, later):
+        return scores.masked_fill(later, -torch.inf)
+
+    def forward(self, x):
+        query, key, value = (f(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for f in self.parts())
+        scores = query @ key.mT * query.shape[-1] ** -0.5
+        weights = self.hide(scores, torch.ones(x.shape[1], x.shape[1]).triu(1).bool()).softmax(dim=-1)
+        return (weights @ value).transpose(1, 2).flatten(2), weights
+
+    def parts(self):
+        return self.query, self.key, self.value
+
+
+class Multiplied(CausalOver):
+    def hide(self, scores, later):
+        return scores * ~later
+
+
+class OneLess(CausalOver):
+    def hide(self, scores, later):
+        return scores - later.float()
+
+
+@pytest.mark.parametrize("kind", [Multiplied, OneLess])
+def test_a_causal_mask_that_hides_nothing_is_told(kind):
+    assert own.check(CausalOver).ok
+    reason = "tokens see later ones: the causal mask multiplies scores or adds a small number; it must add −∞ to them"
+    assert [line.reason for line in own.check(kind).faults] == [reason]
+
+
+class OneLayerForAll(nn.Module):
+    copies = False
+
+    def __init__(self, d_model=16, num_heads=2):
+        super().__init__()
+        head = nn.ModuleList(nn.Linear(d_model, d_model // num_heads) for _ in range(3))
+        self.heads = nn.ModuleList(copy.deepcopy(head) if self.copies else head for _ in range(num_heads))
+
+    def forward(self, x):
+        made = [[layer(x) for layer in head] for head in self.heads]
+        weights = [torch.softmax(q @ k.mT * k.shape[-1] ** -0.5, dim=-1) for q, k, _ in made]
+        return torch.cat([w @ v for w, (*_, v) in zip(weights, made)], dim=-1), torch.stack(weights, dim=1)
+
+
+class Copies(OneLayerForAll):
+    copies = True
+
+
+def test_heads_that_share_one_layer_are_told_and_are_no_talking_heads():
+    report = own.check(OneLayerForAll)
+    assert [line.reason.partition(":")[0] for line in report.faults] == ["all heads have the same weights"]
+    assert report.formula.startswith("multi-head, one head") and "talking" not in report.formula
+    assert own.check(Copies).ok and own.check(Copies).formula.startswith("multi-head, 2 heads")
+
+
+class NoParameter(nn.Module):
+    """Its v is no parameter, so it never trains."""
+
+    def __init__(self, hidden_size=16):
+        super().__init__()
+        self.hidden, self.v = nn.Linear(2 * hidden_size, hidden_size), torch.rand(hidden_size)
+
+    def forward(self, hidden, encoder_outputs):
+        joined = torch.cat([hidden.unsqueeze(1).expand_as(encoder_outputs), encoder_outputs], dim=-1)
+        return (torch.tanh(self.hidden(joined)) @ self.v.to(joined)).softmax(dim=-1)
+
+
+class KeepsTensors(NoParameter):
+    """A number, and the weights of the last call, are right in plain tensors."""
+
+    def __init__(self, hidden_size=16):
+        super().__init__(hidden_size)
+        self.v, self.root = nn.Parameter(self.v), torch.tensor(hidden_size).float().sqrt()
+
+    def forward(self, hidden, encoder_outputs):
+        self.attention_weights = super().forward(hidden, encoder_outputs)
+        return self.attention_weights
+
+
+def test_random_numbers_in_a_plain_tensor_are_no_parameter():
+    assert [line.reason for line in own.check(NoParameter).faults] == [
+        "self.v is a plain tensor with random numbers, which no optimizer sees: nn.Parameter trains it, "
+        "register_buffer keeps it as it is"
+    ]
+    assert own.check(KeepsTensors).ok
+
+
+class InForward(nn.Module):
+    def forward(self, x):
+        query, key = (nn.Linear(x.shape[-1], x.shape[-1], dtype=x.dtype)(x) for _ in range(2))
+        return (weights := torch.softmax(query @ key.mT * x.shape[-1] ** -0.5, dim=-1)) @ x, weights
+
+
+def test_a_layer_that_forward_makes_is_told():
+    assert (
+        own.check(InForward)
+        .faults[0]
+        .reason.endswith("a layer that forward() makes has new numbers each time: make it in __init__()")
+    )
+
+
+def by_reshape(query, keys, values):
+    weights = torch.softmax(query @ keys.reshape(len(keys), -1, keys.shape[1]) * keys.shape[-1] ** -0.5, dim=-1)
+    return weights @ values, weights
+
+
+def longest_of_all(query, keys, lengths):
+    scores = torch.einsum("bd,bsd->bs", query, keys)
+    return scores.masked_fill(torch.arange(keys.shape[1]) >= lengths.max(), -1e4).softmax(dim=1)
+
+
+def test_keys_that_are_reshaped_and_the_length_of_another_sentence_are_told():
+    fault = own.check(by_reshape).faults[0]
+    assert fault.reason.endswith("view or reshape in place of transpose mixes positions"), fault
+    fault = own.check(longest_of_all).faults[0]
+    assert fault.test == "hidden keys get 0" and fault.reason.startswith("some sentences see hidden keys"), fault
