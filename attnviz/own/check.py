@@ -3,6 +3,7 @@
 import contextlib
 import html
 import io
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +15,7 @@ from attnviz.own import checks, gradients, masks
 from attnviz.own import formula as formulas
 from attnviz.own.capture import Subject
 from attnviz.own.checks import FAULT, LIMIT, OK, UNTESTED, Line
-from attnviz.own.matrices import without_zeros
+from attnviz.own.matrices import reads_several, without_zeros
 from attnviz.own.recognise import recognise
 from attnviz.own.source import Built, built, in_words, looked_at, same_numbers
 from attnviz.python_file import ANYTHING
@@ -147,7 +148,7 @@ def check(
                 line.verdict for line in lines if line.test == masks.HIDDEN
             ]:
                 trained += "; a sentence read by itself hides no key, so the fault of its mask does not show here"
-    lines = (*(_unused(line, recognised) for line in lines), formulas.scaling(recognised, subject))
+    lines = (*(_unused(_excused(line, subject), recognised) for line in lines), formulas.scaling(recognised, subject))
     if formula:
         lines += (formulas.line(recognised, formula),)
     return Report(subject.title, subject.form.sentence(), lines, recognised.words, trained)
@@ -214,6 +215,15 @@ def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted
         return trained.placed(made, subject, formula, wanted).words
     except ANYTHING as error:  # a person's code may raise anything
         return f"not run: {error}" if isinstance(error, ValueError) else f"not run: {in_words(error, 'it raises ')}"
+
+
+def _excused(line: Line, subject: Subject) -> Line:
+    """The line; not tested where keys or values are made of several tokens, as by an RNN within the module."""
+    layer = reads_several(subject.module)
+    if not layer or line.verdict != FAULT or not re.match("the score of a key|the context is not the w", line.reason):
+        return line
+    reason = f"`{layer}` reads several tokens at once, so a key and its value change with the others"
+    return replace(line, verdict=UNTESTED, reason=reason, example="")
 
 
 def _unused(line: Line, formula: formulas.Formula) -> Line:

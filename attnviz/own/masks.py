@@ -304,7 +304,7 @@ def padding(subject: Subject) -> Line:
 
     def examine(inputs: Inputs) -> str | None:
         batch, keys = inputs.keys.shape[:2]
-        if keys < 2:
+        if keys < (3 if subject.form.itself else 2):  # a token may not see itself
             return None
         visible = padded(batch, keys, same="B" not in subject.form.given_mask.axes)
         keyed = torch.where(visible[..., None], inputs.keys, inputs.keys + 3.0)

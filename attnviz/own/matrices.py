@@ -334,6 +334,16 @@ def _is_0(parameter: Tensor) -> bool:
     return trains and parameter.numel() > 0 and not bool(parameter.any())
 
 
+def reads_several(module: nn.Module | None) -> str:
+    """The name of a layer that reads several tokens at once, as an RNN or a convolution does; "" if there is none. A
+    convolution of one or two channels reads weights."""
+    for name, part in module.named_modules() if module is not None else ():
+        wide = isinstance(part, nn.Conv1d | nn.Conv2d) and part.in_channels > 2 and max(part.kernel_size) > 1
+        if wide or isinstance(part, nn.RNNBase):
+            return name
+    return ""
+
+
 def unregistered(module: nn.Module) -> list[tuple[str, nn.Module | Tensor]]:
     """Layers and parameters in a plain list, tuple or dict, which PyTorch does not register: (attribute, layer or
     parameter)."""
