@@ -4,6 +4,7 @@ no dropout in evaluation, and few and many sentences and keys, large numbers and
 import inspect
 import re
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -24,8 +25,8 @@ from attnviz.own.checks import (
     undefined,
 )
 from attnviz.own.forms import BEFORE, LAYERS, TOP, Inputs
-from attnviz.own.matrices import tell_apart, unregistered
-from attnviz.own.source import code_of, in_words
+from attnviz.own.matrices import reads_several, tell_apart, unregistered
+from attnviz.own.source import code_of, drawn, in_words
 from attnviz.python_file import ANYTHING, text_of
 
 _NEVER = "never used in forward()"
@@ -46,7 +47,7 @@ def parameters(subject: Subject) -> Line:
             f"{names} holds layers that PyTorch does not see, so they never train: use nn.ModuleList or a name each"
         )
         return Line(test, FAULT, reason)
-    if reason := _drawn(subject.module) or _same_heads(subject):
+    if reason := drawn(subject.module) or _same_heads(subject):
         return Line(test, FAULT, reason)
     try:
         never, constant, deaf = _gradients(subject)
@@ -76,18 +77,6 @@ def parameters(subject: Subject) -> Line:
         reason += ", and at the first step there are no weights before"
     note = f"; {', '.join(constant)}: 0, since {reason}" if constant else ""
     return Line(test, OK, f"all of them{note}")
-
-
-def _drawn(module: torch.nn.Module | None) -> str:
-    """The reason if a plain tensor holds random numbers, as a parameter would, and is none; else ""."""
-    for part in module.modules() if module else ():
-        for name, value in vars(part).items():
-            if isinstance(value, Tensor) and value.is_floating_point() and value.is_leaf:
-                draws = rf"self\.{name}\b[^=\n]*=[^=\n]*\b(randn?|(xavier|kaiming)_\w+|uniform_?|normal_?)\("
-                if value.requires_grad or re.search(draws, code_of(part)):
-                    kept = "nn.Parameter trains it, register_buffer keeps it as it is"
-                    return f"self.{name} is a plain tensor with random numbers, which no optimizer sees: {kept}"
-    return ""
 
 
 def _same_heads(subject: Subject) -> str:
@@ -222,22 +211,38 @@ def sentences(subject: Subject) -> Line:
     def examine(inputs: Inputs) -> str | None:
         if len(inputs.query) < 2:
             return None
-        before, parts = subject.run(inputs), [tensor.clone() for tensor in (inputs.query, inputs.keys, inputs.values)]
-        for tensor in parts:
-            tensor[1:] = tensor[1:].flip(-1) + 0.5
-        query, keys, values = parts
-        after = subject.run(subject.changed(inputs, query=query, keys=keys, values=values))
-        if (difference := before.difference(after, 0)) > NEAR:
-            return f"another second sentence changes the first one's result by {difference:.2g}"
+        before, others = subject.run(inputs), ((0, slice(1, None), "second"), (-1, slice(0, -1), "first"))
+        for same, other, words in others:
+            parts = [tensor.clone() for tensor in (inputs.query, inputs.keys, inputs.values)]
+            for tensor in parts:
+                tensor[other] = tensor[other].flip(-1) + 0.5
+            query, keys, values = parts
+            after = subject.run(subject.changed(inputs, query=query, keys=keys, values=values))
+            if (difference := before.difference(after, same)) > NEAR:
+                named = "last" if same else "first"
+                return f"another {words} sentence changes the {named} one's result by {difference:.2g}"
         return None
 
-    example = smallest(subject, examine)
-    if not example:
+    if not (example := smallest(subject, examine)):
+        apart = reads_several(subject.module) or shares(subject).verdict == FAULT
+        if example := "" if apart else smallest(subject, partial(_queries_mix, subject)):
+            reason = "a query changes the weights of another one: a sum over the queries, or a view or reshape"
+            return Line(test, FAULT, reason, example)
         return Line(test, OK, "a sentence gives the same alone and beside others")
     reason = (
         "one sentence changes the result of another: view or reshape in place of transpose, or softmax or a sum over "
     )
     return Line(test, FAULT, f"{reason}the batch", example)
+
+
+def _queries_mix(subject: Subject, inputs: Inputs) -> str | None:
+    """An example in which the last query changes the weights of those before it."""
+    if not subject.form.many or subject.form.itself or inputs.query.shape[1] < 2:
+        return None
+    query = torch.cat([inputs.query[:, :-1], inputs.query[:, -1:].flip(-1) + 0.5], dim=1)
+    before, after = (subject.run(x).weights[:, :, :-1] for x in (inputs, subject.changed(inputs, query=query)))
+    difference = float((before - after).abs().max())
+    return f"another last query changes a weight of the first by {difference:.2g}" if difference > NEAR else None
 
 
 def untouched(subject: Subject) -> Line:

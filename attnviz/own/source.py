@@ -310,6 +310,18 @@ def code_of(target: Callable) -> str:
         return ""
 
 
+def drawn(module: nn.Module | None) -> str:
+    """The reason if a plain tensor holds random numbers, as a parameter would, and is none; else ""."""
+    for part in module.modules() if module else ():
+        for name, value in vars(part).items():
+            if isinstance(value, torch.Tensor) and value.is_floating_point() and value.is_leaf:
+                draws = rf"self\.{name}\b[^=\n]*=[^=\n]*\b(randn?|(xavier|kaiming)_\w+|uniform_?|normal_?)\("
+                if value.requires_grad or re.search(draws, code_of(part)):
+                    kept = "nn.Parameter trains it, register_buffer keeps it as it is"
+                    return f"self.{name} is a plain tensor with random numbers, which no optimizer sees: {kept}"
+    return ""
+
+
 @contextlib.contextmanager
 def looked_at(target: Callable, title: str) -> Iterator[None]:
     """In this block, exceptions from inspecting a user's code become ValueError. ValueError too for an uninitialised

@@ -239,3 +239,75 @@ def test_states_are_a_pair_where_sentences_would_mix_otherwise():
         report.form == "attention, batch-first: (hidden ((L,B,D), (L,B,D)), encoder_outputs (B,S,D)) -> weights (B,S)"
     )
     assert report.ok and report.formula.startswith("Luong general"), report
+
+
+class Recurrent(nn.Module):
+    """Attention over the states of a network within, as in hierarchical attention networks."""
+
+    def __init__(self, input_dim=16, hidden_size=16):
+        super().__init__()
+        self.gru, self.score = nn.GRU(input_dim, hidden_size, batch_first=True), nn.Linear(hidden_size, 1)
+
+    def forward(self, x):
+        states = self.gru(x)[0]
+        weights = self.score(states.tanh()).squeeze(-1).softmax(dim=1)
+        return (weights.unsqueeze(-1) * states).sum(dim=1), weights
+
+
+class Convolved(nn.Module):
+    def __init__(self, dim=16):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Conv1d(dim, dim, 3, padding=1) for _ in range(3))
+
+    def forward(self, x):
+        query, key, value = (layer(x.mT).mT for layer in (self.query, self.key, self.value))
+        return (weights := torch.softmax(query @ key.mT * key.shape[-1] ** -0.5, dim=-1)) @ value, weights
+
+
+@pytest.mark.parametrize(("module", "layer"), [(Recurrent, "gru"), (Convolved, "query")])
+def test_keys_may_be_made_of_several_tokens(module, layer):
+    report = own.check(module)
+    assert report.ok, report.faults
+    reason = f"`{layer}` reads several tokens at once, so a key and its value change with the others"
+    assert reason in [line.reason for line in report.lines]
+
+
+class NotItself(nn.Module):
+    """With two tokens, of which one is hidden, a token that does not see itself sees none."""
+
+    def __init__(self, d_model=16):
+        super().__init__()
+        self.query, self.key = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+
+    def forward(self, x, mask=None):
+        scores = self.query(x) @ self.key(x).mT * x.shape[-1] ** -0.5
+        hidden = torch.eye(x.shape[1]).bool() if mask is None else torch.eye(x.shape[1]).bool() | (mask[:, None] == 0)
+        return (weights := scores.masked_fill(hidden, -1e4).softmax(dim=-1)) @ x, weights
+
+
+def test_a_token_that_does_not_see_itself_gets_nothing_from_padding():
+    assert own.check(NotItself).ok
+
+
+def of_the_first(hidden, encoder_outputs):
+    """A loop reads the keys of the first sentence for all."""
+    scores = [encoder_outputs[0] @ query for query in hidden]
+    return torch.stack(scores).softmax(dim=1)
+
+
+def summed(query, keys, values):
+    """`bqd,bkd->bk` for `bqd,bkd->bqk`."""
+    scores = torch.einsum("bqd,bkd->bk", query, keys).unsqueeze(1).expand(-1, query.shape[1], -1)
+    return (weights := scores.softmax(dim=-1)) @ values, weights
+
+
+@pytest.mark.parametrize(
+    ("function", "reason", "example"),
+    [
+        (of_the_first, "one sentence changes the result of another", "another first sentence changes the last one's"),
+        (summed, "a query changes the weights of another one: a sum over the queries", "another last query changes"),
+    ],
+)
+def test_what_comes_from_another_sentence_or_query_is_told(function, reason, example):
+    line = next(line for line in own.check(function).faults if line.test == "sentences of a batch do not mix")
+    assert line.reason.startswith(reason) and example in line.example, line
