@@ -64,6 +64,12 @@ def in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def where_and_why(error: BaseException) -> str:
+    """An exception of a person's code in one line, with the file and the line that raised it."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(frame.filename).name}, line {frame.lineno}, {in_words(error)}"
+
+
 def text_of(error: BaseException) -> str:
     """The message of an exception of a user's code, in one line; "" if even that fails."""
     try:

@@ -61,7 +61,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print the report of every module -> exit status: 1 when a test found a fault or a module could not be tested."""
+    """Print the report of every module -> exit status: 1 when a test found a fault; 2 when none did and a module could
+    not be tested."""
     places = [place for pattern in args.modules for place in _places(pattern)]
     if args.csv:
         storage.check_writable(Path(args.csv))
@@ -80,7 +81,8 @@ def run(args: Namespace) -> int:
         _write_table(results, Path(args.csv))
     if args.json:
         print(json.dumps(results, ensure_ascii=False, indent=1))
-    return int(not all(result["ok"] for result in results))
+    statuses = [2 if "error" in result else int(not result["ok"]) for result in results]
+    return min(filter(None, statuses), default=0)
 
 
 def alone(place: str, how: dict, as_json: bool = False) -> dict:

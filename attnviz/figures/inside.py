@@ -6,6 +6,10 @@ Each takes an `inside.Step`.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 
 from attnviz.figures import labels, wording
@@ -13,7 +17,7 @@ from attnviz.figures.bars import token_bars, upper_and_lower
 from attnviz.figures.chart import Chart
 from attnviz.figures.maps import Keys, rows_height
 from attnviz.figures.theme import NAMES_AXIS, build, grid_axis, layout, map_cells, note, palette
-from attnviz.figures.wording import signed, weight_words
+from attnviz.figures.wording import number, signed, weight_words
 
 _ROW, _NAMES = 24, 160  # px a term, of the names with their numbers
 _TOP, _BELOW = 22, 34  # px above and below the cells
@@ -40,9 +44,11 @@ def score_bars(opened, title: str | None = None, *, temperature: float = 1.0, da
 def describe_scores(opened, weights: np.ndarray) -> str:
     """The step, and its three largest scores with the weights (S,) on show. Plain text, not escaped."""
     order = np.argsort(-np.where(opened.mask, opened.scores, -np.inf), kind="stable")[:3]
-    keys = labels.named(opened.keys)
+    keys, form = labels.named(opened.keys), f".{_decimals(opened.scores[order], 2)}f"
     largest = ", ".join(
-        f"{keys[key]} {opened.scores[key]:.2f} becomes {weights[key]:.2f}" for key in order.tolist() if opened.mask[key]
+        f"{keys[key]} {number(opened.scores[key], form)} becomes {weights[key]:.2f}"
+        for key in order.tolist()
+        if opened.mask[key]
     )
     hidden = int((~opened.mask).sum())
     outside = f" {hidden} token{'s are' if hidden > 1 else ' is'} outside the window." if hidden else ""
@@ -62,17 +68,26 @@ def _gaussian(window, dark: bool) -> dict:
 
 
 def _score_bars(opened, values: np.ndarray, axis: str, dark: bool) -> dict:
-    best = int(np.nanargmax(values))
-    what = "weight" if axis == "y" else "score"
-    words = weight_words if axis == "y" else "{:.3f}".format
-    return token_bars(values, best, opened.mechanism, dark) | dict(
-        y=[None if np.isnan(value) else round(float(value), 4) for value in values],
+    best, bars = int(np.nanargmax(values)), token_bars(values, int(np.nanargmax(values)), opened.mechanism, dark)
+    what, words, decimals = "weight", weight_words, 3
+    if axis == "y2":
+        what, decimals = "score", _decimals(values)
+        words = partial(number, form=f".{decimals}f")
+        bars["text"][best] = number(values[best], f".{_decimals(values, 2)}f")
+    return bars | dict(
+        y=[None if np.isnan(value) else round(float(value), decimals + 1) for value in values],
         yaxis=axis,
         hovertext=[
             f"{key}: outside the window" if np.isnan(value) else f"{what} of {key}: {words(float(value))}"
             for key, value in zip(wording.placed(opened.keys), values, strict=True)
         ],
     )
+
+
+def _decimals(values: Sequence[float] | np.ndarray, least: int = 3) -> int:
+    """How many decimals show two digits of the largest value; at least `least`."""
+    most = float(np.nanmax(np.abs(values), initial=0))
+    return max(least, 1 - math.floor(math.log10(most))) if 0 < most < math.inf else least
 
 
 def score_parts(
@@ -86,7 +101,7 @@ def score_parts(
     """
     rows = _terms(opened, opened.compared(key, reference), count)
     colors = palette(dark)
-    names, values = [name for name, _ in rows], [value if value is None else round(value, 4) for _, value in rows]
+    names, values = [name for name, _ in rows], [value if value is None else round(value, 6) for _, value in rows]
     bar_values = [value for value in values[1:] if value is not None]
     span, constant = _span(bar_values), rows[0][1]
     # of the size of the score; at its scale no difference could be seen
@@ -120,13 +135,16 @@ def _produced(opened) -> str:
 def describe_parts(opened, key: int, reference: str = "mean") -> str:
     """The score, the constant part, and the largest three differences. Plain text, not escaped."""
     compared, parts = opened.compared(key, reference), opened.parts
-    listed = ", ".join(f"{parts.name(number)} {signed(value)}" for number, value in compared.largest(3))
+    largest, decimals = compared.largest(3), _decimals([opened.scores[key]])
+    digits = _decimals([value for _, value in largest])
+    listed = ", ".join(f"{parts.name(place)} {signed(value, digits)}" for place, value in largest)
     differences = f"the differences from it of {parts.words}; the largest: {listed}"
     if parts.whole:
-        differences = f"a difference from it of {signed(compared.differences.terms[0, 0])}"
+        differences = f"a difference from it of {signed(compared.differences.terms[0, 0], digits)}"
+    score = number(opened.scores[key], f".{decimals}f")
     return (
-        f"The score of {labels.quoted(opened.keys, key)} at step {opened.step + 1} is {opened.scores[key]:.3f}: "
-        f"{signed(compared.constant)} as {reference_words(opened, compared)}, and {differences}."
+        f"The score of {labels.quoted(opened.keys, key)} at step {opened.step + 1} is {score}: "
+        f"{signed(compared.constant, decimals)} as {reference_words(opened, compared)}, and {differences}."
     )
 
 
@@ -163,13 +181,14 @@ def _terms(opened, compared, count: int) -> list[tuple[str, float | None]]:
     """Names with their numbers, and values of the bars of the terms. The other rows have no bar, because theirs would
     dwarf the terms."""
     shown = compared.largest(count)
-    rows: list[tuple[str, float | None]] = [(f"constant part: {signed(compared.constant)}", compared.constant)]
-    rows += [(f"{opened.parts.name(number)}: {signed(value)}", value) for number, value in shown]
+    digits = _decimals([value for _, value in shown])
+    rows: list[tuple[str, float | None]] = [(f"constant part: {signed(compared.constant, digits)}", compared.constant)]
+    rows += [(f"{opened.parts.name(place)}: {signed(value, digits)}", value) for place, value in shown]
     differences = compared.differences.terms[0]
     rest = len(differences) - len(shown)
     if rest:
         others = float(differences.sum()) - sum(value for _, value in shown)
-        rows.append((f"{rest} others: {signed(others)}", None))
+        rows.append((f"{rest} others: {signed(others, digits)}", None))
     if opened.window:
         rows.append((f"ln of the Gaussian: {signed(compared.gaussian)}", compared.gaussian))
     return rows

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import init
 from torch.overrides import TorchFunctionMode
 
-from attnviz import mechanisms
+from attnviz import mechanisms, python_file
 from attnviz.arguments import shown
 from attnviz.attention import Attention
 from attnviz.mechanisms import Config, Mechanism
@@ -59,9 +59,14 @@ def _score(mechanism: Mechanism, own: dict, query_width: int, key_width: int, wi
     make = named(mechanism.score)
     sizes = dict(query_width=query_width, key_width=key_width, width=width, dropout=dropout)
     wanted = inspect.signature(make).parameters
-    score = make(**{name: value for name, value in sizes.items() if name in wanted}, **own)
-    if isinstance(make, type) and torch.get_default_device().type != "meta":  # a person's class; ours are names
-        _check_shape(score, mechanism.title, query_width, key_width)
+    try:
+        score = make(**{name: value for name, value in sizes.items() if name in wanted}, **own)
+        if isinstance(make, type) and torch.get_default_device().type != "meta":  # not when weights follow
+            _check_shape(score, mechanism.title, query_width, key_width)
+    except ValueError:  # a sentence already
+        raise
+    except python_file.ANYTHING as error:  # a person's class may raise anything
+        raise ValueError(f"the score of {mechanism.title} fails: {python_file.where_and_why(error)}") from None
     return score
 
 
@@ -78,10 +83,21 @@ def _check_shape(score: Attention, title: str, query_width: int, key_width: int)
 
 
 def options(mechanism: str) -> dict[str, object]:
-    """The options of a mechanism's model, with their default values: of its network, then of its score."""
+    """The options of a mechanism's model, with their default values: of its network, then of its score.
+
+    ValueError if both have one of a name.
+    """
     kind = mechanisms.find(mechanism)
-    of_score = _parameters(named(kind.score), _SIZES) if kind.score else {}
-    return _parameters(_class(kind), _GIVEN) | of_score
+    of_network = _parameters(_class(kind), _GIVEN)
+    if not kind.score:
+        return of_network
+    for name, default in _parameters(named(kind.score), ("dropout",)).items():
+        if name in of_network and default is not inspect.Parameter.empty:
+            raise ValueError(
+                f"the score of {kind.title} has a value of its own for {name}, which is the name of an option of the "
+                "decoder too; give that parameter of the score another name"
+            )
+    return of_network | _parameters(named(kind.score), _SIZES)
 
 
 def _parameters(made: Callable, given: tuple[str, ...]) -> dict[str, object]:

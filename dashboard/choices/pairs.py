@@ -92,4 +92,13 @@ def first(mechanisms: Sequence[str]) -> list[str]:
     return [*ships[:2], *own]
 
 
+def kept(shown: Sequence[str], mechanisms: Sequence[str]) -> list[str]:
+    """Of the mechanisms shown so far, those of another pair. A user's own one that the pair has not gives its place to
+    one that it has; the default ones, if none is left."""
+    left = [name for name in shown if name in mechanisms]
+    own = [name for name in mechanisms if was_added(name) and name not in left]
+    lost = any(was_added(name) for name in shown if name not in mechanisms)
+    return [*left, *own[:1]] if lost and own else left or first(mechanisms)
+
+
 linked = functools.cache(gold.shipped)  # pair -> its sentences with links set by hand

@@ -256,7 +256,7 @@ def keep_those(offered: list[str]) -> None:
     """Of the mechanisms from another page or pair, keep those that are offered."""
     session = st.session_state
     if "show" in session and not set(session["show"]) <= set(offered):
-        session["show"] = [name for name in session["show"] if name in offered] or pairs.first(offered)
+        session["show"] = pairs.kept(session["show"], offered)
 
 
 def _hold() -> None:

@@ -73,7 +73,7 @@ def test_what_one_file_does_is_done_to_no_other(hand_ins, capsys, monkeypatch):
     for name, text in HOSTILE.items():
         (folder / name).write_text(text)
     places = [*(f"group [A]/{name}:attend" for name in HOSTILE), "a.py:attend"]
-    assert main(["check", *places, "--csv", "marks.csv", "--seconds", "8"]) == 1
+    assert main(["check", *places, "--csv", "marks.csv", "--seconds", "8"]) == 2
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":attend: ")[0] + ":attend" for line in lines] == places
     assert lines[0].endswith("not tested: it ended the program, with status 0")
@@ -97,7 +97,7 @@ def test_a_module_that_ends_the_program_does_not_pass(line, hand_ins, capfd):
         )
         output = capfd.readouterr()
         assert ENDS[line] in output.err and output.out == ""
-    assert main(["check", f"{hand_ins}/a.py:attend", "--json"]) == 1
+    assert main(["check", f"{hand_ins}/a.py:attend", "--json"]) == 2
     [result] = json.loads(capfd.readouterr().out)
     assert result == {"place": f"{hand_ins}/a.py:attend", "ok": False, "error": ENDS[line]}
 

@@ -57,6 +57,15 @@ def test_the_bars_of_a_score_sum_to_it():
         score_parts(opened, 99)
 
 
+def test_small_scores_are_written_with_two_digits():
+    opened = step()
+    small = replace(opened, scores=opened.scores * 1e-3)
+    scores = score_bars(small).data[1]
+    best = int(np.argmax(small.scores))
+    assert float(scores.text[best].replace("−", "-")) == pytest.approx(small.scores[best], rel=0.1)
+    assert scores.y[best] == pytest.approx(small.scores[best], rel=0.01)
+
+
 def test_a_long_constant_part_does_not_hide_the_differences():
     opened = step()
     opened = replace(opened, scores=opened.scores + 50, parts=Parts(opened.parts.terms + 12.5, "hidden unit"))

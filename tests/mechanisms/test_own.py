@@ -195,6 +195,38 @@ def test_a_score_of_another_shape_is_refused_where_it_is_built():
         mechanisms.remove(odd.name)
 
 
+class Narrow(Dot):
+    def __init__(self, width=1.0):
+        super().__init__()
+        self.width = width
+
+
+class Failing(Dot):
+    def __init__(self, strength=1):
+        super().__init__()
+        self.strength = strenght  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    "score, message",
+    [
+        (
+            Narrow,
+            "the score of Own has a value of its own for width, .*; give that parameter of the score another name",
+        ),
+        (Failing, r"the score of Own fails: test_own.py, line \d+, NameError: name 'strenght' is not defined"),
+    ],
+)
+def test_a_score_that_cannot_be_built_as_it_is_meant(score, message):
+    """The width would be that of the decoder."""
+    own = mechanisms.add(Mechanism("own", "Own", score=score, asks="after", summed=True))
+    try:
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            build(Config("own", 20))
+    finally:
+        mechanisms.remove(own.name)
+
+
 def test_what_is_added():
     for name in ("bahdanau", "writer"):
         with pytest.raises(ValueError, match=f"^the name {name} belongs to a mechanism that ships; choose another$"):

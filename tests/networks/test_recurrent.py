@@ -18,6 +18,7 @@ def test_agrees_with_the_equations(name, cell, length):
     model = made(name, cell)
     source, target = ids(1, length), torch.cat([torch.tensor([[BOS]]), ids(1, 3, seed=1)], 1)
     logits, weights = model(source, target)
+    assert name in EQUATIONS, f"add the equation of {name} to EQUATIONS in tests/helpers/networks/equations.py"
     wanted_logits, wanted_weights = EQUATIONS[name](model, source[0].tolist(), target[0].tolist())
     np.testing.assert_allclose(logits[0], wanted_logits, atol=2e-5)
     assert (weights is None) == (wanted_weights is None)

@@ -86,7 +86,8 @@ def test_no_softmax_is_saturated_before_anything_is_learnt(name):
     torch.manual_seed(0)
     model = build(Config(name, 300, {"dropout": 0.3}))  # of the width that is trained
     _, weights = model(*(torch.randint(4, 300, (8, 16)) for _ in range(2)))
-    assert torch.special.entr(weights).sum(-1).mean() > 0.9 * np.log(16)
+    share = torch.special.entr(weights).sum(-1).mean().item() / np.log(16)
+    assert share > 0.9, "the softmax is nearly saturated before anything is learnt: let the scores begin smaller"
 
 
 @luong

@@ -17,6 +17,11 @@ def test_a_mechanism_of_ones_own_is_shown_beside_two_that_ship():
         assert pairs.first(offered) == ["bahdanau", "luong-general", "mine"]
         assert pairs.first(["mine", "transformer"]) == ["transformer", "mine"]
         assert pairs.first(["mine"]) == ["mine"]
+        mechanisms.add(mechanisms.Mechanism("other", "Other", asks="after", score="attnviz.attention:Dot"))
+        assert pairs.kept(["bahdanau", "other"], offered) == ["bahdanau", "mine"]  # of another pair
+        assert pairs.kept(["bahdanau", "luong-dot"], offered) == ["bahdanau"]
+        assert pairs.kept(["luong-dot"], offered) == pairs.first(offered)
+        mechanisms.remove("other")
         formula = mechanisms.find("luong-dot").formula
         mechanisms.add(mechanisms.Mechanism("mine", "Mine", formula, asks="after", score="attnviz.attention:Dot"))
         assert pairs.first([*offered, "luong-dot"]) == ["luong-dot", "bahdanau", "mine"]
