@@ -22,7 +22,7 @@ from attnviz.own import forms
 from attnviz.own.forms import KEYS, QUERY, Form, Inputs, Place, arrange, as_weights, fits
 from attnviz.python_file import ANYTHING
 
-_SOFTMAX = {torch.softmax, F.softmax, Tensor.softmax, torch.special.softmax}
+_SOFTMAX = {torch.softmax, F.softmax, Tensor.softmax, torch.special.softmax, F.gumbel_softmax}
 _DROPOUT = {torch.dropout, F.dropout, torch.dropout_}
 
 
@@ -96,7 +96,7 @@ class Capture(TorchFunctionMode):
             return args[0] if args else kwargs["input"]
         if function in _SOFTMAX:
             scores = args[0] if args else kwargs["input"]
-            return self._keep(scores.clone(), function(*args, **kwargs))
+            return self._keep(None if function is F.gumbel_softmax else scores.clone(), function(*args, **kwargs))
         if function is F.scaled_dot_product_attention:
             return self._fused(*args, **kwargs)
         if function is F.multi_head_attention_forward:
@@ -104,10 +104,13 @@ class Capture(TorchFunctionMode):
         return function(*args, **kwargs)
 
     def _keep(self, scores: Tensor | None, weights: Tensor) -> Tensor:
-        """Record a softmax. The weights are copied, because a module may modify them in place."""
+        """Record a softmax. The weights are copied, because a module may modify them in place. Of (B, G, R, T, S), with
+        R heads for each of G key heads, the heads are one axis."""
         if self.frozen:
-            weights = self.frozen.pop(0)
-        self.softmaxes.append(Softmax(scores, weights.clone()))
+            weights = self.frozen.pop(0).view_as(weights) if weights.ndim == 5 else self.frozen.pop(0)
+        groups, copied = weights.ndim == 5, weights.clone()
+        scores = scores.flatten(1, 2) if groups and scores is not None else scores
+        self.softmaxes.append(Softmax(scores, copied.flatten(1, 2) if groups else copied))
         return weights
 
     def _fused(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
@@ -302,8 +305,7 @@ class Subject:
         return float((after - before).abs().max()) > 1e-4
 
     def dims_later(self) -> bool:
-        """Have equal tokens one weight for all up to the query's own and another one, not 0, for all later ones, in
-        every row? So it is with a causal mask that hides nothing."""
+        """Do equal tokens get one weight up to the query's own, and another, not 0, after it? So a causal mask dims."""
         inputs = self.inputs(2, 5, 5)
         keys = inputs.keys[:, :1].expand_as(inputs.keys).clone()
         logs = self.run(self.changed(inputs, keys=keys)).weights.log()[..., :4, :]  # the last sees all

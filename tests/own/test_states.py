@@ -289,6 +289,40 @@ def test_a_token_that_does_not_see_itself_gets_nothing_from_padding():
     assert own.check(NotItself).ok
 
 
+class Grouped(nn.Module):
+    """The softmax is taken of (B, G, R, T, S), and no weights come back."""
+
+    def __init__(self, d_model=16, n_heads=4, n_kv_heads=2):
+        super().__init__()
+        self.groups, self.query = n_kv_heads, nn.Linear(d_model, d_model)
+        self.repeats = n_heads // n_kv_heads
+        self.key, self.value = (nn.Linear(d_model, d_model // self.repeats) for _ in range(2))
+
+    def forward(self, x):
+        query = self.query(x).unflatten(-1, (self.groups, self.repeats, -1))
+        key, value = (layer(x).unflatten(-1, (self.groups, -1)) for layer in (self.key, self.value))
+        scores = torch.einsum("btgrd,bsgd->bgrts", query, key) * key.shape[-1] ** -0.5
+        return torch.einsum("bgrts,bsgd->btgrd", scores.softmax(dim=-1), value).flatten(2)
+
+
+def test_heads_may_lie_in_groups():
+    report = own.check(Grouped)
+    assert report.ok and report.formula.startswith("grouped-query, 4 heads with 2 key heads: queries by `query.weight`")
+    assert "values by `value.weight`" in report.formula
+
+
+def added(query, keys, values, mask):
+    """mask : 1 for real tokens, 0 for padding."""
+    weights = (query @ keys.mT * query.shape[-1] ** -0.5 + mask.unsqueeze(1)).softmax(dim=-1)
+    return weights @ values, weights
+
+
+def test_a_mask_of_0_and_1_that_is_added_is_a_fault_where_its_docstring_says_1():
+    assert [line.reason for line in own.check(added).faults] == [
+        "mask is added to the scores: right for 0 and −∞, and 1 and 0 would hide nothing"
+    ]
+
+
 def of_the_first(hidden, encoder_outputs):
     """A loop reads the keys of the first sentence for all."""
     scores = [encoder_outputs[0] @ query for query in hidden]

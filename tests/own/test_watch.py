@@ -342,3 +342,19 @@ def test_what_torchscript_compiled_is_refused_in_a_sentence():
         pass
     with pytest.raises(ValueError, match="torch.jit.trace keeps no names of parameters, so test the module that it"):
         own.check(torch.jit.trace(nn.Softmax(-1), torch.randn(2, 3)))
+
+
+class Gumbel(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query, self.key = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return nn.functional.gumbel_softmax(self.query(x) @ self.key(x).mT, hard=True) @ x
+
+
+def test_gumbel_softmax_is_a_softmax():
+    with own.watch(model := Gumbel()) as seen:
+        model(torch.randn(1, 3, 4))
+    weights = seen.trace(["a", "b", "c"]).map("encoder").weights
+    assert weights.shape == (1, 3, 3) and (weights.max(axis=-1) == 1).all()
