@@ -85,7 +85,8 @@ def _same_heads(subject: Subject) -> str:
     if own.module:
         tell_apart(own.module)
     weights = own.run(own.inputs(3, 2, 5)).weights
-    if weights.shape[1] < 2 or not torch.allclose(weights, weights[:, :1]) or float(weights.std()) < NEAR:
+    heads = own.form.pools or own.form.weights.axes != "BHS"  # which may have another axis in the place of heads
+    if not heads or weights.shape[1] < 2 or not torch.allclose(weights, weights[:, :1]) or float(weights.std()) < NEAR:
         return ""
     return "all heads have the same weights: do they share one layer? [layer] * n is one layer n times, not n layers"
 
