@@ -105,11 +105,15 @@ def popen(
 
 
 def run(*words: str, folder: Path = ROOT, **environment: str) -> subprocess.CompletedProcess:
-    """`python -m` with these words, as subprocess.run: its status, its output and its errors."""
+    """`python -m` with these words, or `python` with `-c`, as subprocess.run: its status, output and errors."""
     start = subprocess.Popen if alive() is None else popen
     with tempfile.TemporaryFile("w+", encoding="utf-8") as out, tempfile.TemporaryFile("w+", encoding="utf-8") as error:
         ended = start(
-            [sys.executable, "-m", *words], stdout=out, stderr=error, cwd=folder, env=os.environ | environment
+            [sys.executable, *(words if words[0] == "-c" else ("-m", *words))],
+            stdout=out,
+            stderr=error,
+            cwd=folder,
+            env=os.environ | environment,
         )
         status = ended.wait()
         for file in (out, error):
@@ -217,13 +221,17 @@ class _Child:
         context.SpawnProcess._Popen = staticmethod(context.ForkServerProcess._Popen)
 
     def _run(self) -> None:
-        _, module, *arguments = self.words  # after `-m`
+        option, module, *arguments = self.words
         if module == process.__name__:
             sys.meta_path.insert(0, _There(sys.modules.get(process.UNUSED)))
         else:
             importlib.import_module(process.UNUSED)  # as `import torch` does elsewhere
             importlib.import_module(connection.__name__).started = _of_a_server
         sys.argv = [module, *arguments]
+        if option == "-c":
+            main = sys.modules["__main__"] = types.ModuleType("__main__")
+            exec(compile(module, "<string>", "exec"), vars(main))
+            return
         runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 

@@ -1,13 +1,10 @@
 """Long texts: each layer is reduced while it is computed. The numbers are those of the whole trace."""
 
-import subprocess
-import sys
-
 import families
+import forked
 import numpy as np
 import pytest
 import safetensors.numpy as safetensors
-import serving
 
 import attnviz
 from attnviz import heads
@@ -18,8 +15,8 @@ from attnviz.trace import files
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 TEXT = "The black dog is run the green ball"
-# A text whose maps take 220 MB all together, in a process that may take 230 MB more than it has with the model: to
-# compute them, kept or not, takes 140 MB besides.
+# A text whose maps take 220 MB all together, in a process that may take 200 MB more than it has with the model: to
+# compute them, kept or not, takes 140 MB at most besides.
 LIMITED = """
 import resource, sys, torch, attnviz
 torch.set_num_threads(1)
@@ -27,7 +24,7 @@ model = attnviz.load(sys.argv[1])
 model.reduced("The dog")
 with open("/proc/self/statm") as file:
     size = int(file.read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (size + 230 * 2**20,) * 2)
+resource.setrlimit(resource.RLIMIT_AS, (size + 200 * 2**20,) * 2)
 reduced = model.reduced("the " * 599 + "the")
 print(len(reduced.trace.source), len(reduced.table), reduced.table["special_mass"].notna().all())
 """
@@ -70,8 +67,7 @@ def test_a_text_as_long_as_the_context_in_a_process_with_a_limit_of_memory(tmp_p
     assert model.limit == 512 < model.context == 900
     with pytest.raises(TextError, match="its limit here is 512"):
         model.trace("the " * 599)
-    command = [sys.executable, "-c", LIMITED, f"hf:{folder}"]
-    ran = subprocess.run(command, capture_output=True, text=True, cwd=serving.ROOT, timeout=300)
+    ran = forked.run("-c", LIMITED, f"hf:{folder}")
     assert ran.stdout.split() == ["601", "160", "True"], ran.stderr[-2000:]
 
 
