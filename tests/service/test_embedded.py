@@ -307,8 +307,7 @@ def test_the_process_ends_with_the_server_that_has_started_it():
         "while not one.pid: time.sleep(.01)\n"
         "print(one.pid, flush=True); os.kill(os.getpid(), 9)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=serving.ROOT, stdout=subprocess.PIPE, text=True)
-    assert ended(int(done.stdout))
+    assert ended(int(forked.run("-c", code).stdout))
 
 
 def test_a_process_that_is_started_ahead_is_the_first_that_a_service_takes(monkeypatch):
