@@ -119,7 +119,7 @@ def parser(words: Sequence[str] = ()) -> Parser:
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
-        description = getattr(command, "DESCRIPTION", None)
+        description = getattr(command, "DESCRIPTION", f"{command.HELP[0].upper()}{command.HELP[1:]}.")
         command.add_arguments(commands.add_parser(name, help=command.HELP, description=description))
     return top
 

@@ -80,14 +80,19 @@ def add_data(parser) -> None:
     parser.add_argument("--data", **FOLDER, help="folder of the corpora (default: environment variable ATTNVIZ_DATA)")
 
 
-def add_threads(parser) -> None:
-    """parser : a parser or a group of it."""
+def add_set(parser) -> None:
+    """The arguments that the class of a person's own module is built with."""
+    options: dict[str, Any] = {"type": setting, "metavar": "NAME=VALUE", "dest": "settings"}
     parser.add_argument(
-        "--threads",
-        type=threads,
-        metavar="N",
-        help="CPU threads (default 1, the fastest for matrices this small; for hf: models torch's own choice)",
+        "--set", action="append", default=[], help="an argument of the class; may be given again", **options
     )
+
+
+def add_threads(parser, hf: bool = False) -> None:
+    """parser : a parser or a group of it. hf : the command takes models of the transformers library too."""
+    others = "; for hf: models torch's own choice" if hf else ""
+    why = f"CPU threads (default 1, the fastest for matrices this small{others})"
+    parser.add_argument("--threads", type=threads, metavar="N", help=why)
 
 
 def threads(text: str) -> int:

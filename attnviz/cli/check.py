@@ -33,15 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="FILE.py:Class",
         help="a class or a function; * for many files",
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        type=arguments.setting,
-        metavar="NAME=VALUE",
-        dest="settings",
-        help="an argument of the class; may be given again",
-    )
+    arguments.add_set(parser)
     parser.add_argument("--mask", choices=("keep", "hide"), help="what 1 in the mask is meant to do to a key")
     parser.add_argument(
         "--as",
@@ -194,6 +186,8 @@ def _table(results: list[dict]) -> bytes:
 def _places(pattern: str) -> list[str]:
     """`hand-ins/*.py:Attention` -> FILE.py:NAME for every file. ValueError if no file matches."""
     path, colon, name = pattern.partition(".py:")
+    if Path(pattern).is_dir():
+        raise ValueError(f'{pattern} is a folder; name the files in it, as "{pattern.rstrip(os.sep)}/*.py:Class"')
     if not glob.has_magic(pattern) or Path(path + ".py" if colon else pattern).is_file():
         return [pattern]
     files = sorted(glob.glob(path + ".py" if colon else pattern))

@@ -37,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     arguments.add_prefix(parser)
     arguments.add_root(parser)
-    arguments.add_threads(parser)
+    arguments.add_threads(parser, hf=True)
 
 
 def run(args: Namespace) -> int:

@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     _add_picture_arguments(parser)
     arguments.add_prefix(parser)
     arguments.add_root(parser)
-    arguments.add_threads(parser)
+    arguments.add_threads(parser, hf=True)
 
 
 def run(args: Namespace) -> None:

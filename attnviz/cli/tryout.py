@@ -23,9 +23,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("module", type=arguments.place, metavar="FILE.py:Class", help="a class or a function")
-    parser.add_argument(
-        "--set", action="append", default=[], type=arguments.setting, metavar="NAME=VALUE", dest="settings"
-    )
+    arguments.add_set(parser)
     parser.add_argument(
         "--order",
         choices=("previous", "current"),

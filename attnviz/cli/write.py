@@ -25,7 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the trace as JSON, with all attention weights")
     arguments.add_root(parser)
-    arguments.add_threads(parser)
+    arguments.add_threads(parser, hf=True)
 
 
 def _add_sampling(parser: ArgumentParser) -> None:

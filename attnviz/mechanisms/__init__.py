@@ -164,6 +164,8 @@ def find(name: str) -> Mechanism:
     'Bahdanau, Cho & Bengio 2015, appendix A.1.2'
     """
     if name not in ALL:
+        if name.endswith(".py"):
+            raise ValueError(f"name the mechanism in the file too, as {name}:NAME")
         problems = "".join(f" ({problem})" for problem in _problems)
         wanted = f"for your own set {SETTING}=FILE.py:NAME; else choose one of {', '.join(ALL)}{problems}"
         raise ValueError(f"unknown mechanism {name!r:.80}{guess(name, [*ALL])}; {wanted}")

@@ -35,6 +35,8 @@ def test_a_report_and_the_status(hand_ins, capsys):
 
 
 def test_a_folder_of_hand_ins(hand_ins, capsys):
+    assert main(["check", f"{hand_ins}/"]) == 2
+    assert f'is a folder; name the files in it, as "{hand_ins}/*.py:Class"' in capsys.readouterr().err
     assert main(["check", f"{hand_ins}/*.py:attend", "--json"]) == 1
     results = json.loads(capsys.readouterr().out)
     assert [result["ok"] for result in results] == [True, False, False]

@@ -8,8 +8,9 @@ import tiny
 import torch
 
 from attnviz.__main__ import main
-from attnviz.cli import COMMANDS, page
+from attnviz.cli import COMMANDS, _commands, page, parser, watch
 from attnviz.models import machine
+from attnviz.training.seen import Settings
 
 AVAILABLE = f"available: {', '.join(sorted(f'en-fr/{mechanism}' for mechanism in tiny.WIDTHS))}"
 AVAILABLE += "; another folder is given as root, or in ATTNVIZ_CHECKPOINTS"
@@ -205,3 +206,12 @@ def test_what_is_nearly_a_name_is_guessed(command, meant, root, capsys, monkeypa
     except SystemExit as stop:
         status = stop.code
     assert status == 2 and f"; did you mean {meant}" in capsys.readouterr().err
+
+
+def test_every_command_and_every_option_is_explained():
+    assert COMMANDS.keys() == _commands(parser()).keys()
+    for name, command in _commands(parser()).items():
+        assert command.description, name
+        assert [action.dest for action in command._actions if not action.help] == [], name
+    for name, (_, words) in watch._SETTINGS.items():
+        assert words.endswith(f"(default: {getattr(Settings(), name):g})")

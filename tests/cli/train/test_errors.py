@@ -72,6 +72,10 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
             f"choose one of {', '.join(ALL)}",
         ),
         (
+            ("train", "--pair", "en-fr", "--mechanism", "mine.py", "--data", "/nowhere"),
+            "name the mechanism in the file too, as mine.py:NAME",
+        ),
+        (
             (*TRAIN, "--data", "/nowhere"),
             "no train.en or train.en.gz in /nowhere/multi30k; point --data at the folder that holds the "
             "corpora, or fetch them: python -m attnviz download",
