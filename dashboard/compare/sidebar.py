@@ -139,9 +139,8 @@ def _enter() -> None:
     """After a change of the pair, keep the mechanisms that it also has, and the sentence if it is of the same language
     and not an example."""
     pair = st.session_state["pair"]
-    task, offered = pairs.task(pair), catalogue.offered()[pair]
-    stay = [name for name in st.session_state["show"] if name in offered or is_hugging_face(name)]
-    st.session_state["show"] = stay or pairs.first(offered)
+    task, shown = pairs.task(pair), st.session_state["show"]
+    st.session_state["show"] = pairs.kept(shown, [*catalogue.offered()[pair], *filter(is_hugging_face, shown)])
     last = memory.last(st.session_state, "compare")
     before = pairs.task(last.choices.pair) if last else task
     if before.source != task.source or st.session_state["text"] in before.offered:

@@ -62,6 +62,14 @@ def test_another_pair_takes_its_own_examples_and_the_mechanisms_that_it_has(else
     sound(app)
 
 
+def test_a_mechanism_of_ones_own_that_the_pair_lacks_gives_its_place_to_one_that_it_has(elsewhere, monkeypatch):
+    ship = set(MECHANISMS) - {"luong-dot", "transformer"}
+    monkeypatch.setattr("attnviz.mechanisms._SHIPPED", ship)
+    app = run(show=["Bahdanau", "Luong dot"])
+    app.selectbox(key="pair").set_value("en-ja").run()
+    assert mechanisms(app) == ["bahdanau", "transformer"]
+
+
 def test_the_labels_name_the_language(elsewhere):
     app = run(pair="English → German")
     assert app.selectbox(key="target").label == "German text" and app.text_input(key="force").placeholder.startswith(
