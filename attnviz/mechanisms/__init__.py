@@ -164,7 +164,7 @@ def find(name: str) -> Mechanism:
     'Bahdanau, Cho & Bengio 2015, appendix A.1.2'
     """
     if name not in ALL:
-        if name.endswith(".py"):
+        if str(name).endswith(".py"):
             raise ValueError(f"name the mechanism in the file too, as {name}:NAME")
         problems = "".join(f" ({problem})" for problem in _problems)
         wanted = f"for your own set {SETTING}=FILE.py:NAME; else choose one of {', '.join(ALL)}{problems}"
