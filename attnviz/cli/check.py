@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -74,6 +75,8 @@ def run(args: Namespace) -> int:
     if args.json:
         print(json.dumps(results, ensure_ascii=False, indent=1))
     statuses = [2 if "error" in result else int(not result["ok"]) for result in results]
+    if untested := statuses.count(2):
+        print(f"not tested: {untested} of {len(results)}; the results say why", file=sys.stderr)
     return min(filter(None, statuses), default=0)
 
 

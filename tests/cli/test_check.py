@@ -100,7 +100,9 @@ def test_a_module_that_ends_the_program_does_not_pass(line, hand_ins, capfd):
         output = capfd.readouterr()
         assert ENDS[line] in output.err and output.out == ""
     assert main(["check", f"{hand_ins}/a.py:attend", "--json"]) == 2
-    [result] = json.loads(capfd.readouterr().out)
+    output = capfd.readouterr()
+    assert output.err == "not tested: 1 of 1; the results say why\n"
+    [result] = json.loads(output.out)
     assert result == {"place": f"{hand_ins}/a.py:attend", "ok": False, "error": ENDS[line]}
 
 
