@@ -64,10 +64,11 @@ def in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def where_and_why(error: BaseException) -> str:
-    """An exception of a person's code in one line, with the file and the line that raised it."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{Path(frame.filename).name}, line {frame.lineno}, {in_words(error)}"
+def where_and_why(error: BaseException, module: str) -> str:
+    """An exception of a person's code in one line, with the last line of that module that ran, if one did."""
+    frames = traceback.walk_tb(error.__traceback__)
+    places = [(frame.f_code.co_filename, line) for frame, line in frames if frame.f_globals["__name__"] == module]
+    return "".join(f"{Path(file).name}, line {line}, " for file, line in places[-1:]) + in_words(error)
 
 
 def text_of(error: BaseException) -> str:

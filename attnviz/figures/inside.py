@@ -100,8 +100,8 @@ def score_parts(
     ValueError for a key or a reference that is not there.
     """
     rows = _terms(opened, opened.compared(key, reference), count)
-    colors = palette(dark)
-    names, values = [name for name, _ in rows], [value if value is None else round(value, 6) for _, value in rows]
+    colors, places = palette(dark), 1 + _decimals([value for _, value in rows[1:] if value is not None])
+    names, values = [name for name, _ in rows], [value if value is None else round(value, places) for _, value in rows]
     bar_values = [value for value in values[1:] if value is not None]
     span, constant = _span(bar_values), rows[0][1]
     # of the size of the score; at its scale no difference could be seen

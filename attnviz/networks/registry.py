@@ -66,7 +66,9 @@ def _score(mechanism: Mechanism, own: dict, query_width: int, key_width: int, wi
     except ValueError:  # a sentence already
         raise
     except python_file.ANYTHING as error:  # a person's class may raise anything
-        raise ValueError(f"the score of {mechanism.title} fails: {python_file.where_and_why(error)}") from None
+        raise ValueError(
+            f"the score of {mechanism.title} fails: {python_file.where_and_why(error, make.__module__)}"
+        ) from None
     return score
 
 
@@ -85,7 +87,7 @@ def _check_shape(score: Attention, title: str, query_width: int, key_width: int)
 def options(mechanism: str) -> dict[str, object]:
     """The options of a mechanism's model, with their default values: of its network, then of its score.
 
-    ValueError if both have one of a name.
+    ValueError if both have an option of the same name.
     """
     kind = mechanisms.find(mechanism)
     of_network = _parameters(_class(kind), _GIVEN)

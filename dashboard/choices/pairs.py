@@ -92,13 +92,16 @@ def first(mechanisms: Sequence[str]) -> list[str]:
     return [*ships[:2], *own]
 
 
-def kept(shown: Sequence[str], mechanisms: Sequence[str]) -> list[str]:
-    """Of the mechanisms shown so far, those of another pair. A user's own one that the pair has not gives its place to
-    one that it has; the default ones, if none is left."""
-    left = [name for name in shown if name in mechanisms]
-    own = [name for name in mechanisms if was_added(name) and name not in left]
-    lost = any(was_added(name) for name in shown if name not in mechanisms)
-    return [*left, *own[:1]] if lost and own else left or first(mechanisms)
+def carried_over(shown: Sequence[str], offered: Sequence[str]) -> list[str]:
+    """The mechanisms to show after a change of the pair: those shown before that the new pair offers too.
+
+    If one of the user's own is not among them, another of the user's own takes its place. If none is left, the default
+    ones are shown.
+    """
+    both = [name for name in shown if name in offered]
+    own = [name for name in offered if was_added(name) and name not in both]
+    lost = any(was_added(name) for name in shown if name not in offered)
+    return [*both, *own[:1]] if lost and own else both or first(offered)
 
 
 linked = functools.cache(gold.shipped)  # pair -> its sentences with links set by hand

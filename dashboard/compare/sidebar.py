@@ -140,7 +140,7 @@ def _enter() -> None:
     and not an example."""
     pair = st.session_state["pair"]
     task, shown = pairs.task(pair), st.session_state["show"]
-    st.session_state["show"] = pairs.kept(shown, [*catalogue.offered()[pair], *filter(is_hugging_face, shown)])
+    st.session_state["show"] = pairs.carried_over(shown, [*catalogue.offered()[pair], *filter(is_hugging_face, shown)])
     last = memory.last(st.session_state, "compare")
     before = pairs.task(last.choices.pair) if last else task
     if before.source != task.source or st.session_state["text"] in before.offered:

@@ -256,7 +256,7 @@ def keep_those(offered: list[str]) -> None:
     """Of the mechanisms from another page or pair, keep those that are offered."""
     session = st.session_state
     if "show" in session and not set(session["show"]) <= set(offered):
-        session["show"] = pairs.kept(session["show"], offered)
+        session["show"] = pairs.carried_over(session["show"], offered)
 
 
 def _hold() -> None:

@@ -59,11 +59,13 @@ def test_the_bars_of_a_score_sum_to_it():
 
 def test_small_scores_are_written_with_two_digits():
     opened = step()
-    small = replace(opened, scores=opened.scores * 1e-3)
+    small = replace(opened, scores=opened.scores * 1e-3, parts=Parts(opened.parts.terms * 1e-3, "hidden unit"))
     scores = score_bars(small).data[1]
     best = int(np.argmax(small.scores))
     assert float(scores.text[best].replace("−", "-")) == pytest.approx(small.scores[best], rel=0.1)
     assert scores.y[best] == pytest.approx(small.scores[best], rel=0.01)
+    parts = score_parts(small, 2, count=2)
+    assert all(parts.data[0].x[:3]) and not any(name.endswith(": 0.000") for name in parts.layout.yaxis.ticktext)
 
 
 def test_a_long_constant_part_does_not_hide_the_differences():

@@ -207,9 +207,15 @@ class Failing(Dot):
         self.strength = strenght  # noqa: F821
 
 
+class FailsWithinTorch(Dot):
+    def score(self, query, prepared):
+        return super().score(torch.nn.functional.linear(query, torch.ones(3, 3)), prepared)
+
+
 @pytest.mark.parametrize(
     "score, message",
     [
+        (FailsWithinTorch, r"the score of Own fails: test_own.py, line \d+, RuntimeError: .*"),
         (
             Narrow,
             "the score of Own has a value of its own for width, .*; give that parameter of the score another name",
