@@ -234,8 +234,8 @@ def in_processes(worker: Worker, shards: Iterable[Shard], workers: int) -> Itera
 
 @contextlib.contextmanager
 def _threads_unheard() -> Iterator[None]:
-    """In this block nothing is printed of threads that fail: Python's own of a pool may find its queue closed when the
-    processes are killed."""
+    """Print no traceback of a thread that fails in this block. When the workers are killed, a thread of Python's own
+    pool may find its queue closed."""
     before, threading.excepthook = threading.excepthook, lambda _: None
     try:
         yield

@@ -68,7 +68,8 @@ def _gaussian(window, dark: bool) -> dict:
 
 
 def _score_bars(opened, values: np.ndarray, axis: str, dark: bool) -> dict:
-    best, bars = int(np.nanargmax(values)), token_bars(values, int(np.nanargmax(values)), opened.mechanism, dark)
+    best = int(np.nanargmax(values))
+    bars = token_bars(values, best, opened.mechanism, dark)
     what, words, decimals = "weight", weight_words, 3
     if axis == "y2":
         what, decimals = "score", _decimals(values)
