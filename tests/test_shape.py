@@ -1,10 +1,12 @@
 """How long files and functions are, where tests lie, and what the code may not hold."""
 
 import ast
+import re
 
 from source_files import DASHBOARD, LIBRARY, ROOT, TESTS, below_root, nodes
 
 LINES, FUNCTION_LINES = 400, 40
+SURE_OF_AN_ELEMENT = re.compile(r"""(querySelector|getElementById)\((`[^`]*`|"[^"]*"|'[^']*')\)\.""")
 OF_THE_WHOLE = ("browser", "hostile")  # folders of tests that belong to no folder of the product
 
 
@@ -59,3 +61,23 @@ def test_tests_lie_where_the_thing_they_test_lies():
         if folder.parts and folder.parts[0] not in OF_THE_WHOLE and not any(thing.exists() for thing in things):
             astray.append(folder.as_posix())
     assert astray == []
+
+
+def test_what_a_test_waits_for_may_not_be_there_yet():
+    """Playwright does not ask again when the question itself fails: `querySelector(…)?.`, never `querySelector(…).`."""
+    hasty = []
+    for path in TESTS:
+        asked = [node.args[0] for node in nodes(path) if getattr(node, "func", None) and _waits(node)]
+        words = {name.id for question in asked for name in ast.walk(question) if isinstance(name, ast.Name)}
+        asked += [node.value for node in nodes(path) if isinstance(node, ast.Assign) and _name(node) in words]
+        texts = [part.value for question in asked for part in ast.walk(question) if isinstance(part, ast.Constant)]
+        hasty += [f"{below_root(path)}: {text}" for text in texts if SURE_OF_AN_ELEMENT.search(str(text))]
+    assert hasty == []
+
+
+def _waits(call: ast.Call) -> bool:
+    return getattr(call.func, "attr", None) == "wait_for_function"
+
+
+def _name(assignment: ast.Assign) -> str | None:
+    return getattr(assignment.targets[0], "id", None)

@@ -24,7 +24,7 @@ SIZE = dict(
 )
 REST = """n => document.querySelectorAll('.plot.js-plotly-plot').length >= n
     && !document.querySelector('[data-stale=true]')
-  && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"""
+  && document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"""
 
 
 def text(number: int) -> str:

@@ -14,7 +14,7 @@ READY = """n => {
   const charts = [...document.querySelectorAll('.plot')]
     .filter((chart) => !chart.hidden && chart._fullLayout && chart.meta?.name);
   return charts.length === n && !document.querySelector('[data-stale=true]') && window.__attnviz
-    && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning';
+    && document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning';
 }"""
 
 _AXE = """async ([within, rules]) => (await axe.run(within ?? document, {

@@ -15,7 +15,7 @@ from dashboard.pages import PAGES as PAGES_OF_THE_DASHBOARD
 pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 
 REST = """() => document.querySelectorAll('.js-plotly-plot').length > 0 && !document.querySelector('[data-stale=true]')
-  && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'
+  && document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && [...document.querySelectorAll('[data-testid=stElementContainer]')]
     .every((one) => getComputedStyle(one).opacity === '1')"""
 PAGES = {

@@ -55,7 +55,7 @@ def test_a_lesson_leads_to_a_guess_by_keyboard(dashboard, axe, tmp_path):
     guess.wait_for_timeout(700)
     findings["dark"] = axe(guess, rules=["color-contrast"])
     guess.set_viewport_size({"width": 390, "height": 844})
-    guess.wait_for_function("document.querySelector('[data-testid=stMain]').scrollWidth <= innerWidth")
+    guess.wait_for_function("document.querySelector('[data-testid=stMain]')?.scrollWidth <= innerWidth")
     assert not any(findings.values()), findings
     guess.close()
     expect(page.get_by_text("rows of guesses will be saved with your answers")).to_be_visible(timeout=WAIT)

@@ -25,7 +25,8 @@ PLACES = """() => [...document.querySelectorAll('.st-key-chart-learning-maps .ce
 LIVE = """() => {
   const plot = document.querySelector('.st-key-chart-learning-maps .plot');
   const canvas = plot?.querySelector('canvas.moment');
-  if (!canvas) return null;
+  const moments = document.querySelector('.moments output');
+  if (!canvas || !moments) return null;
   const { xaxis: x, yaxis: y } = plot._fullLayout, pen = canvas.getContext('2d'), rows = [...plot._fullData[0].z];
   const at = (axis, place, count) => axis._offset + ((place + 0.5) * axis._length) / count;
   const color = (i, j, columns) => [...pen.getImageData(at(x, j, columns), at(y, i, rows.length), 1, 1).data];
@@ -34,15 +35,15 @@ LIVE = """() => {
   Plotly.react = (...asked) => { window.__redrawn += 1; return react(...asked); };
   const colors = rows.map((row, i) => [...row].map((_, j) => color(i, j, row.length)));
   const saves = getComputedStyle(plot.querySelector('.save') ?? plot).visibility; // of the chart below
-  return { batch: document.querySelector('.moments output').value, colors, saves }; }"""
+  return { batch: moments.value, colors, saves }; }"""
 STILL = """() => {
   const [{ z }] = document.querySelector('.st-key-chart-learning-maps .plot')._fullData;
   const { colors } = document.querySelector('.moments').run;
   return [...z].map((row) => [...row].map((weight) => colors[Math.round(254 * weight)])); }"""
-MOVED = "words => document.querySelector('.moments output').value !== words"
+MOVED = "words => ![undefined, words].includes(document.querySelector('.moments output')?.value)"
 LEARNT = """() => [...document.querySelectorAll('caption')]
   .some((caption) => Number(caption.textContent.match(/After (\\d+) batches/)?.[1]) >= 20)"""
-FITS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth <= m.clientWidth; }"
+FITS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m?.scrollWidth <= m?.clientWidth; }"
 
 
 def trainings() -> list[int]:
@@ -95,9 +96,7 @@ def paused(page) -> tuple[int, dict]:
     page.get_by_role("button", name="Start", exact=True).click()
     live = page.wait_for_function(LIVE, timeout=WAIT).json_value()
     assert live["saves"] == "hidden"
-    page.wait_for_function(
-        "words => document.querySelector('.moments output').value !== words", arg=live["batch"], timeout=WAIT
-    )
+    page.wait_for_function(MOVED, arg=live["batch"], timeout=WAIT)
     page.wait_for_function(LEARNT, timeout=WAIT)
     assert page.evaluate("window.__redrawn") == 0  # the charts of the page; the moments are drawn over them
     page.get_by_role("button", name="Pause", exact=True).click(timeout=WAIT)

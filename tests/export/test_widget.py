@@ -21,7 +21,7 @@ from attnviz.export import widget
 
 TRACE = synthetic.trace("The dog <eos>", "Le chien noir", kinds=("cross", "decoder"), heads=2, layers=2)
 SECOND = synthetic.trace("The dog <eos>", "Le chien", model="second", heads=1, layers=1)
-DRAWN = "document.querySelector('.attnviz-view').dataset.drawn"
+DRAWN = "document.querySelector('.attnviz-view')?.dataset.drawn"
 MARIMO = """
 import marimo
 
@@ -203,7 +203,7 @@ def choose_the_second_head_and_step(page, drawn: bool = True) -> None:
     view.get_by_role("slider", name="Step").press("x")  # elsewhere in a notebook it cuts the cell
     view.get_by_role("slider", name="Step").press("ArrowRight")
     if drawn:
-        page.wait_for_function(f"{DRAWN}.endsWith(',1,false,true] 1 light')")
+        page.wait_for_function(f"{DRAWN}?.endsWith(',1,false,true] 1 light')")
     view.locator("output").get_by_text("2 of 4").wait_for()
     assert "head 2 of 2" in view.locator("h4").first.inner_text() and view.locator("output").inner_text() == "2 of 4"
 
@@ -232,10 +232,10 @@ def test_a_saved_notebook_is_alive_and_in_jupyterlab_python_and_the_browser_read
     page.locator(".attnviz-view output").get_by_text("1 of 4").wait_for()  # of the view that this cell makes
     choose_the_second_head_and_step(page)
     run(page, 1)
-    page.wait_for_function(f"{DRAWN}.endsWith(',1,false,true] 0 light')")  # Python has moved the step back
+    page.wait_for_function(f"{DRAWN}?.endsWith(',1,false,true] 0 light')")  # Python has moved the step back
     page.get_by_text("Python has 1 1").wait_for()
     page.evaluate("document.body.dataset.jpThemeLight = 'false'")  # what JupyterLab says of a dark theme
-    page.wait_for_function(f"{DRAWN}.endsWith('0 dark')")
+    page.wait_for_function(f"{DRAWN}?.endsWith('0 dark')")
     outlines = page.locator(".attnviz-view .shapelayer path").evaluate_all(
         "paths => paths.map(path => path.style.stroke)"
     )
@@ -250,7 +250,7 @@ def test_a_page_of_nbconvert_draws_the_view_without_a_network(chrome, tmp_path):
         choose_the_second_head_and_step(page)
         page.locator(".attnviz-view").evaluate("view => { view.style.width = '760px'; }")  # as when a side bar opens
         page.wait_for_function(
-            "[...document.querySelectorAll('.js-plotly-plot')].every((plot) => plot._fullLayout.width < 400)"
+            "[...document.querySelectorAll('.js-plotly-plot')].every((plot) => plot._fullLayout?.width < 400)"
         )
         assert len(set(widths(page))) == 1
 
@@ -279,7 +279,7 @@ def read_a_large_map(page, weights: np.ndarray) -> None:
     told = f"query {row}, key {column}, counted from 0: {weights[row, column]:.2f}"
     page.locator(".hoverlayer").get_by_text(told).wait_for()
     cells.click(position=spot)
-    page.wait_for_function(f"{DRAWN}.endsWith(' {row} light')")
+    page.wait_for_function(f"{DRAWN}?.endsWith(' {row} light')")
     with page.expect_download() as download:
         plot.locator("[data-title='Save as SVG']").dispatch_event("click")
     saved = download.value.path().read_text(encoding="utf-8")

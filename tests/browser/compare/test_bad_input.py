@@ -63,7 +63,7 @@ def test_a_message_and_the_last_good_picture(view):
         assert dashboard.heatmaps() == before, message
     dashboard.type(GOOD)
     dashboard.page.wait_for_function("!document.querySelector('.st-key-notice [role=alert]')")
-    dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un chien')")
+    dashboard.page.wait_for_function("document.querySelector('.said')?.innerText.startsWith('Un chien')")
     dashboard.drawn(3)
     assert dashboard.notice == ""
 
@@ -71,7 +71,7 @@ def test_a_message_and_the_last_good_picture(view):
 def test_the_count_follows_the_typing(view):
     dashboard = view("/?show=Bahdanau", charts=3, as_left=True)
     dashboard.sentence.fill("A dog")
-    dashboard.page.wait_for_function("document.querySelector('.count').innerText.startsWith('2 words · 5 of')")
+    dashboard.page.wait_for_function("document.querySelector('.count')?.innerText.startsWith('2 words · 5 of')")
     dashboard.sentence.fill("dog " * 200)
     expect(dashboard.page.locator(".count.over")).to_have_text(
         "200 words · 800 of at most 500 characters (and 200 pieces)"

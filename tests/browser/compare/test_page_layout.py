@@ -158,7 +158,7 @@ def test_nothing_jumps_while_it_recomputes(view):
       look();
     }""")
     dashboard.type("A black cat is running on the grass with a small ball.")
-    dashboard.page.wait_for_function("document.querySelector('.said').innerText.includes('chat')")
+    dashboard.page.wait_for_function("document.querySelector('.said')?.innerText.includes('chat')")
     dashboard.drawn()
     heights = dashboard.page.evaluate("__heights")
     assert len(heights) > 10 and heights[-1] - heights[0] > 50

@@ -105,7 +105,9 @@ def test_no_attention_no_heatmap(dashboard):
     first = words.inner_text()
     assert "with probability" in first
     dashboard.slider.press("ArrowRight")
-    dashboard.page.wait_for_function("text => document.querySelector('.step').innerText !== text", arg=first)
+    dashboard.page.wait_for_function(
+        "text => ![undefined, text].includes(document.querySelector('.step')?.innerText)", arg=first
+    )
     assert not dashboard.page.locator(".st-key-chart-step .plot").first.is_visible()
     dashboard.press("show", "Bahdanau")
     dashboard.page.get_by_text("Fixed context has no attention").wait_for()
@@ -152,7 +154,7 @@ def test_links_by_hand_over_the_maps(view):
     dashboard.drawn(8)
     assert outlines(dashboard) == [False] * 3 and dashboard.heatmaps() == before
     dashboard.type("A dog runs.")
-    dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un chien')")
+    dashboard.page.wait_for_function("document.querySelector('.said')?.innerText.startsWith('Un chien')")
     dashboard.drawn()
     assert not {"gold", "force", "target"} & query(dashboard).keys()
 

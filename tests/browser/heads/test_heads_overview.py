@@ -71,7 +71,7 @@ def test_another_head_is_clicked_its_lines_lie_between_the_same_tokens_and_back_
     area = dashboard.page.locator(".st-key-chart-overview .nsewdrag").first.bounding_box()
     assert 0.2 < (box["x"] - area["x"]) / area["width"] < 0.3 and box["y"] < area["y"] + 0.1 * area["height"]
     dashboard.page.wait_for_function(
-        "document.querySelector('.st-key-chart-closeup').getBoundingClientRect().top < innerHeight / 2"
+        "document.querySelector('.st-key-chart-closeup')?.getBoundingClientRect().top < innerHeight / 2"
     )
     weights = select.select(trace, "encoder", 0, 1).weights
     for width in (1100, 1366):

@@ -12,7 +12,7 @@ from attnviz import patterns
 pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 MODEL = "Shakespeare by letters · written on · Self-attention"
 ROW = "new URLSearchParams(location.search).get('row')"
-RESTS = "() => document.querySelector('.stApp').dataset.testScriptState === 'notRunning'"
+RESTS = "() => document.querySelector('.stApp')?.dataset.testScriptState === 'notRunning'"
 OPEN = f"/heads?model={quote(MODEL)}&written=12"
 
 
@@ -24,13 +24,13 @@ def test_it_plays_and_pauses_and_goes_another_way(dashboard):
     page.keyboard.press("End")
     page.keyboard.type("x")
     page.wait_for_function(
-        "() => document.querySelector('.count').innerText.endsWith('11 of at most 2,500 characters')"
+        "() => document.querySelector('.count')?.innerText.endsWith('11 of at most 2,500 characters')"
     )
     page.keyboard.press("Backspace")
     button = page.locator(".st-key-play_writing button")
     button.click()
     page.wait_for_function(
-        "() => Number(document.querySelector('.said').innerText.match(/(\\d+) letters written/)?.[1]) > 12"
+        "() => Number(document.querySelector('.said')?.innerText.match(/(\\d+) letters written/)?.[1]) > 12"
     )
     button.click()
     page.get_by_role("button", name="Play", exact=True).wait_for()
