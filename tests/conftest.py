@@ -136,9 +136,12 @@ def pytest_sessionfinish(session):
 @pytest.fixture(scope="session")
 def chrome():
     """One headless Chromium for all tests of a process. A test that waits looks at its page every 50 ms: at every
-    frame, as by default, that takes four times the processor time (a twentieth of a core)."""
+    frame, as by default, that takes four times the processor time (a twentieth of a core). It waits a minute, not five
+    seconds: a slow machine is no fault of the page."""
     import serving
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, expect
+
+    expect.set_options(timeout=60_000)
 
     with pytest.MonkeyPatch.context() as patch, serving.browser(BRIEF) as chrome:
         patch.setitem(Page.wait_for_function.__kwdefaults__, "polling", 50)
@@ -157,7 +160,7 @@ def visitor(chrome):
         if address not in contexts:
             # Without motion nothing fades, which takes a fifth of a page's processor time.
             contexts[address] = chrome.new_context(viewport=serving.SCREEN, reduced_motion="reduce")
-            contexts[address].set_default_timeout(60_000)  # a slow machine is no fault of the page
+            contexts[address].set_default_timeout(60_000)
             contexts[address].new_page().goto(f"{address}{EMPTY}")
         return contexts[address]
 

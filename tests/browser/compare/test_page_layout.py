@@ -175,5 +175,5 @@ def test_charts_fit_their_columns_when_mechanisms_come_and_go(view):
     for name, charts in (("Luong general", 5), ("Transformer", 3), ("Luong general", 5), ("Transformer", 7)):
         dashboard.press("show", name)
         dashboard.drawn(charts)
-        dashboard.page.wait_for_function(fits, arg=charts, timeout=5000)
+        dashboard.page.wait_for_function(fits, arg=charts)
         assert dashboard.page.locator(".part h3").count() == len(dashboard.translations) == (charts - 1) // 2

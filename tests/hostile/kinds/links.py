@@ -25,7 +25,7 @@ def check(place: Workplace, case) -> None:
     from streamlit.testing.v1 import AppTest
 
     page, query = case
-    app = AppTest.from_string(PAGE.format(number=page), default_timeout=30)
+    app = AppTest.from_string(PAGE.format(number=page), default_timeout=120)
     for key, value in query.items():
         app.query_params[key] = value
     app.run()
