@@ -42,8 +42,8 @@ def test_the_share_above_a_value():
 
 
 def test_the_paired_interval_agrees_with_scipy():
-    chance = np.random.default_rng(1)
-    a, b = chance.normal(1, 2, 200), chance.normal(0.4, 2, 200)
+    generator = np.random.default_rng(1)
+    a, b = generator.normal(1, 2, 200), generator.normal(0.4, 2, 200)
     ours = paired_bootstrap(a, b)
     theirs = scipy.stats.bootstrap((a - b,), np.mean, n_resamples=4000, method="percentile", rng=2).confidence_interval
     assert ours.mean == pytest.approx((a - b).mean()) and ours.pairs == 200
@@ -51,8 +51,8 @@ def test_the_paired_interval_agrees_with_scipy():
 
 
 def test_the_interval_of_two_samples_agrees_with_scipy():
-    chance = np.random.default_rng(1)
-    a, b = chance.normal(1, 2, 300), chance.normal(0, 1, 200)
+    generator = np.random.default_rng(1)
+    a, b = generator.normal(1, 2, 300), generator.normal(0, 1, 200)
     ours = bootstrap(a, b)
     theirs = scipy.stats.bootstrap(
         (a, b), lambda x, y, axis: x.mean(axis) - y.mean(axis), n_resamples=4000, method="percentile", rng=2

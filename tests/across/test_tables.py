@@ -33,8 +33,8 @@ def test_the_mean_by_size_of_equal_sizes_and_of_none():
 
 
 def test_the_correlation_agrees_with_numpy():
-    chance = np.random.default_rng(1)
-    x, y = pd.Series(chance.normal(size=50)), pd.Series(chance.normal(size=50))
+    generator = np.random.default_rng(1)
+    x, y = pd.Series(generator.normal(size=50)), pd.Series(generator.normal(size=50))
     assert correlation(x, y) == pytest.approx(np.corrcoef(x, y)[0, 1])
     assert correlation(x, 2 - 3 * x) == pytest.approx(-1)
     assert np.isnan(correlation(x, x * 0)) and np.isnan(correlation(x[:1], y[:1]))

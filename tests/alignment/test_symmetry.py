@@ -77,12 +77,12 @@ def test_by_hand():
 
 def test_real_models_in_both_directions():
     """Letters in reverse order are a task that is its own reverse."""
-    there, back = load("reverse/bahdanau"), load("reverse/luong-general")
-    report = symmetry.report(there, back, LETTERS)
+    translator, reverse = load("reverse/bahdanau"), load("reverse/luong-general")
+    report = symmetry.report(translator, reverse, LETTERS)
     assert set(report["directions"]) == {"forward", "backward", *symmetry.METHODS}
     assert report["directions"]["grow-diag"] == {"error_rate": 0, "precision": 1, "recall": 1, "links": 9}
-    (first, _), (forward, backward) = symmetry.both(there, back, LETTERS)
-    weights = alignment.on_words(there.trace(LETTERS[0].source, LETTERS[0].target), LETTERS[0])[0, 0]
+    (first, _), (forward, backward) = symmetry.both(translator, reverse, LETTERS)
+    weights = alignment.on_words(translator.trace(LETTERS[0].source, LETTERS[0].target), LETTERS[0])[0, 0]
     assert np.allclose(first.probability, weights, atol=1e-6) and forward.links.shape == (5, 5)
     mean = symmetry.joined(forward, backward)
     assert np.array_equal(mean.probability, (forward.probability + backward.probability) / 2)

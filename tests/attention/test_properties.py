@@ -115,9 +115,9 @@ def test_dropout_is_for_training_only(module):
 
     (context, weights), (again, same) = module.eval() and (run(), run())
     assert torch.equal(context, again) and torch.equal(weights, same)
-    (trained, kept), (other, _) = module.train() and (run(), run())
-    assert torch.equal(kept, weights) and not torch.equal(trained, other)
-    torch.testing.assert_close(kept.sum(-1), torch.ones(kept.shape[:-1]), atol=1e-5, rtol=0)
+    (trained, training_weights), (other, _) = module.train() and (run(), run())
+    assert torch.equal(training_weights, weights) and not torch.equal(trained, other)
+    torch.testing.assert_close(training_weights.sum(-1), torch.ones(training_weights.shape[:-1]), atol=1e-5, rtol=0)
 
 
 # Errors.

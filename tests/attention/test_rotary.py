@@ -31,9 +31,9 @@ def test_rotation_by_hand():
 @given(st.integers(0, 200), st.integers(0, 200), st.integers(0, 300), st.integers(0, 10_000))
 def test_a_score_depends_on_how_far_apart_two_positions_are(a, b, shift, seed):
     query, key = torch.randn(2, 1, 8, generator=torch.Generator().manual_seed(seed), dtype=torch.double)
-    here = rotated(query, a) @ rotated(key, b).T
-    there = rotated(query, a + shift) @ rotated(key, b + shift).T
-    torch.testing.assert_close(here, there, atol=1e-3, rtol=1e-3)  # angles are float32
+    score = rotated(query, a) @ rotated(key, b).T
+    score_of_shifted = rotated(query, a + shift) @ rotated(key, b + shift).T
+    torch.testing.assert_close(score, score_of_shifted, atol=1e-3, rtol=1e-3)  # angles are float32
 
 
 @pytest.mark.parametrize("first", [0, 5, 500])

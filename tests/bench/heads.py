@@ -93,12 +93,12 @@ DRAWINGS = {
 
 
 def made(size: int) -> Trace:
-    chance = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     text = " ".join(f"w{i:03}" for i in range(size))
     tokens = tuple(Token(f"w{i:03}", 5 * i, 5 * i + 4, word=i) for i in range(size))
     maps = []
     for layer in range(LAYERS):
-        weights = np.exp(2 * chance.standard_normal((HEADS, size, size), dtype=np.float32))
+        weights = np.exp(2 * generator.standard_normal((HEADS, size, size), dtype=np.float32))
         maps.append(AttentionMap("encoder", layer, weights / weights.sum(-1, keepdims=True, dtype=np.float64)))
     eos = Token("<eos>", 0, 0, special=True)
     return Trace("synthetic", "transformer", text, "", False, tokens, (eos,), (0.0,), (), tuple(maps))
@@ -156,7 +156,7 @@ def drawn_by_turns(page, texts: dict, runs: int) -> dict:
         (name, tokens): (DRAW_WIDGET, [text, "bars" in name]) if name.startswith("widget") else (DRAW, text)
         for (name, tokens), text in texts.items()
     }
-    times = [{key: page.evaluate(*asked) for key, asked in given.items()} for _ in range(runs + 1)][1:]
+    times = [{key: page.evaluate(*arguments) for key, arguments in given.items()} for _ in range(runs + 1)][1:]
     return {key: statistics.median(turn[key] for turn in times) for key in given}
 
 

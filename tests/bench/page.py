@@ -110,13 +110,13 @@ def measure(runs: int) -> dict[str, list[float]]:
         bench = ROOT / "tests" / "bench" / "apps"
         with (
             server() as live,
-            server(bench / "stored_app.py", ATTNVIZ_STORED=str(traces)) as kept,
+            server(bench / "stored_app.py", ATTNVIZ_STORED=str(traces)) as stored,
             server(bench / "bare_app.py") as bare,
             server(bench / "bare_app.py", ATTNVIZ_LEAN="1") as lean,
         ):
             pages = {
                 "full": opened(chrome, live, 7),
-                "stored": opened(chrome, kept, 7),
+                "stored": opened(chrome, stored, 7),
                 "bare": opened(chrome, bare, 6),
                 "lean": opened(chrome, lean, 6),
             }

@@ -86,9 +86,9 @@ class Answers:
     errors: list[str] = field(default_factory=list)
 
 
-def sentence(chance: random.Random) -> str:
+def sentence(generator: random.Random) -> str:
     """One of 36,000, so that few are asked for twice."""
-    return " ".join(chance.choice(words) for words in WORDS)
+    return " ".join(generator.choice(words) for words in WORDS)
 
 
 class Start:
@@ -105,7 +105,7 @@ class Start:
 
 async def person(address: str, number: int, load: Load, seconds: float, start: Start, answers: Answers) -> None:
     """One person: opens the page, then types until the end."""
-    chance, opened = random.Random(number), False
+    generator, opened = random.Random(number), False
     try:
         async with Client(address) as client:
             await asyncio.wait_for(client.open(), 2 * TIMEOUT)
@@ -113,11 +113,11 @@ async def person(address: str, number: int, load: Load, seconds: float, start: S
             start.ready()
             await start.now.wait()
             end = time.monotonic() + seconds
-            due = time.monotonic() + chance.uniform(0, load.every)
+            due = time.monotonic() + generator.uniform(0, load.every)
             while (now := max(due, time.monotonic())) < end:
                 await asyncio.sleep(now - time.monotonic())
-                await type_once(client, sentence(chance), load, answers)
-                due += load.every * chance.uniform(0.8, 1.2)
+                await type_once(client, sentence(generator), load, answers)
+                due += load.every * generator.uniform(0.8, 1.2)
     except (Lost, OSError, TimeoutError) as error:
         answers.errors.append(f"{type(error).__name__}: {error}")
     finally:

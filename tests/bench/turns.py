@@ -55,7 +55,7 @@ class BareClient(Client):
 
 async def by_turns(servers: dict[str, tuple[str, int]], count: int) -> dict[str, Cost]:
     """The cost of the edits, by the name of the server. servers : name -> address, and the number of its process."""
-    chance, costs = random.Random(7), {name: Cost() for name in servers}
+    generator, costs = random.Random(7), {name: Cost() for name in servers}
     async with AsyncExitStack() as stack:
         clients = {}
         for name, (address, _) in servers.items():
@@ -65,7 +65,7 @@ async def by_turns(servers: dict[str, tuple[str, int]], count: int) -> dict[str,
         for number in range(-BEFORE, count):
             if number == 0:
                 started = {name: _seconds(name, pid) for name, (_, pid) in servers.items()}
-            text = sentence(chance)
+            text = sentence(generator)
             for name in sorted(clients, reverse=number % 2 == 0):
                 await asyncio.sleep(PAUSE)
                 begun = time.perf_counter()

@@ -117,13 +117,13 @@ async def edits(address: str, queries: list[str], clock: Callable[[], float] | N
     """Milliseconds of an edit for visitors of these addresses by turns: the median, or by `clock`, which is coarse, the
     mean."""
     middle, clock = statistics.mean if clock else statistics.median, clock or time.perf_counter
-    chance, times = random.Random(7), [[] for _ in queries]
+    generator, times = random.Random(7), [[] for _ in queries]
     async with contextlib.AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(Client(address, query)) for query in queries]
         for client in clients:
             await client.open()
         for number in range(-3, EDITS):
-            text = sentence(chance)
+            text = sentence(generator)
             for place in range(len(queries))[:: 1 if number % 2 else -1]:
                 begun = clock()
                 answer = await clients[place].type(text)

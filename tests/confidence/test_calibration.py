@@ -22,7 +22,7 @@ def test_calibration_finds_what_goes_with_poor_translations():
     )
     assert result == calibrate(read, scores) and Scale(**result.to_dict()["scale"]) == result.scale
     others, other_scores = made(seed=2)
-    flagged = np.array([judgement(each, result.scale).level != "usual" for each in others])
+    flagged = np.array([judgement(signs, result.scale).level != "usual" for signs in others])
     assert flagged[other_scores <= np.quantile(other_scores, 0.1)].mean() > 0.7
     assert flagged[other_scores >= np.median(other_scores)].mean() < 0.1
 
@@ -46,10 +46,10 @@ def test_what_a_rule_calls_outside_counts_as_flagged():
 def test_words_left_out_are_flagged_of_a_small_share_of_the_better_half():
     """Whatever their probabilities; with what else is flagged, it is a twentieth."""
     read, scores = made()
-    read = [replace(each, unsaid=(Unsaid("dog", ("chien",), number / 100),)) for number, each in enumerate(read)]
+    read = [replace(signs, unsaid=(Unsaid("dog", ("chien",), number / 100),)) for number, signs in enumerate(read)]
     result = calibrate(read, scores)
-    best = [each for each, score in zip(read, scores) if score >= np.median(scores)]
-    assert sum(each.surprise > result.scale.unsaid for each in best) in (2, 3, 4) and 0 < result.best_half <= 0.05
+    best = [signs for signs, score in zip(read, scores) if score >= np.median(scores)]
+    assert sum(signs.surprise > result.scale.unsaid for signs in best) in (2, 3, 4) and 0 < result.best_half <= 0.05
 
 
 def test_fewer_words_left_out_are_flagged_where_they_would_leave_nothing_to_the_risk():

@@ -177,13 +177,13 @@ def test_a_new_word_is_named_unless_it_is_copied_as_a_name():
 def test_a_word_that_is_there_twice_counts_where_a_word_of_the_source_is_missing():
     lexicon = Lexicon({"fabric": Entry(("tissu",), 20, 18)})  # 1.9 nats
     pieces = ["un", " métier", " vert", " nylon", " vert"]
-    seen = [
+    fabric, cloth = (
         signs(trace([" green", " nylon", word], pieces, (-0.1,) * 5), TrainingWords({}, 9), (), None, lexicon)
         for word in (" fabric", " cloth")
-    ]
-    assert [each.twice for each in seen] == [("vert",), ()] and not any(each.repeated for each in seen)
+    )
+    assert (fabric.twice, cloth.twice) == (("vert",), ()) and not fabric.repeated and not cloth.repeated
     reason = "The translation has “vert” twice, where the source probably has different words."
-    assert [reason in judgement(each, SCALE).reasons for each in seen] == [True, False]
+    assert reason in judgement(fabric, SCALE).reasons and reason not in judgement(cloth, SCALE).reasons
 
 
 def test_a_made_up_word_in_katakana_is_named():

@@ -102,7 +102,7 @@ def test_translations_by_people_that_lose_a_third_are_seen_and_whole_ones_are_no
     whole = [surprises(source, words) for source, words in cases]
     cut = [surprises(source, words[: len(words) // 3] + words[2 * len(words) // 3 :]) for source, words in cases]
     assert len(cases) >= 20 and max(whole) <= judge.scale.unsaid
-    assert sum(lost > kept + 1 for lost, kept in zip(cut, whole)) >= 0.6 * len(cases), (whole, cut)
+    assert sum(lost > complete + 1 for lost, complete in zip(cut, whole)) >= 0.6 * len(cases), (whole, cut)
 
 
 @pytest.mark.parametrize("pair", ["en-fr", "en-de"])

@@ -150,7 +150,8 @@ def test_a_file_without_a_sentence_is_an_error(content, why, settings, tmp_path)
 
 @pytest.mark.xdist_group("hf")  # one process imports the library
 def test_a_model_on_the_hub_is_known_by_the_files_that_were_downloaded(folder, tmp_path, monkeypatch):
-    here, there = f"hf:{folder('marian')}", "hf:some/marian"
+    local_name, hub_name = f"hf:{folder('marian')}", "hf:some/marian"
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(folder("marian")))
-    made = manifest.model_files(corpus.CorpusConfig((here, there), str(tmp_path / "in.txt")))
-    assert made[there] == made[here] and {"model.safetensors", "tokenizer.json"} <= made[there]["files_sha256"].keys()
+    made = manifest.model_files(corpus.CorpusConfig((local_name, hub_name), str(tmp_path / "in.txt")))
+    assert made[hub_name] == made[local_name]
+    assert {"model.safetensors", "tokenizer.json"} <= made[hub_name]["files_sha256"].keys()

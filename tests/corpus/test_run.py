@@ -43,9 +43,9 @@ def test_numbers_are_those_of_the_traces(whole, root):
         mine = table[table["model"] == name].reset_index(drop=True)
         assert mine["sentence"].tolist() == list(range(1, len(WITH_BAD) + 1))
         for line, text in enumerate(WITH_BAD, start=1):
-            row, got = mine.iloc[line - 1], rows[(rows["model"] == name) & (rows["sentence"] == line)]
+            row, statistics = mine.iloc[line - 1], rows[(rows["model"] == name) & (rows["sentence"] == line)]
             if line in (6, len(WITH_BAD)):
-                assert got.empty and "the text is" in row["error"] and pd.isna(row["translation"])
+                assert statistics.empty and "the text is" in row["error"] and pd.isna(row["translation"])
                 continue
             trace = model.trace(text)
             assert (row["source"], row["translation"]) == (text, trace.translation) and pd.isna(row["error"])
@@ -53,7 +53,7 @@ def test_numbers_are_those_of_the_traces(whole, root):
             assert row["log_prob"] == pytest.approx(trace.log_prob, abs=1e-3)
             wanted, columns = stats.steps(trace), ["kind", "layer", "head", "step", "token", "entropy_nats", "gini"]
             pd.testing.assert_frame_equal(
-                got[columns].reset_index(drop=True), wanted[columns], check_dtype=False, atol=1e-4, rtol=0
+                statistics[columns].reset_index(drop=True), wanted[columns], check_dtype=False, atol=1e-4, rtol=0
             )
 
 
@@ -177,8 +177,8 @@ def test_models_of_the_transformers_library_take_part(root, folder, load, tmp_pa
     lines = ["The black dog is running.\tLe chien noir court.", "The dog runs.", "", "The white ball\tLe chien"]
     path, out = write_lines(tmp_path / "in.tsv", lines), tmp_path / "out"
     names = [f"hf:{folder('marian')}", f"hf:{folder('t5')}", MODELS[1], f"hf:{folder('bert')}"]
-    asked = ["corpus", "--input", str(path), "--root", str(root), "--keep", "statistics", "weights", "--model", *names]
-    assert main([*asked, "--out", str(out)]) == 0
+    command = ["corpus", "--input", str(path), "--root", str(root), "--keep", "statistics", "weights"]
+    assert main([*command, "--model", *names, "--out", str(out)]) == 0
     assert "4 sentences through 4 models" in capsys.readouterr().out
     rows = parquet.read_table(out / "statistics.parquet").to_pandas().astype({"model": str, "kind": str})
     sentences_table = parquet.read_table(out / "sentences.parquet").to_pandas().astype({"model": str})
@@ -194,9 +194,9 @@ def test_models_of_the_transformers_library_take_part(root, folder, load, tmp_pa
         mine = rows[rows["model"] == name].reset_index(drop=True)
         columns = ["kind", "layer", "head", "step", "token", "argmax_token", "entropy_nats", "gini"]
         pd.testing.assert_frame_equal(mine[columns], table[columns], check_dtype=False, atol=1e-4, rtol=0)
-        got = sentences_table[(sentences_table["model"] == name) & sentences_table["error"].isna()]
-        assert got["forced"].tolist() == [True, False, True]
-        assert got["log_prob"].tolist() == pytest.approx([trace.log_prob for trace in wanted], abs=1e-3)
+        translated = sentences_table[(sentences_table["model"] == name) & sentences_table["error"].isna()]
+        assert translated["forced"].tolist() == [True, False, True]
+        assert translated["log_prob"].tolist() == pytest.approx([trace.log_prob for trace in wanted], abs=1e-3)
     manifest = json.loads((out / "manifest.json").read_text())
     assert "transformers" in manifest["versions"] and "tokenizer.json" in manifest["models"][names[0]]["files_sha256"]
     settings = corpus.CorpusConfig(tuple(names), str(path), keep=("statistics", "weights"), root=str(root))

@@ -261,10 +261,10 @@ PAIRS = tiny.sentences(6, 1)
 def test_a_pair_that_no_model_reads_is_left_out_of_train_and_of_val(pair):
     text = tiny.vocabulary()
     corpus = corpora.Corpus([*PAIRS[:3], pair], [pair, *PAIRS[3:]], {"test": [pair]}, {"a": "b"})
-    kept, left_out = length_filter(corpus, text)
-    assert (kept.train, kept.val) == (PAIRS[:3], PAIRS[3:])
-    assert (kept.tests, kept.files) == (corpus.tests, corpus.files)
-    assert left_out == [pair[0]] * 2 and length_filter(kept, text) == (kept, [])
+    filtered, left_out = length_filter(corpus, text)
+    assert (filtered.train, filtered.val) == (PAIRS[:3], PAIRS[3:])
+    assert (filtered.tests, filtered.files) == (corpus.tests, corpus.files)
+    assert left_out == [pair[0]] * 2 and length_filter(filtered, text) == (filtered, [])
 
 
 def test_the_longest_text_stays():

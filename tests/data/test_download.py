@@ -25,7 +25,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.pages, self.asked, self.cut = {}, [], set()
+        self.pages, self.requested, self.cut = {}, [], set()
 
     def url(self, name):
         return f"http://127.0.0.1:{self.server_port}/{name}"
@@ -34,7 +34,7 @@ class Server(http.server.ThreadingHTTPServer):
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         name = self.path.strip("/")
-        self.server.asked.append(name)
+        self.server.requested.append(name)
         if name not in self.server.pages:
             return self.send_error(404)
         content = self.server.pages[name]
@@ -93,9 +93,9 @@ def test_fetched_and_whole(corpora, tmp_path):
 
 def test_the_second_time_nothing_is_asked_for(corpora, tmp_path):
     fetch("en-ja", tmp_path)
-    asked, lines = list(corpora.asked), []
+    requested, lines = list(corpora.requested), []
     fetch("en-ja", tmp_path, lines.append)
-    assert corpora.asked == asked and len(asked) == 3
+    assert corpora.requested == requested and len(requested) == 3
     assert [line.rpartition(": ")[2] for line in lines] == ["already there, hash correct"] * 2
 
 
@@ -104,7 +104,7 @@ def test_a_file_that_is_there_packed_or_not_is_enough(corpora, tmp_path, name):
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / name).write_bytes(ENGLISH.encode())
     fetch("en-ja", tmp_path)
-    assert corpora.asked == ["train.ja.000", "train.ja.001"] and names(tmp_path) == [name, "train.ja"]
+    assert corpora.requested == ["train.ja.000", "train.ja.001"] and names(tmp_path) == [name, "train.ja"]
 
 
 def test_a_file_packed_anew_is_the_same_file(corpora, tmp_path):
@@ -135,7 +135,7 @@ def test_a_file_there_that_is_not_the_one_is_not_overwritten(corpora, tmp_path):
         f"{tmp_path / 'tiny' / 'train.en'} is not the file of that name in the corpus: the SHA-256 of its text is "
         f"{sha256(mine)}, and should be {sha256(ENGLISH)}; move it away"
     )
-    assert (tmp_path / "tiny" / "train.en").read_text() == mine and corpora.asked == []
+    assert (tmp_path / "tiny" / "train.en").read_text() == mine and corpora.requested == []
 
 
 @pytest.mark.parametrize("name", ["train.en.gz", "train.ja.001"])
@@ -198,8 +198,8 @@ def test_nobody_answers(tmp_path, monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/x"
-        there = replace(tasks.find("en-fr"), downloads=(Download("tiny/x", (url,), "0"),))
-        monkeypatch.setitem(tasks.TASKS, "en-fr", there)
+        task = replace(tasks.find("en-fr"), downloads=(Download("tiny/x", (url,), "0"),))
+        monkeypatch.setitem(tasks.TASKS, "en-fr", task)
         with pytest.raises(OSError, match=f"^cannot fetch {url}: "):
             fetch("en-fr", tmp_path)
 

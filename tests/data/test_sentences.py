@@ -46,5 +46,6 @@ def test_a_notice_says_how_many_sentences_a_long_text_has():
     tokens = ["A dog runs.", "A cat sits."]
     trace = from_arrays([[[[1.0, 0.0]]]], tokens, ["x"], kind="cross")
     assert notices(trace) == ()
-    (told,) = notices(replace(trace, longest=1))
-    assert "at most 1 pieces, this one has 2" in told and told.endswith("It has 2 sentences: translate one at a time.")
+    (notice,) = notices(replace(trace, longest=1))
+    assert "at most 1 pieces, this one has 2" in notice
+    assert notice.endswith("It has 2 sentences: translate one at a time.")

@@ -35,8 +35,8 @@ EXAMPLES = sorted(
 class Examples(doctest.OutputChecker):
     """An example without a result shows how to call, and may give anything."""
 
-    def check_output(self, want, got, optionflags):
-        return not want or super().check_output(want, got, optionflags)
+    def check_output(self, want, output, optionflags):
+        return not want or super().check_output(want, output, optionflags)
 
 
 @pytest.fixture(scope="module")

@@ -30,14 +30,14 @@ def test_a_notebook_runs_and_shows_what_it_keeps(path, kernel, tmp_path):
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, 4)
-    kept = pictures(notebook)
+    picture_count = pictures(notebook)
     for cell in notebook.cells:
         cell.pop("outputs", None)
         if cell.cell_type == "code":
             cell.outputs = []
     notebook.cells.insert(0, nbformat.v4.new_code_cell(f"%reset -f\n%cd -q {tmp_path}"))
     NotebookClient(notebook, kernel, timeout=600).execute()
-    assert pictures(notebook) == kept > 0
+    assert pictures(notebook) == picture_count > 0
 
 
 def test_there_are_four_and_they_are_small():

@@ -88,7 +88,10 @@ def test_confidence(translator):
 def test_confidence_with_translations_that_models_draw(translator, root):
     samplers = translator, Translator.load("en-fr/luong-dot", root)
     drawn = evaluation.confidence(
-        translator, tiny.sentences(100, 4), WORDS, lambda text: [each for s in samplers for each in s.samples(text, 3)]
+        translator,
+        tiny.sentences(100, 4),
+        WORDS,
+        lambda text: [sample for sampler in samplers for sample in sampler.samples(text, 3)],
     )
     assert drawn.scale.sample_count
     assert not evaluation.confidence(translator, tiny.sentences(100, 4), WORDS).scale.sample_count

@@ -85,8 +85,8 @@ def test_too_many_rectangles_are_an_image(monkeypatch):
     assert sheet.save("svg").count(b"<image") == 1 and sheet.save("pdf").count(b"/Subtype /Image") >= 1
     assert texts(sheet.save("svg")) == texts(vectors)
     as_image, as_shapes = (
-        np.asarray(Image.open(io.BytesIO(each.save("png"))).convert("RGB"), float)
-        for each in (sheet, _with(monkeypatch, 300_000))
+        np.asarray(Image.open(io.BytesIO(drawing.save("png"))).convert("RGB"), float)
+        for drawing in (sheet, _with(monkeypatch, 300_000))
     )
     assert np.abs(as_image - as_shapes).mean() < 2
 

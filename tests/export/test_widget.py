@@ -165,7 +165,7 @@ def written(cells: list, path: Path, **metadata) -> None:
     import nbformat  # takes two seconds, which a process that collects tests need not spend
     from nbformat.sign import NotebookNotary
 
-    cells = [nbformat.v4.new_code_cell(code, outputs=[*map(nbformat.from_dict, told)]) for code, told in cells]
+    cells = [nbformat.v4.new_code_cell(code, outputs=[*map(nbformat.from_dict, outputs)]) for code, outputs in cells]
     kernel = {"name": "python3", "display_name": "Python 3"}  # else JupyterLab asks which
     book = nbformat.v4.new_notebook(metadata={"kernelspec": kernel} | metadata, cells=cells)
     NotebookNotary(data_dir=str(path.parent / "JUPYTER_DATA_DIR")).sign(book)
@@ -276,8 +276,8 @@ def read_a_large_map(page, weights: np.ndarray) -> None:
         "y": round((row + 0.5) * box["height"] / len(weights)),
     }
     cells.hover(position=spot)
-    told = f"query {row}, key {column}, counted from 0: {weights[row, column]:.2f}"
-    page.locator(".hoverlayer").get_by_text(told).wait_for()
+    hover_text = f"query {row}, key {column}, counted from 0: {weights[row, column]:.2f}"
+    page.locator(".hoverlayer").get_by_text(hover_text).wait_for()
     cells.click(position=spot)
     page.wait_for_function(f"{DRAWN}?.endsWith(' {row} light')")
     with page.expect_download() as download:

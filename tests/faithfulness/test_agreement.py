@@ -22,8 +22,8 @@ def test_tau_b_is_scipys(pairs):
 @pytest.mark.parametrize("size", [5, 14])
 def test_random_attributions_agree_with_nothing(size):
     """Tau of 2000 random orders has mean 0 within three standard errors, and Kendall's spread."""
-    chance = np.random.default_rng(0)
-    taus = faithfulness.tau_b(chance.random((2000, size)), chance.random((2000, size)))
+    generator = np.random.default_rng(0)
+    taus = faithfulness.tau_b(generator.random((2000, size)), generator.random((2000, size)))
     spread = faithfulness.spread_of_tau(size)
     assert abs(taus.mean()) < 3 * spread / 2000**0.5 and taus.std() == pytest.approx(spread, rel=0.05)
 

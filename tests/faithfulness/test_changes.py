@@ -64,8 +64,8 @@ def test_a_label_has_one_step(label):
     assert len(faithfulness.variation(label, count=10)) == 1
     frame = faithfulness.preserved(label)
     assert frame["kind"].tolist() == ["other"] * len(faithfulness.CHANGES)
-    kept = faithfulness.preserved(label, [intervene.Identity()])
-    assert kept["preserved"].all() and not kept["total_variation"].any()
+    unchanged = faithfulness.preserved(label, [intervene.Identity()])
+    assert unchanged["preserved"].all() and not unchanged["total_variation"].any()
 
 
 def test_a_toy_task_has_no_kinds_of_words():

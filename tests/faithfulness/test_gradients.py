@@ -54,11 +54,11 @@ def test_integrated_gradients_are_complete(subjects, name):
 
 
 def test_integrated_gradients_ask_between_tokens_whether_they_are_to_end(subjects):
-    asked = []
+    calls = []
 
     def end():
-        asked.append(1)
-        if len(asked) == 2:
+        calls.append(1)
+        if len(calls) == 2:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):

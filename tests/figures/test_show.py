@@ -66,10 +66,10 @@ def test_a_notebook_keeps_a_chart_that_draws_itself(monkeypatch, chrome, tmp_pat
     """What Jupyter stores: Plotly's JSON, and for the page that `nbconvert` makes a part that needs nothing else."""
     monkeypatch.setattr(pio.renderers, "default", "plotly_mimetype")
     bars = figures.step_bars(select.select(synthetic.trace("The black dog", "Le chien noir")), 0)
-    kept = [chart._repr_mimebundle_() for chart in (CHART, CHART, bars)]
-    assert all(set(each) == {"application/vnd.plotly.v1+json", "text/html"} for each in kept)
+    bundles = [chart._repr_mimebundle_() for chart in (CHART, CHART, bars)]
+    assert all(set(bundle) == {"application/vnd.plotly.v1+json", "text/html"} for bundle in bundles)
     file = tmp_path / "notebook.html"
-    file.write_text("<!doctype html>" + "".join(each["text/html"] for each in kept), encoding="utf-8")
+    file.write_text("<!doctype html>" + "".join(bundle["text/html"] for bundle in bundles), encoding="utf-8")
     assert file.stat().st_size < 2_500_000
     page = chrome.new_context(offline=True).new_page()
     page.goto(file.as_uri())

@@ -62,8 +62,8 @@ def test_the_text_is_that_of_plotly_s_figure(name):
 def test_what_is_marked_is_marked_in_both_kinds(name):
     chart, figure = MAKERS[name](), MAKERS[name]()
     assert figure.layout.meta
-    for each in (chart, figure):
-        each.mark({"label": "x", "description": "not this"})
+    for drawing in (chart, figure):
+        drawing.mark({"label": "x", "description": "not this"})
     assert whole(chart.text())["layout"] == whole(figure.text())["layout"]
     assert chart.plain_layout["meta"]["label"] == figure.plain_layout["meta"]["label"] == "x"
     assert chart.layout.meta["description"] == chart.description
@@ -77,7 +77,7 @@ def test_a_chart_is_plotly_s_for_all_who_ask_for_a_part():
         pickle.loads(pickle.dumps(MAKERS["heatmap"]())),
         go.Figure(chart),
     ):
-        ours, theirs = (whole(each.to_json()) for each in (chart, other))
+        ours, theirs = (whole(drawing.to_json()) for drawing in (chart, other))
         del (
             theirs["layout"]["template"],
             ours["layout"]["template"],

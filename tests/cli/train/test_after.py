@@ -109,17 +109,19 @@ def test_calibrate_refuses(data, models, capsys, name, message):
 
 
 def test_a_run_keeps_moments_and_they_are_packed(everyday, tmp_path, capsys):
-    out, kept = tmp_path / "out", tmp_path / "kept"
+    out, moments_folder = tmp_path / "out", tmp_path / "kept"
     sizes = ("width=16", "embedding_width=16", "vocabulary=120")
     train = ("train", "--pair", "en-fr", "--mechanism", "bahdanau", "--data", everyday, "--out", out, "--epochs", 2)
     settings = [word for size in sizes for word in ("--set", size)]
-    assert not run(*train, "--batch-tokens", 60, "--moments", kept, *settings)
+    assert not run(*train, "--batch-tokens", 60, "--moments", moments_folder, *settings)
     card = checkpoint_files.read_card(NAME, out)
     assert card["confidence"].keys() == {field.name for field in fields(calibration.Calibration)}
     assert set(card["copied"]) == {"beam_1", "beam_5"} and "everyday" in card["scores"]
     assert confidence.Judge.load(NAME, out) is not None
     capsys.readouterr()
-    assert not run("moments", "--model", NAME, "--kept", kept, "--count", 3, "--data", everyday, "--root", out)
+    assert not run(
+        "moments", "--model", NAME, "--kept", moments_folder, "--count", 3, "--data", everyday, "--root", out
+    )
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["update", "loss", "as", "kept", "loss", "as", "packed"]
     assert f"{out / 'moments' / 'en-fr' / 'bahdanau.moments'} is ready: " in "\n".join(lines)

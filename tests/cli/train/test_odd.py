@@ -116,8 +116,8 @@ def test_a_vocabulary_is_at_most_what_was_asked_for(train, tmp_path):
     size = len(checkpoints.load_tokenizer("en-fr", tmp_path / "out"))
     for mechanism, options in (("luong-dot", ()), ("bahdanau", ("--restart",))):
         status, out, err = train(pairs, "--set", "vocabulary=2000", *options, mechanism=mechanism)
-        kept = f"{path} is used: {size} pieces of at most 2000, shared by all mechanisms of en-fr"
-        assert status == 0 and out.splitlines()[0] == kept and "may not suit" not in err
+        notice = f"{path} is used: {size} pieces of at most 2000, shared by all mechanisms of en-fr"
+        assert status == 0 and out.splitlines()[0] == notice and "may not suit" not in err
     assert train(pairs, "--restart", "--set", "vocabulary=20")[0] == 2  # fewer than there are
 
 

@@ -22,8 +22,8 @@ def test_a_card_says_what_its_run_began_with(train, data, tmp_path, monkeypatch)
     curve = [
         {key: epoch[key] for key in ("epoch", "val_bleu_lc", "val_loss", "train_loss")} for epoch in first["history"]
     ]
-    kept = {key: first[key] for key in ("command", "settings", "data", "epochs", "seconds", "weights_sha256")}
-    assert second["start"] == kept | {"history": curve}
+    start = {key: first[key] for key in ("command", "settings", "data", "epochs", "seconds", "weights_sha256")}
+    assert second["start"] == start | {"history": curve}
     assert second["settings"]["start"] == first["weights_sha256"] and "start" not in first
     assert "--start en-fr/bahdanau" in second["command"] and str(tmp_path) not in second["command"]
     monkeypatch.chdir(two / "en-fr")

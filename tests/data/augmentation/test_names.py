@@ -41,8 +41,8 @@ def test_copied_names_and_whose_they_are():
 def test_exchanged(language, pair, new, expected):
     names = Names([Name("Tom", "Tom")], copied=True)
     names.pools = {None: [Name(new, new)]}
-    chance = random.Random(1)  # whose first draws give no family name
-    assert names.exchanged(pair, language, chance) == expected
+    generator = random.Random(1)  # whose first draws give no family name
+    assert names.exchanged(pair, language, generator) == expected
 
 
 def test_back_from_a_vowel():
