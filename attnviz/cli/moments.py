@@ -12,6 +12,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--model", required=True, help=arguments.MODEL_HELP)
     parser.add_argument(
         "--kept",
+        dest="folder",
         **arguments.FOLDER,
         help="folder that train --moments wrote; without it the moments that are packed are measured",
     )
@@ -47,8 +48,8 @@ def run(args: Namespace) -> None:
     if task.writes:
         val = _windows(args.model, root, val, args.sentences)
     val = val[:: max(1, len(val) // args.sentences)]
-    if args.kept:
-        path, packed = validation.pack_spaced(args.model, root, Path(args.kept), val, args.count)
+    if args.folder:
+        path, packed = validation.pack_spaced(args.model, root, Path(args.folder), val, args.count)
         head = ("update", "loss as kept", "loss as packed")
         print(table([head, *((str(update), f"{a:.3f}", f"{b:.3f}") for update, a, b in packed)], ">>>"))
         print(f"{path} is ready: {path.stat().st_size / 1e6:.2f} MB")

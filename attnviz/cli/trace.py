@@ -62,9 +62,9 @@ def run(args: Namespace) -> None:
         args.text = _paired(model, args)
     trace = _traced(model, args)
     others = args.json or args.save or args.picture  # files that do not say how usual the translation is
-    told = sentences.notices(trace)
+    notices = sentences.notices(trace)
     lines = _confidence(model, trace, args) if args.html or not others else ()
-    for line in told:
+    for line in notices:
         print(line, file=sys.stderr)
     if not trace.maps and (args.html or args.picture):
         raise ValueError(f"{trace.model} has no attention to show; leave --html and --picture out")
@@ -72,7 +72,7 @@ def run(args: Namespace) -> None:
         marks = {trace.model: _windows(model, trace)}
         _write(
             args.html,
-            html_page.page(trace, notes={trace.model: (*told, *lines)}, windows=marks, unit=_unit(trace.model)),
+            html_page.page(trace, notes={trace.model: (*notices, *lines)}, windows=marks, unit=_unit(trace.model)),
         )
     if args.picture:
         _write(args.picture, _picture(model, trace, args))

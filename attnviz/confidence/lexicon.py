@@ -83,7 +83,8 @@ class Lexicon:
         entries = _entries([(_source(text, source), _target(translation, target)) for text, translation in pairs])
         sources = _entries([(_produced(translation, target), _asked(text, source)) for text, translation in spaced])
         return cls(
-            entries, {word: it for word, it in sources.items() if it.sentences >= COMMON and it.surprise >= RARE}
+            entries,
+            {word: entry for word, entry in sources.items() if entry.sentences >= COMMON and entry.surprise >= RARE},
         )
 
     @classmethod

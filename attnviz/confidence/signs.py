@@ -135,8 +135,8 @@ def signs(
     'black'
     """
     if (level := getattr(trace, "level", "pieces")) != "pieces" or not trace.log_probs:
-        got = f"{trace.model} at the level of {level}"
-        raise ValueError(f"the trace must be of pieces and have their log-probabilities; got {got}")
+        wanted = "the trace must be of pieces and have their log-probabilities"
+        raise ValueError(f"{wanted}; got {trace.model} at the level of {level}")
     new, written = tuple(known_words.new(trace)), training_words.target_words(trace)
     produced = [token.text for token in trace.target if not token.special]
     loop = loop_at_end(produced)

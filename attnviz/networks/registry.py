@@ -116,11 +116,11 @@ def _class(mechanism: Mechanism) -> type[nn.Module]:
     return named(mechanism.network or _DECODERS[mechanism.asks])
 
 
-def named(thing: Callable | str) -> Any:
+def named(value: Callable | str) -> Any:
     """The object that `module:name` names; a value that is not a text is returned unchanged."""
-    if not isinstance(thing, str):
-        return thing
-    module, _, name = thing.partition(":")
+    if not isinstance(value, str):
+        return value
+    module, _, name = value.partition(":")
     return getattr(importlib.import_module(module), name)
 
 

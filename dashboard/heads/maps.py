@@ -144,7 +144,7 @@ def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, da
     plots(cells, "closeup")
     if choices.tables:
         st.html(tables.grid_table(f"Weights of {name}", grid, choices.languages))
-    with turns.told():
+    with turns.errors_shown():
         _draw_other_way(current, layer, head, name, dark)
 
 
@@ -275,7 +275,7 @@ def _opened_long(current: LongScene, dark: bool) -> None:
         bridge(-1, 1, None, None, _to_head)
         st.html('<p class="what" role="status">The mean of heads is not kept of a long text. Choose a head.</p>')
         return
-    with turns.told():
+    with turns.errors_shown():
         _open_long(current, layer, head, dark)
 
 

@@ -88,16 +88,16 @@ def _own() -> Source:
     if not name:
         raise Waiting("Type the folder of a model on the left, or its name on the Hugging Face hub.")
     source = sources.HuggingFaceSource(name)
-    if source.told.reads_pairs:
+    if source.guest.reads_pairs:
         st.caption("Two sentences at once: type ||| between them.")
     return (
-        _between(source) if source.told.codes and not any(HuggingFaceName(without_prefix(name)).languages) else source
+        _between(source) if source.guest.codes and not any(HuggingFaceName(without_prefix(name)).languages) else source
     )
 
 
 def _between(source: sources.HuggingFaceSource) -> Source:
     """The model for the chosen languages; "" for its own."""
-    codes = {"options": ["", *source.told.codes], "format_func": lambda code: code or "the model's own"}
+    codes = {"options": ["", *source.guest.codes], "format_func": lambda code: code or "the model's own"}
     read = st.selectbox("Language of the text", key="from_language", bind="query-params", **codes)
     produced = st.selectbox("Language to produce", key="to_language", bind="query-params", **codes)
     return sources.HuggingFaceSource(f"{source.name}#{read}:{produced}") if read or produced else source

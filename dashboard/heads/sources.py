@@ -105,10 +105,10 @@ class HuggingFaceSource(_ModelSource):
     begins_with = 0  # such a model may be large, and a token may take it a while
 
     def __post_init__(self):
-        _ = self.told
+        _ = self.guest
 
     @property
-    def told(self) -> Guest:
+    def guest(self) -> Guest:
         """What the model says of itself."""
         return caches.guest(self.name)
 
@@ -118,19 +118,19 @@ class HuggingFaceSource(_ModelSource):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return ordered(self.told.kinds)
+        return ordered(self.guest.kinds)
 
     def is_long(self, text: str) -> bool:
         """Has it more tokens than a trace keeps? A token has at least a character, but for a few around the text."""
-        if self.told.context == self.told.limit or len(text) + _AROUND <= self.told.limit:
+        if self.guest.context == self.guest.limit or len(text) + _AROUND <= self.guest.limit:
             return False
-        return self._length(text) > self.told.limit
+        return self._length(text) > self.guest.limit
 
     def _length(self, text: str) -> int:
         """The number of its tokens."""
 
         def read() -> int:
-            return len(caches.work(self.name, ":read", text, most=self.told.context).ids)
+            return len(caches.work(self.name, ":read", text, most=self.guest.context).ids)
 
         return caches.keep(("length", self.key, text), read, lambda made: len(text))
 
@@ -139,7 +139,7 @@ class HuggingFaceSource(_ModelSource):
         if not text.strip() or not self.is_long(text):
             return 0
         count = self._length(text)
-        return self.told.heads * count**2 * _SECONDS * (1 + count / _LONG_ROW)
+        return self.guest.heads * count**2 * _SECONDS * (1 + count / _LONG_ROW)
 
     def reduced(self, text: str) -> Reduced | None:
         """Read head by head, where a trace would be too large."""
@@ -163,12 +163,12 @@ class HuggingFaceSource(_ModelSource):
 
     @property
     def why_no_ablation(self) -> str:
-        reason = self.told.why_no_ablation
+        reason = self.guest.why_no_ablation
         return sentence(reason) if reason else ""
 
     @property
     def why_no_importance(self) -> str:
-        return self.told.why_no_importance
+        return self.guest.why_no_importance
 
     @property
     def writes(self) -> bool:
@@ -176,7 +176,7 @@ class HuggingFaceSource(_ModelSource):
 
     @property
     def writes_on(self) -> bool:
-        return self.told.writes_on
+        return self.guest.writes_on
 
     def check(self, text: str) -> None:
         """Raises Waiting if there is no text."""

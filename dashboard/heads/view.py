@@ -143,7 +143,7 @@ def _text(fields: dict) -> str:
         facts = pairs.ANY
         text = st.text_input(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint)
         if source:
-            st.html(f'<div class="tokens">at most {source.told.context} tokens of this model</div>')
+            st.html(f'<div class="tokens">at most {source.guest.context} tokens of this model</div>')
         return text
     if model == SAVED:
         if source:

@@ -170,7 +170,7 @@ def show(current: HeadsScene, dark: bool) -> None:
         st.session_state[_PLAYING] = False
     piece = current.choices.languages.piece
     st.html(continued(trace, piece))
-    with turns.told():
+    with turns.errors_shown():
         if ended:
             st.html('<p class="what" role="status">The model ended the text here, with &lt;eos&gt;.</p>')
         elif candidates := caches.candidates(current.choices.source.name, trace, writing):

@@ -311,10 +311,10 @@ def _preserved_words(tests: FaithfulnessTests) -> str:
 
 
 def _erased_words(tests: FaithfulnessTests) -> str:
-    own, chance = (tests.results.erased[name]["comprehensiveness"].mean() for name in ("attention", "random"))
+    of_largest, of_random = (tests.results.erased[name]["comprehensiveness"].mean() for name in ("attention", "random"))
     return (
         f"Deleting the {tests.read} tokens with the largest weights lowers the probability of a token by "
-        f"{own:.2f} on average. Deleting random tokens lowers it by {chance:.2f} (comprehensiveness, "
+        f"{of_largest:.2f} on average. Deleting random tokens lowers it by {of_random:.2f} (comprehensiveness, "
         f"{cited('deyoung')})."
     )
 

@@ -66,7 +66,7 @@ def show(current: InsideScene, dark: bool) -> None:
         downloads.drop("tests")
         downloads.drop("agreement")
         return
-    with turns.told():
+    with turns.errors_shown():
         _test(current, dark)
 
 

@@ -285,7 +285,7 @@ def token_panel(current: ManyScene, dark: bool) -> None:
     )
     downloads.drop("token")
     if text.strip():
-        with turns.told():
+        with turns.errors_shown():
             _search(current, text.strip())
 
 

@@ -50,8 +50,9 @@ def install(headers: Mapping[str, str]) -> None:
     async def startup(self: Server, sockets: list[socket.socket] | None = None) -> None:
         for listening in sockets or []:
             _drop_who_does_not_read(listening)
+        attributes = {"refusal_headers": headers}
         for name, limits in (("http_protocol_class", _Connection), ("ws_protocol_class", _Socket)):
-            setattr(self.config, name, type("Limited", (limits, getattr(self.config, name)), {"told": headers}))
+            setattr(self.config, name, type("Limited", (limits, getattr(self.config, name)), attributes))
         self.config.ws_max_size = received.largest()
         await start(self, sockets)
 
@@ -84,9 +85,9 @@ def _drop_who_does_not_read(listening: socket.socket) -> None:
 
 
 class _Connection:
-    """A mixin for uvicorn's HTTP protocol, with either parser. told : headers of answers to invalid requests."""
+    """A mixin for uvicorn's HTTP protocol, with either parser. refusal_headers : of answers to invalid requests."""
 
-    told: Mapping[str, str]
+    refusal_headers: Mapping[str, str]
     _head, _around, _deadline = 0, 0, None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -153,14 +154,14 @@ class _Connection:
             self.transport.abort()
 
     def _refuse(self, status: str, problem: str) -> None:
-        self.transport.write(_refusal(status, problem, self.told))
+        self.transport.write(_refusal(status, problem, self.refusal_headers))
         self.transport.close()
 
 
 class _Socket:
-    """A mixin for uvicorn's WebSocket protocol. told : headers of refused handshakes."""
+    """A mixin for uvicorn's WebSocket protocol. refusal_headers : of refused handshakes."""
 
-    told: Mapping[str, str]
+    refusal_headers: Mapping[str, str]
 
     def __init__(self, *given, **named) -> None:
         super().__init__(*given, **named)
@@ -172,7 +173,7 @@ class _Socket:
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.conn.handshake_exc and not self.handshake_initiated:  # else uvicorn leaves it open, without an answer
-            self.transport.write(_refusal("431 Request Header Fields Too Large", _LONG, self.told))
+            self.transport.write(_refusal("431 Request Header Fields Too Large", _LONG, self.refusal_headers))
             self.transport.close()
         begun = sum(map(len, self.frames)) + len(self.conn.reader.buffer)  # of a message that is not complete
         if len(self.frames) > FRAMES or not UNFINISHED.hold(self, begun):
@@ -192,14 +193,14 @@ class _Socket:
 
     def _send_response(self, response) -> None:
         if response.status_code != 101:
-            response.headers.update(self.told)
+            response.headers.update(self.refusal_headers)
         self._respond(response)
 
 
-def _refusal(status: str, problem: str, told: Mapping[str, str]) -> bytes:
+def _refusal(status: str, problem: str, headers: Mapping[str, str]) -> bytes:
     content = f"{problem}\n".encode()
     own = {"content-type": "text/plain; charset=utf-8", "content-length": str(len(content)), "connection": "close"}
-    lines = [f"{name}: {value}" for name, value in (own | dict(told)).items()]
+    lines = [f"{name}: {value}" for name, value in (own | dict(headers)).items()]
     return "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode() + content
 
 
@@ -240,11 +241,11 @@ class SentTogether:
         self._session, self._handle, self._lock = session, handle, threading.Lock()
         self._waiting: list[tuple] = []
 
-    def add(self, sender: ScriptRunner, event: ScriptRunnerEvent, forward_msg=None, **told) -> None:
+    def add(self, sender: ScriptRunner, event: ScriptRunnerEvent, forward_msg=None, **details) -> None:
         """Add a message; callable from any thread. A message waits for others; other events, such as the end of the
         run, do not."""
         with self._lock:
-            self._waiting.append((sender, event, forward_msg, told))
+            self._waiting.append((sender, event, forward_msg, details))
             is_first = len(self._waiting) == 1
         if event is not ScriptRunnerEvent.ENQUEUE_FORWARD_MSG:
             self._session._call_soon_on_event_loop(self._take)
@@ -259,15 +260,15 @@ class SentTogether:
         with self._lock:
             waiting, self._waiting = self._waiting, []
         loop = asyncio.get_running_loop()
-        for sender, event, message, told in waiting:
-            loop.call_soon(partial(self._deliver, sender, event, message, **told))
+        for sender, event, message, details in waiting:
+            loop.call_soon(partial(self._deliver, sender, event, message, **details))
         if any(event is ScriptRunnerEvent.ENQUEUE_FORWARD_MSG for _, event, _, _ in waiting):
             loop.call_soon(self._tell)
 
-    def _deliver(self, sender: ScriptRunner, event: ScriptRunnerEvent, message, **told) -> None:
+    def _deliver(self, sender: ScriptRunner, event: ScriptRunnerEvent, message, **details) -> None:
         """Deliver the messages. Those of an abandoned run are dropped, as in Streamlit."""
         if event is not ScriptRunnerEvent.ENQUEUE_FORWARD_MSG:
-            self._handle(self._session, sender, event, message, **told)
+            self._handle(self._session, sender, event, message, **details)
         elif sender is self._session._scriptrunner:
             self._session._browser_queue.enqueue(message)
 
@@ -281,8 +282,8 @@ def gather() -> None:
     """Make every session collect its messages before sending."""
     handle = AppSession._handle_scriptrunner_event_on_event_loop
 
-    def on_event(self: AppSession, sender: ScriptRunner, event: ScriptRunnerEvent, **told) -> None:
-        self.__dict__.setdefault("_together", SentTogether(self, handle)).add(sender, event, **told)
+    def on_event(self: AppSession, sender: ScriptRunner, event: ScriptRunnerEvent, **details) -> None:
+        self.__dict__.setdefault("_together", SentTogether(self, handle)).add(sender, event, **details)
 
     AppSession._on_scriptrunner_event = on_event
 

@@ -95,12 +95,12 @@ class Messages:
                 await has_read.wait()  # who does not read is not answered: answers would pile up
                 if message["type"] != "websocket.receive":
                     return message
-                told = _read(message)
-                if problem := self._problem(number, message, told, values):
+                back_message = _read(message)
+                if problem := self._problem(number, message, back_message, values):
                     _LOG.info("a message was refused: %s", problem)
                     await send({"type": "websocket.close", "code": 1009, "reason": problem})
                     return {"type": "websocket.disconnect", "code": 1009}
-                if told is None or _is_allowed(told):
+                if back_message is None or _is_allowed(back_message):
                     return message
 
         async def say(message: Message) -> None:
@@ -116,7 +116,9 @@ class Messages:
         finally:
             asyncio.get_running_loop().call_later(STAYS, self.budget.hold, number, 0)
 
-    def _problem(self, number: int, message: Message, told: BackMsg | None, values: dict[str, int]) -> str | None:
+    def _problem(
+        self, number: int, message: Message, back_message: BackMsg | None, values: dict[str, int]
+    ) -> str | None:
         """Why a message exceeds the limits, in a few words.
 
         values : bytes of the visitor's values so far, by widget; updated with the message's.
@@ -124,7 +126,7 @@ class Messages:
         size = len(message.get("bytes") or message.get("text") or b"")
         if size > self.largest:
             return f"a message may have {self.largest:,} bytes"
-        values |= _sizes(told, size)
+        values |= _sizes(back_message, size)
         held = sum(values.values())
         if not self.budget.hold(number, held if held > ENVELOPE else 0):  # so who sends little is never refused
             return "all visitors together have sent more than this server can hold"
@@ -169,25 +171,26 @@ def _read(message: Message) -> BackMsg | None:
         return None
 
 
-def _sizes(told: BackMsg | None, size: int) -> dict[str, int]:
+def _sizes(back_message: BackMsg | None, size: int) -> dict[str, int]:
     """Bytes of the values that a message sets, by widget, and of the rest. size : of the whole message.
 
     Streamlit stores the value of a widget until the next value.
     """
-    if told is None or told.WhichOneof("type") != "rerun_script":
+    if back_message is None or back_message.WhichOneof("type") != "rerun_script":
         return {}
-    sizes = {f"widget {widget.id}": widget.ByteSize() + NAME for widget in told.rerun_script.widget_states.widgets}
+    widgets = back_message.rerun_script.widget_states.widgets
+    sizes = {f"widget {widget.id}": widget.ByteSize() + NAME for widget in widgets}
     return sizes | {"rest": max(size - sum(sizes.values()), 0)}
 
 
-def _is_allowed(told: BackMsg) -> bool:
+def _is_allowed(back_message: BackMsg) -> bool:
     """Does this page's browser side send such a message? Others are dropped."""
-    kind = told.WhichOneof("type")
+    kind = back_message.WhichOneof("type")
     if kind == "backend_operation_request":
-        return told.backend_operation_request.WhichOneof("payload") in OPERATIONS
-    if kind == "rerun_script" and len(told.rerun_script.widget_states.widgets) > VALUES:
+        return back_message.backend_operation_request.WhichOneof("payload") in OPERATIONS
+    if kind == "rerun_script" and len(back_message.rerun_script.widget_states.widgets) > VALUES:
         return False
-    if kind == "file_urls_request" and len(told.file_urls_request.file_names) > VALUES:
+    if kind == "file_urls_request" and len(back_message.file_urls_request.file_names) > VALUES:
         return False
     return kind in ALLOWED
 

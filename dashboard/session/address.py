@@ -215,7 +215,8 @@ def words() -> dict[str, set[str]]:
     state = context.session_state
     with state.query_params() as params:
         written = {
-            key: _written(it.serializer(state._state[key]), it.value_type) for key, it in _on_page(context, params)
+            key: _written(control.serializer(state._state[key]), control.value_type)
+            for key, control in _on_page(context, params)
         }
     return {key: {words} if isinstance(words, str) else set(words) for key, words in written.items()}
 

@@ -89,7 +89,7 @@ def long_turn(models: Iterable[str] = ()) -> Iterator[None]:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def errors_shown() -> Iterator[None]:
     """For a panel: if the models cannot be reached, too many people wait, or there is nothing to draw, the block ends
     and the panel says so."""
     try:

@@ -71,9 +71,9 @@ def test_who_may_frame_the_page(monkeypatch):
     assert settings.frames() == [] and security.headers()["X-Frame-Options"] == "DENY"
     monkeypatch.setenv("ATTNVIZ_FRAMES", " https://Moodle.Example.org ,http://[::1]:80,,")
     assert settings.frames() == ["https://moodle.example.org", "http://[::1]:80"]
-    told = security.headers()
-    assert "frame-ancestors https://moodle.example.org http://[::1]:80" in told["Content-Security-Policy"]
-    assert "X-Frame-Options" not in told
+    headers = security.headers()
+    assert "frame-ancestors https://moodle.example.org http://[::1]:80" in headers["Content-Security-Policy"]
+    assert "X-Frame-Options" not in headers
 
 
 def test_a_server_with_a_wrong_setting_says_so_in_one_line_and_does_not_start():

@@ -105,15 +105,15 @@ def test_its_step_is_opened_changed_and_tested(folder, load):
 
 
 def test_a_model_of_the_hub_is_told_by_its_files_and_each_is_read_once(folder, tmp_path, monkeypatch):
-    kept = tmp_path / "models--some--marian"
-    (kept / "refs").mkdir(parents=True)
-    (kept / "refs" / "main").write_text("1234")
-    shutil.copytree(folder("marian"), kept / "snapshots" / "1234")
+    cached = tmp_path / "models--some--marian"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs" / "main").write_text("1234")
+    shutil.copytree(folder("marian"), cached / "snapshots" / "1234")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    here, there = (
+    local, downloaded = (
         reopening("", {}, [name])["models"][name]["files_sha256"]
         for name in (f"hf:{folder('marian')}", "hf:some/marian")
     )
-    assert here == there and {"model.safetensors", "tokenizer.json", "config.json"} <= here.keys()
+    assert local == downloaded and {"model.safetensors", "tokenizer.json", "config.json"} <= local.keys()
     monkeypatch.setattr("attnviz.storage.sha256", None)
-    assert reopening("", {}, ["hf:some/marian"])["models"]["hf:some/marian"]["files_sha256"] == there
+    assert reopening("", {}, ["hf:some/marian"])["models"]["hf:some/marian"]["files_sha256"] == downloaded

@@ -122,8 +122,8 @@ def test_words_that_no_row_reads_are_named(root):
     assert f"{named}: part of the source is probably untranslated." in words
     assert captions.untranslated(column, unread, unread(made, ())) == words
     assert captions.untranslated(column, judge(0.1)) == "" == captions.untranslated(column, None)
-    there = max(re.findall(r"[^\W\d_]+", made.translation), key=len)  # as if it were the usual translation of a word
-    with_lexicon = replace(unread, lexicon=confidence.Lexicon({"dog": Entry((there,), 9, 9)}))
+    longest = max(re.findall(r"[^\W\d_]+", made.translation), key=len)  # as if it were the usual translation of a word
+    with_lexicon = replace(unread, lexicon=confidence.Lexicon({"dog": Entry((longest,), 9, 9)}))
     assert "reads <i>b</i>, <i>running</i>:" in captions.untranslated(column, with_lexicon)
 
 
@@ -146,8 +146,8 @@ def test_how_a_text_is_read_stands_above_the_maps(tmp_path, monkeypatch):
     app = run(text="THE DOG IS RUNNING. THE DOG IS HERE.", show=["Bahdanau", "Luong (general)"])
     sound(app)
     notices = [element.proto.body for element in app.get("html") if 'class="notice"' in element.proto.body]
-    long, chosen, told = notices
+    long, chosen, reading = notices
     assert "each of its 2 sentences is translated alone" in long and "Sentence 1 of 2: THE DOG IS RUNNING." in chosen
-    assert "Words in capitals were read as normal words: “The dog is running.”" in told
-    assert "This text is too long for the model" in told and "at most 3 pieces" in told
-    assert "translate one at a time" not in told  # it is one
+    assert "Words in capitals were read as normal words: “The dog is running.”" in reading
+    assert "This text is too long for the model" in reading and "at most 3 pieces" in reading
+    assert "translate one at a time" not in reading  # it is one

@@ -150,9 +150,9 @@ def test_no_attention_alone_has_steps():
 
 
 def test_the_pair_says_which_models_are_asked():
-    asked = []
-    compose(settings(pair="en-de"), lambda model, *rest: asked.append(model) or tracer(model, *rest))
-    assert asked == ["en-de/bahdanau", "en-de/luong-general"]
+    models = []
+    compose(settings(pair="en-de"), lambda model, *rest: models.append(model) or tracer(model, *rest))
+    assert models == ["en-de/bahdanau", "en-de/luong-general"]
 
 
 def test_short_names_tell_mechanisms_apart():
@@ -175,8 +175,8 @@ def test_short_names_tell_mechanisms_apart():
 LINKED = gold.parse("The black dog\nLe chien noir\n0-0 1-2 2-1?")[0]
 
 
-@pytest.mark.parametrize("words, special, kept", [(False, True, 4), (True, False, 3)])
-def test_links_by_hand_where_text_and_target_are_theirs(monkeypatch, words, special, kept):
+@pytest.mark.parametrize("words, special, query_count", [(False, True, 4), (True, False, 3)])
+def test_links_by_hand_where_text_and_target_are_theirs(monkeypatch, words, special, query_count):
     monkeypatch.setattr(pairs, "linked", lambda pair: (LINKED,))
     given = settings(
         mechanisms=("fixed-context", *BOTH), target=TYPED, forced=LINKED.target, words=words, special=special
@@ -192,7 +192,7 @@ def test_links_by_hand_where_text_and_target_are_theirs(monkeypatch, words, spec
         assert column.links.diagonal == pytest.approx(
             1 - (1 + 1) / (3 + 2)
         )  # 0-0 is right twice, 1-1 and 2-2 are wrong
-        assert len(column.grid.queries) == kept
+        assert len(column.grid.queries) == query_count
 
 
 @pytest.mark.parametrize("shift", [1, -1])
@@ -202,9 +202,9 @@ def test_rows_are_read_a_step_later_or_earlier_with_their_error_rate(monkeypatch
     for column in compose(given, tracer).columns:
         own = column.trace.map().weights.mean(0)
         rows = np.arange(len(own)) + shift
-        there = (rows >= 0) & (rows < len(own))
-        assert np.isnan(column.grid.weights[~there]).all() and (~there).sum() == 1
-        assert np.array_equal(column.grid.weights[there], own[rows[there]])
+        valid = (rows >= 0) & (rows < len(own))
+        assert np.isnan(column.grid.weights[~valid]).all() and (~valid).sum() == 1
+        assert np.array_equal(column.grid.weights[valid], own[rows[valid]])
         links = alignment.argmax(alignment.on_words(column.trace, LINKED, shift)[0, 0])
         assert column.links.error == alignment.count(links, LINKED).error_rate and column.links.shift == shift
     words = settings(mechanisms=BOTH, target=TYPED, forced=LINKED.target, shift=shift, words=True)

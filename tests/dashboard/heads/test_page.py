@@ -156,15 +156,15 @@ def test_the_table_of_heads_counts_from_one():
 
 
 def test_the_table_is_worked_out_once_for_each_text_and_kind(monkeypatch):
-    asked = []
+    kinds = []
     monkeypatch.setattr(
-        "attnviz.heads.table", lambda trace, kind, real=heads.table: asked.append(kind) or real(trace, kind)
+        "attnviz.heads.table", lambda trace, kind, real=heads.table: kinds.append(kind) or real(trace, kind)
     )
     app = run(text="The horse jumps.")
     app.selectbox(key="order").set_value("max_weight").run()
     app.selectbox(key="kind").set_value("cross").run()
     sound(app)
-    assert asked == ["encoder", "cross"]
+    assert kinds == ["encoder", "cross"]
 
 
 def test_the_heads_most_like_a_pattern():

@@ -120,8 +120,8 @@ def both_tasks():
 
 def test_the_numbers_are_those_of_the_tests(both_tasks):
     words, translator, classifier = both_tasks
-    kept, count = translator.tests.results.sums["preserved uniform all"]
-    assert f"Bahdanau keeps {kept:.0f} of {count} tokens" in words
+    unchanged, count = translator.tests.results.sums["preserved uniform all"]
+    assert f"Bahdanau keeps {unchanged:.0f} of {count} tokens" in words
     stays = classifier.tests.results.sums["preserved uniform all"][0] == 1
     label = classifier.tests.subject.trace.translation
     assert f"its label “{label}” {'stays' if stays else 'changes'}." in words

@@ -160,8 +160,8 @@ def test_the_file_of_a_step_at_another_temperature_has_both_weights():
 
 @pytest.mark.parametrize("change", ["uniform", "by hand: drag the bars"])
 def test_a_change_under_the_mean_of_heads_is_of_the_layer_or_of_all(change):
-    asked = {"part": "this head", "step": "2", "given": "0, 1, 0, 0, 0, 0"}
-    app = run(show="Transformer", head="2", change=change, **asked)
+    parameters = {"part": "this head", "step": "2", "given": "0, 1, 0, 0, 0, 0"}
+    app = run(show="Transformer", head="2", change=change, **parameters)
     app.session_state["head"] = -1
     app.run()
     [part] = [box for box in app.selectbox if box.label == "In the Transformer"]

@@ -164,17 +164,17 @@ def test_the_links_of_each_lesson_open_their_pages(name):
 def leads_there(address):
     """Every parameter of the address is taken: each is still what it was or the default, and no note says otherwise."""
     number = [page.path for page in PAGES].index(urlsplit(address).path.removeprefix("./"))
-    asked = parse_qs(urlsplit(address).query)
+    parameters = parse_qs(urlsplit(address).query)
     app = AppTest.from_string(LINKED.format(number=number), default_timeout=120)
-    for key, values in asked.items():
+    for key, values in parameters.items():
         app.query_params[key] = values if len(values) > 1 else values[0]
     app.run()
     assert not app.exception and not app.error and not app.info, (app.exception, app.error, app.info)
-    assert not [key for key in asked if key not in app.session_state and key != "guess_steps"]
-    assert "text" not in asked or app.session_state["text"] == asked["text"][0]
-    for key, values in asked.items():
-        kept = app.query_params.get(key)
-        assert kept is None or values == (kept if isinstance(kept, list) else [kept]), key
+    assert not [key for key in parameters if key not in app.session_state and key != "guess_steps"]
+    assert "text" not in parameters or app.session_state["text"] == parameters["text"][0]
+    for key, values in parameters.items():
+        value = app.query_params.get(key)
+        assert value is None or values == (value if isinstance(value, list) else [value]), key
 
 
 # What learners type -> the number of the question that they mean.
@@ -199,9 +199,9 @@ ASKED = {
 
 def test_the_questions_that_learners_ask_are_found():
     assert len(questions.QUESTIONS) == len(ASKED) == 15
-    for asked, number in ASKED.items():
-        first = questions.search(asked)[0][0]
-        assert first is questions.QUESTIONS[number - 1], f"{asked}: {first.question}"
+    for question, number in ASKED.items():
+        first = questions.search(question)[0][0]
+        assert first is questions.QUESTIONS[number - 1], f"{question}: {first.question}"
         (link,) = re.findall(r'href="(\./learn[^"]*)"', first.html())
         assert parse_qs(urlsplit(html.unescape(link)).query)["chapter"] == [chapter_title(first.chapter)]
 

@@ -130,10 +130,10 @@ def test_another_kind_of_attention_leaves_out_who_has_none():
 
 
 def test_two_sets_of_sentences_are_samples_or_pairs():
-    asked = {"other_from": "Pasted", "other_lines": LINES.replace("The", "A")}
-    app = run(**asked)
+    choices = {"other_from": "Pasted", "other_lines": LINES.replace("The", "A")}
+    app = run(**choices)
     assert "two independent samples of sentences" in page(app) and "Bahdanau, other sentences" in page(app)
-    assert "12 pairs of sentences" in page(run(paired="true", **asked))
+    assert "12 pairs of sentences" in page(run(paired="true", **choices))
 
 
 def test_a_named_file_is_read(tmp_path):
@@ -265,11 +265,11 @@ def test_the_navigation_has_the_page():
 
 
 def test_the_difference_of_two_mechanisms_can_be_sorted():
-    asked = dict(show=["Bahdanau", "Transformer"], line="Bahdanau", sort="Entropy (nats)", direction="largest first")
-    plain = run(**asked).session_state["shown panels of many"].frames["sentences"]
-    app = run(minus="Transformer", **asked)
+    choices = dict(show=["Bahdanau", "Transformer"], line="Bahdanau", sort="Entropy (nats)", direction="largest first")
+    plain = run(**choices).session_state["shown panels of many"].frames["sentences"]
+    app = run(minus="Transformer", **choices)
     frame = app.session_state["shown panels of many"].frames["sentences"]
-    other = run(**asked | {"line": "Transformer"}).session_state["shown panels of many"].frames["sentences"]
+    other = run(**choices | {"line": "Transformer"}).session_state["shown panels of many"].frames["sentences"]
     wanted = plain["entropy_nats"] - other["entropy_nats"].reindex(plain.index)
     assert frame["difference"].to_dict() == pytest.approx(wanted.to_dict())
     assert frame["difference"].is_monotonic_decreasing

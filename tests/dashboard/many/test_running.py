@@ -129,6 +129,6 @@ def test_a_run_that_somebody_has_is_the_same_for_all_even_when_the_cache_let_it_
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
     given = Given("some", tuple(RECORDS[:2]))
     mine = caches.run("en-fr", NAMES, given, False)
-    monkeypatch.setattr(caches.models, "keep", lambda asked, maker, taken: maker())
+    monkeypatch.setattr(caches.models, "keep", lambda value_key, maker, taken: maker())
     assert caches.run("en-fr", NAMES, given, False) is mine
     assert caches.run("en-fr", NAMES, given, True) is not mine

@@ -20,9 +20,10 @@ def query(html: str) -> dict:
 
 
 def test_it_opens_the_same_step_of_the_mechanisms_that_attend():
-    asked = query(link(3, "bahdanau", "fixed-context", "transformer", layer=1, head=2))
-    assert asked["show"] == ["Bahdanau", "Transformer"] and asked["step"] == ["4"] and asked["text"] == ["A <b> dog"]
-    assert asked["layer"] == ["2"] and asked["head"] == ["3"] and asked["pair"] == ["English → French"]
+    parameters = query(link(3, "bahdanau", "fixed-context", "transformer", layer=1, head=2))
+    assert parameters["show"] == ["Bahdanau", "Transformer"] and parameters["step"] == ["4"]
+    assert parameters["text"] == ["A <b> dog"]
+    assert parameters["layer"] == ["2"] and parameters["head"] == ["3"] and parameters["pair"] == ["English → French"]
 
 
 def test_the_mean_of_heads_is_the_mean_there_too_and_recurrent_models_have_no_head():

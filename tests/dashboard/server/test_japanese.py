@@ -37,11 +37,11 @@ def latin_browser(chrome, tmp_path):
 
 def drawn(browser, head: str, body: str = BODY) -> tuple[list[bytes], list[str]]:
     """Pictures of the letters, and which files were asked for."""
-    page, asked = browser.new_page(), []
+    page, requested = browser.new_page(), []
 
     def answer(route):
         name = route.request.url.rpartition("/")[2]
-        asked.append(name)
+        requested.append(name)
         if name == fonts.JAPANESE.name:
             route.fulfill(body=fonts.JAPANESE.read_bytes(), content_type="font/ttf")
         else:
@@ -52,16 +52,16 @@ def drawn(browser, head: str, body: str = BODY) -> tuple[list[bytes], list[str]]
     page.evaluate("document.fonts.ready")
     pictures = [letter.screenshot() for letter in page.locator("span").all()]
     page.close()
-    return pictures, asked
+    return pictures, requested
 
 
 def test_letters_that_the_system_lacks_are_drawn(latin_browser):
-    (dog, cat, _), asked = drawn(latin_browser, index_page.JAPANESE)
-    assert dog != cat and fonts.JAPANESE.name in asked
+    (dog, cat, _), requested = drawn(latin_browser, index_page.JAPANESE)
+    assert dog != cat and fonts.JAPANESE.name in requested
     (dog, cat, _), _ = drawn(latin_browser, "")
     assert dog == cat  # without it, two empty boxes
 
 
 def test_a_page_without_japanese_does_not_ask_for_it(latin_browser):
-    _, asked = drawn(latin_browser, index_page.JAPANESE, BODY.replace("犬", "a").replace("猫", "b"))
-    assert asked == [""]
+    _, requested = drawn(latin_browser, index_page.JAPANESE, BODY.replace("犬", "a").replace("猫", "b"))
+    assert requested == [""]

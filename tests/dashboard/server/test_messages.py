@@ -44,13 +44,13 @@ def fails(error: Exception):
 def test_a_file_that_cannot_be_made_says_why(monkeypatch, make, words):
     monkeypatch.setattr(app_session, "DeferredFileHandler", app_session.DeferredFileHandler)
     received.install()
-    told = answer(make)
-    assert told.error_msg.startswith("The file was not made") and told.error_msg.endswith(words)
-    assert "secret" not in told.error_msg and not told.deferred_file.url
+    response = answer(make)
+    assert response.error_msg.startswith("The file was not made") and response.error_msg.endswith(words)
+    assert "secret" not in response.error_msg and not response.deferred_file.url
 
 
 def test_a_file_that_is_made_has_an_address(monkeypatch):
     monkeypatch.setattr(app_session, "DeferredFileHandler", app_session.DeferredFileHandler)
     received.install()
-    told = answer(lambda: b"text")
-    assert told.deferred_file.url.startswith("/media/") and not told.error_msg
+    response = answer(lambda: b"text")
+    assert response.deferred_file.url.startswith("/media/") and not response.error_msg

@@ -228,12 +228,12 @@ def test_what_is_written_to_a_browser_at_once_is_sent_at_once():
 class Session:
     """What the messages of a page need of Streamlit's session."""
 
-    def __init__(self, told: list):
-        self._scriptrunner, self._told = "this run", told
+    def __init__(self, events: list):
+        self._scriptrunner, self._events = "this run", events
         self._event_loop = asyncio.get_running_loop()
         self._browser_queue = self
-        self.enqueue = told.append
-        self._message_enqueued_callback = lambda: told.append("wake")
+        self.enqueue = events.append
+        self._message_enqueued_callback = lambda: events.append("wake")
         self._call_soon_on_event_loop = self._event_loop.call_soon_threadsafe
 
 
@@ -241,8 +241,8 @@ def test_the_messages_of_a_run_leave_together_and_before_its_end(monkeypatch):
     """Of a run that was given up none leaves, as in Streamlit. An end that cannot be handled takes no message with it,
     and is reported."""
 
-    def handle(session, sender, event, *_, **told):
-        session.enqueue((event, told))
+    def handle(session, sender, event, *_, **details):
+        session.enqueue((event, details))
         raise RuntimeError("no end")
 
     monkeypatch.setattr(AppSession, "_on_scriptrunner_event", None)
@@ -251,25 +251,28 @@ def test_the_messages_of_a_run_leave_together_and_before_its_end(monkeypatch):
     message, end = ScriptRunnerEvent.ENQUEUE_FORWARD_MSG, ScriptRunnerEvent.FRAGMENT_STOPPED_WITH_SUCCESS
 
     async def work():
-        told, reported = [], []
+        events, reported = [], []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(str(context["exception"])))
-        session = Session(told)
+        session = Session(events)
         for sender, number in (("this run", 1), ("this run", 2), ("a run before", 3), ("this run", 4)):
             AppSession._on_scriptrunner_event(session, sender, event=message, forward_msg=number)
         AppSession._on_scriptrunner_event(session, "this run", event=end, run_descriptor="run")
         AppSession._on_scriptrunner_event(session, "this run", event=message, forward_msg=5)
         async with asyncio.timeout(10):
-            while told[-2:] != [5, "wake"]:
+            while events[-2:] != [5, "wake"]:
                 await asyncio.sleep(connections.TOGETHER)
-        return told, reported
+        return events, reported
 
-    told = [1, 2, 4, (end, {"run_descriptor": "run"}), 5, "wake"]
-    assert in_a_loop(work()) == (told, ["no end"])
+    events = [1, 2, 4, (end, {"run_descriptor": "run"}), 5, "wake"]
+    assert in_a_loop(work()) == (events, ["no end"])
 
 
 def test_the_theme_of_the_configuration_is_worked_out_once_and_is_streamlits(monkeypatch):
-    asked, options = [], {"theme": {"baseRadius": "8px", "font": "serif"}, "theme.light": {"primaryColor": "#123456"}}
-    monkeypatch.setattr(config, "get_options_for_section", lambda name: [asked.append(name), options.get(name, {})][1])
+    sections = []
+    options = {"theme": {"baseRadius": "8px", "font": "serif"}, "theme.light": {"primaryColor": "#123456"}}
+    monkeypatch.setattr(
+        config, "get_options_for_section", lambda name: [sections.append(name), options.get(name, {})][1]
+    )
     monkeypatch.setattr(app_session, "_populate_theme_msg", app_session._populate_theme_msg)
 
     def theme() -> bytes:
@@ -281,6 +284,6 @@ def test_the_theme_of_the_configuration_is_worked_out_once_and_is_streamlits(mon
 
     streamlits = theme()
     connections.remember_theme()
-    asked.clear()
+    sections.clear()
     assert [theme(), theme()] == [streamlits] * 2 and b"123456" in streamlits
-    assert sorted(asked) == ["theme", "theme.dark", "theme.light", "theme.sidebar"]
+    assert sorted(sections) == ["theme", "theme.dark", "theme.light", "theme.sidebar"]

@@ -116,8 +116,8 @@ def test_models_that_stop_in_the_middle_of_many_sentences_are_started_again(serv
 def test_changes_are_stopped_while_they_are_decoded(server, gate, page):
     """The panels below them are there then, and the same changes can be asked for again."""
     gate.touch()
-    asked = "change=uniform&word=2+black&instead=white"
-    page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+jumps.&{asked}", timeout=WAIT)
+    changes = "change=uniform&word=2+black&instead=white"
+    page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+jumps.&{changes}", timeout=WAIT)
     for hint in ("Choose a change above.", "Choose a word of the text above."):
         page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click(timeout=WAIT)
         expect(page.get_by_text(hint)).to_be_visible(timeout=WAIT)
@@ -125,7 +125,7 @@ def test_changes_are_stopped_while_they_are_decoded(server, gate, page):
     expect(page.get_by_role("progressbar")).to_have_count(0)
     page.wait_for_function("!/(change|word)=/.test(location.search)", timeout=WAIT)
     gate.unlink()
-    page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+jumps.&{asked}", timeout=WAIT)
+    page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+jumps.&{changes}", timeout=WAIT)
     for done in ("Under the change", "With the other word"):
         expect(page.get_by_text(done, exact=True)).to_be_visible(timeout=WAIT)
     # What goes on is not held by the next test, which would wait for it.

@@ -50,7 +50,8 @@ def test_one_who_wants_more_than_their_share_is_told_so_and_keeps_what_they_had(
 def test_other_pages_let_go_the_oldest_first():
     space, traces = VisitorMemory(2 * BYTES, 100 * BYTES), [trace() for _ in range(4)]
     visitor = space.visitor()
-    assert [visitor.show(page, sizes([each])) for page, each in zip(("a", "b", "a"), traces)] == [[], [], []]
+    for page, shown_trace in zip(("a", "b", "a"), traces):
+        assert visitor.show(page, sizes([shown_trace])) == []
     assert visitor.show("c", sizes(traces[3:])) == ["b"]  # a was shown after it
     assert visitor.held == 2 * BYTES
 
@@ -73,8 +74,8 @@ def test_when_memory_is_full_each_may_have_an_equal_part_and_small_texts_go_on()
 
 def test_visitors_who_have_left_take_no_part():
     space, held = VisitorMemory(100 * BYTES, BYTES), [trace(), trace()]
-    for each in held:
-        space.count(each, BYTES)
+    for held_trace in held:
+        space.count(held_trace, BYTES)
     visitors = [space.visitor() for _ in range(4)]
     assert space.limit == BYTES // 4
     del visitors[1:]

@@ -70,8 +70,8 @@ def test_a_model_of_no_pair_stays():
 def test_the_address_says_what_went_along():
     session = {"text": "a dog", "special": False, "units": "pieces", "kind": "decoder", "layer": 0, "head": -1}
     address.arrive(HEADS, session)
-    there = {"text": "a dog", "special": "false", "pair": "English → French"}
-    assert address.arrive(SENTENCE, session) == there and address.arrive(SENTENCE, session) == {}
+    expected = {"text": "a dog", "special": "false", "pair": "English → French"}
+    assert address.arrive(SENTENCE, session) == expected and address.arrive(SENTENCE, session) == {}
     back = address.arrive(HEADS, session)
     assert (back["kind"], back["layer"], back["head"]) == ("Self-attention of the decoder", "1", "mean of heads")
 
@@ -109,17 +109,17 @@ def test_two_pages_of_a_pair_share_it_whatever_the_page_of_heads_last_showed():
 
 
 def test_the_mechanisms_and_their_text_go_to_the_page_of_one_step_and_back():
-    asked = {
+    parameters = {
         "pair": "en-fr",
         "text": "a dog",
         "show": ["bahdanau", "transformer"],
         "target": "typed",
         "force": "un chien",
     }
-    there = go(SENTENCE, "inside", **asked)
-    assert {key: there[key] for key in asked} == asked
-    written = address.arrive(SENTENCE, there)
-    assert there["show"] == asked["show"] and written["show"] == ["Bahdanau", "Transformer"]
+    session = go(SENTENCE, "inside", **parameters)
+    assert {key: session[key] for key in parameters} == parameters
+    written = address.arrive(SENTENCE, session)
+    assert session["show"] == parameters["show"] and written["show"] == ["Bahdanau", "Transformer"]
 
 
 def test_what_does_not_attend_stays_behind():
@@ -129,7 +129,7 @@ def test_what_does_not_attend_stays_behind():
 
 
 @pytest.mark.parametrize(
-    "chosen, there",
+    "chosen, opened",
     [
         ({"head": 3}, {"layer": 1, "head": 3}),
         ({"head": -1}, {"layer": 1, "head": -1}),
@@ -138,11 +138,11 @@ def test_what_does_not_attend_stays_behind():
     ],
 )
 @pytest.mark.parametrize("through", [[], ["learn"], [HEADS, "many"]])
-def test_the_page_of_one_step_opens_the_head_of_the_first_page(chosen, there, through):
+def test_the_page_of_one_step_opens_the_head_of_the_first_page(chosen, opened, through):
     session = {"pair": "en-fr", "layer": 1} | chosen
     for page in (SENTENCE, *through, "inside"):
         address.arrive(page, session)
-    assert {key: session[key] for key in ("layer", "head") if key in session} == there
+    assert {key: session[key] for key in ("layer", "head") if key in session} == opened
 
 
 def test_nothing_goes_along_with_back():

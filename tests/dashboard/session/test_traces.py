@@ -16,11 +16,11 @@ class Waiting:
     """A service that answers when the test does."""
 
     def __init__(self):
-        self.asked = []
+        self.submitted = []
 
     def submit(self, requests):
         futures = [Future() for _ in requests]
-        self.asked += zip(requests, futures, strict=True)
+        self.submitted += zip(requests, futures, strict=True)
         return futures
 
 
@@ -34,7 +34,7 @@ def request(text):
 
 
 def answer(service, place, value=TRACE):
-    future = service.asked[place][1]
+    future = service.submitted[place][1]
     assert future.set_running_or_notify_cancel()
     future.set_exception(value) if isinstance(value, Exception) else future.set_result(value)
 
@@ -42,35 +42,35 @@ def answer(service, place, value=TRACE):
 def test_two_who_ask_the_same_share_one_computation(service):
     traces = Traces(lambda: service, 10**9)
     first, second = traces.ask([request("x"), request("y")]), traces.ask([request("y")])
-    assert [asked.text for asked, _ in service.asked] == ["x", "y"]
+    assert [submitted.text for submitted, _ in service.submitted] == ["x", "y"]
     assert not second.done(0)
     answer(service, 1)
     assert second.done(0) and not first.done(0)
     answer(service, 0)
     assert first.done(0)
-    assert traces.get(request("x")) is TRACE and len(service.asked) == 2
+    assert traces.get(request("x")) is TRACE and len(service.submitted) == 2
 
 
 def test_only_what_nobody_waits_for_any_more_is_cancelled(service):
     traces = Traces(lambda: service, 10**9)
     first, second = traces.ask([request("x")]), traces.ask([request("x")])
     first.release()
-    assert not service.asked[0][1].cancelled()
+    assert not service.submitted[0][1].cancelled()
     second.release()
     second.release()
-    assert service.asked[0][1].cancelled()
+    assert service.submitted[0][1].cancelled()
     traces.ask([request("x")])
-    assert len(service.asked) == 2
+    assert len(service.submitted) == 2
 
 
 def test_an_error_is_raised_and_not_kept(service):
     traces = Traces(lambda: service, 10**9)
-    asked = traces.ask([request("x")])
+    requested = traces.ask([request("x")])
     answer(service, 0, ValueError("the text is empty"))
     with pytest.raises(ValueError, match="^the text is empty$"):
-        asked.futures[0].result()
+        requested.futures[0].result()
     traces.ask([request("x")])
-    assert len(service.asked) == 2
+    assert len(service.submitted) == 2
 
 
 def test_the_cache_is_bounded_and_lets_go_of_what_was_not_used_for_longest(service):
@@ -80,9 +80,9 @@ def test_the_cache_is_bounded_and_lets_go_of_what_was_not_used_for_longest(servi
         answer(service, place)
         traces.ask([request("x")])  # used again and again
     assert traces.bytes == 2 * size(TRACE)
-    assert [asked.text for asked in traces._futures] == ["z", "x"]
+    assert [key.text for key in traces._futures] == ["z", "x"]
     traces.ask([request("y")])
-    assert len(service.asked) == 4
+    assert len(service.submitted) == 4
 
 
 def test_small_traces_are_bounded_by_their_number(service):
@@ -92,20 +92,20 @@ def test_small_traces_are_bounded_by_their_number(service):
         answer(service, place)
     assert traces.bytes == 2 * size(TRACE)
     traces.ask([request("z"), request("y")])
-    assert len(service.asked) == 3  # both are there
+    assert len(service.submitted) == 3  # both are there
     traces.ask([request("x")])
-    assert len(service.asked) == 4
+    assert len(service.submitted) == 4
 
 
 def test_one_trace_larger_than_the_cache_is_still_handed_over(service):
     traces = Traces(lambda: service, 0)
-    asked = traces.ask([request("x")])
+    requested = traces.ask([request("x")])
     answer(service, 0)
-    assert asked.futures[0].result() is TRACE
+    assert requested.futures[0].result() is TRACE
     assert len(traces._futures) == 1
     traces.ask([request("y")])
     answer(service, 1)
-    assert [future.text for future in traces._futures] == ["y"]
+    assert [key.text for key in traces._futures] == ["y"]
 
 
 def test_what_is_made_here_is_in_the_same_cache_by_its_bytes(service):

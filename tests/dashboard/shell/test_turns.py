@@ -10,7 +10,7 @@ from dashboard.shell.turns import Once, with_interrupted
 
 
 @pytest.mark.parametrize(
-    "asked, running, wanted",
+    "queued, running, wanted",
     [
         ([], None, []),
         ([], ["panel"], []),  # the whole page is more
@@ -19,8 +19,8 @@ from dashboard.shell.turns import Once, with_interrupted
         (["panel"], ["page"], ["page", "panel"]),
     ],
 )
-def test_what_an_ended_run_had_to_draw_is_drawn(asked, running, wanted):
-    data = RerunData(query_string="a=1", fragment_id_queue=asked)
+def test_what_an_ended_run_had_to_draw_is_drawn(queued, running, wanted):
+    data = RerunData(query_string="a=1", fragment_id_queue=queued)
     again = with_interrupted(data, running)
     assert again.fragment_id_queue == wanted and again.query_string == "a=1" and again.fragment_id is None
 
