@@ -169,22 +169,22 @@ def look(tab):
 
 
 @pytest.fixture(scope="session")
-def kept():
+def opened_pages():
     """Query of the address -> the page that `view` has opened there."""
     return {}
 
 
 @pytest.fixture
-def view(kept, visitor, address, request):
+def view(opened_pages, visitor, address, request):
     """view(query, charts): a page with this query in its address, for tests that change only what stands there too. It
     is kept for the next test that wants it, and opened again if the address has changed: to open a page takes seconds.
     as_left : whatever the tests before have changed may stay."""
     used, failed = set(), request.session.testsfailed
 
     def opened(query: str = "", charts: int = 7, as_left: bool = False) -> Dashboard:
-        if query not in kept:
-            kept[query] = _listen(visitor(address).new_page(), address)[0]
-        dashboard = kept[query]
+        if query not in opened_pages:
+            opened_pages[query] = _listen(visitor(address).new_page(), address)[0]
+        dashboard = opened_pages[query]
         used.add(query)
         dashboard.page.bring_to_front()
         if not dashboard.opened or (not as_left and dashboard.page.url != dashboard.opened):
@@ -194,11 +194,11 @@ def view(kept, visitor, address, request):
     yield opened
     if request.session.testsfailed > failed:
         for query in used:
-            kept.pop(query).page.close()
+            opened_pages.pop(query).page.close()
         return
     for query in used:
-        kept[query].page.evaluate("0")  # what it has said so far arrives before the answer
-        assert kept[query].errors == []
+        opened_pages[query].page.evaluate("0")  # what it has said so far arrives before the answer
+        assert opened_pages[query].errors == []
 
 
 @pytest.fixture

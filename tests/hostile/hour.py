@@ -111,22 +111,22 @@ def hostile(place: Workplace, seed: int, end: float, tally: Tally) -> None:
 
 def stops(place: Workplace, seed: int, end: float, tally: Tally) -> None:
     """The process of the models is stopped or killed now and then, while somebody waits."""
-    chance = random.Random(seed)
+    generator = random.Random(seed)
     while time.monotonic() + STOP_EVERY < end:
         time.sleep(STOP_EVERY)
         tally.stops += 1
         try:
-            asyncio.run(stopped.stop(place.around, chance.choice(stopped.SIGNALS), 2, chance.random() / 3))
+            asyncio.run(stopped.stop(place.around, generator.choice(stopped.SIGNALS), 2, generator.random() / 3))
         except (Failure, Lost, OSError, TimeoutError) as error:
             tally.fail(f"a stop of the models: {type(error).__name__}: {error}")
 
 
-async def sentences(address: str, chance: random.Random, end: float, count: int, tally: Tally, every: float) -> None:
+async def sentences(address: str, generator: random.Random, end: float, count: int, tally: Tally, every: float) -> None:
     """Somebody types until the end, or so many sentences."""
     async with Client(address) as client:
         await client.open()
         while time.monotonic() < end and count:
-            text, count = " ".join(chance.choice(words) for words in WORDS), count - 1
+            text, count = " ".join(generator.choice(words) for words in WORDS), count - 1
             answer = await asyncio.wait_for(client.type(text), 90)
             tally.sentences += 1
             if answer.problems:

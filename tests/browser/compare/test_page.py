@@ -101,8 +101,8 @@ def test_the_step_moves_the_bars_and_redraws_no_heatmap(view):
     assert outlined(dashboard) == [2, 2, 2]
     assert "step=3" in dashboard.page.url
     shown = dashboard.page.locator(".step").first.inner_text()
-    chance, best = map(float, re.search(r"probability ([\d.]+)\s+noir ([\d.]+)", shown).groups())
-    assert chance == best > 0.5
+    probability, highest = map(float, re.search(r"probability ([\d.]+)\s+noir ([\d.]+)", shown).groups())
+    assert probability == highest > 0.5
     dashboard.slider.press("Home")  # the page of the tests that follow
     dashboard.page.wait_for_function("!location.search.includes('step=')")
 

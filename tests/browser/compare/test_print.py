@@ -87,8 +87,8 @@ def test_the_page_prints_whole_and_without_controls(dashboard):
     for paper in PAPER:
         document = printed(page, paper)
         text = words(document)
-        for there in (sentence, *names, "Entropy (nats)", "Effective positions", "Attention is not by itself"):
-            assert "".join(there.split()) in text
+        for expected in (sentence, *names, "Entropy (nats)", "Effective positions", "Attention is not by itself"):
+            assert "".join(expected.split()) in text
         for control in (*CONTROLS, "Difference of two maps", "can be subtracted"):
             assert "".join(control.split()) not in text
         assert text.count("<eos>") >= 3 * len(names)  # both ends of each map, and the end of the bars of the step

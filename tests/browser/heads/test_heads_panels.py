@@ -137,8 +137,8 @@ def test_the_label_of_a_sentence_the_heads_that_it_used_and_the_card_of_the_clas
     expect(shown).to_be_hidden()
     dashboard.page.locator(".model summary").click()
     expect(shown).to_be_visible()
-    told = shown.inner_text()
-    assert "accuracy %" in told and "Parameters" in told and "distilled from 10 trained models" in told
+    card = shown.inner_text()
+    assert "accuracy %" in card and "Parameters" in card and "distilled from 10 trained models" in card
     dashboard.page.keyboard.press("Escape")
     expect(shown).to_be_hidden()
     dashboard.page.evaluate("document.querySelectorAll('details').forEach((panel) => { panel.open = true; })")

@@ -194,21 +194,21 @@ def generated() -> list[Case]:
         config._attn_implementation = "eager"
     writer = transformers.GPT2LMHeadModel(configs[0]).eval()
     translator = transformers.T5ForConditionalGeneration(configs[1]).eval()
-    asked = {"return_dict_in_generate": True, "output_attentions": True, "do_sample": False, "pad_token_id": 0}
+    options = {"return_dict_in_generate": True, "output_attentions": True, "do_sample": False, "pad_token_id": 0}
     ids = torch.arange(5, 10)[None]
     with torch.inference_mode():
-        written = writer.generate(ids, max_new_tokens=3, eos_token_id=None, **asked)
-        several = writer.generate(ids.repeat(2, 1), max_new_tokens=3, eos_token_id=None, **asked)
-        translated = translator.generate(ids, max_new_tokens=4, **asked)
-        beams = translator.generate(ids, max_new_tokens=4, num_beams=3, **asked)
+        written = writer.generate(ids, max_new_tokens=3, eos_token_id=None, **options)
+        several = writer.generate(ids.repeat(2, 1), max_new_tokens=3, eos_token_id=None, **options)
+        translated = translator.generate(ids, max_new_tokens=4, **options)
+        beams = translator.generate(ids, max_new_tokens=4, num_beams=3, **options)
         passed = writer(ids, output_attentions=True)
     source, prompt, made = _named(ids[0]), _named(written.sequences[0]), attnviz.from_generate
-    target, kept = _named(translated.sequences[0, 1:]), _named(beams.sequences[0, 1:])
+    target, beam_target = _named(translated.sequences[0, 1:]), _named(beams.sequences[0, 1:])
     call, other = "from_generate(output, tokens)", "from_arrays(output.attentions, tokens)"
     return [
         Case("of GPT-2, 5 tokens and 3", call, lambda: made(written, prompt)),
         Case("of T5, 5 tokens to 4", "…, target", lambda: made(translated, source, target)),
-        Case("of T5 with 3 beams", "…, target", lambda: made(beams, source, kept)),
+        Case("of T5 with 3 beams", "…, target", lambda: made(beams, source, beam_target)),
         Case("a batch of 2", call, lambda: made(several, prompt)),
         Case("the same", "…, batch=1", lambda: made(several, prompt, batch=1)),
         Case("the whole output", "from_arrays(output, tokens)", lambda: attnviz.from_arrays(written, source)),

@@ -212,7 +212,7 @@ def row(family: str) -> Row:
             return _tried(family, name, attnviz.load(f"hf:{folder}"))
         except ValueError as error:
             reason = " ".join(str(error).replace(f"hf:{folder}", "").replace("|", "/").split()).lstrip(": ")
-            return Row(family, name, told(reason))
+            return Row(family, name, why_not_shown(reason))
 
 
 def _short(error: Exception) -> str:
@@ -224,7 +224,7 @@ def _short(error: Exception) -> str:
     return f"small numbers are not accepted: {words[:110].strip()}" if words else f"its config ({type(error).__name__})"
 
 
-def told(reason: str) -> str:
+def why_not_shown(reason: str) -> str:
     """Why a family is not shown. Where the small numbers do not fit together, nothing is known of it."""
     if "cannot be read" in reason and re.search(r"size|shape|split|match", reason):
         return "not tried: a model this small does not run"
@@ -296,9 +296,9 @@ def document(lines: list[Row]) -> str:
     """The whole of docs/families.md."""
     import transformers
 
-    shown = sum(not each.maps.startswith(("refused", "not tried", "FAULT")) for each in lines)
+    shown = sum(not family.maps.startswith(("refused", "not tried", "FAULT")) for family in lines)
     head = _HEAD.format(version=transformers.__version__, shown=shown, count=len(lines))
-    return head + "".join(f"{each.line()}\n" for each in lines)
+    return head + "".join(f"{family.line()}\n" for family in lines)
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), (), 4, (), None, "", True)
 
 def made(count=600, seed=1):
     """Signs whose mean log-probability goes with the score, and the scores."""
-    chance = np.random.default_rng(seed)
-    doubt = chance.gamma(2.0, 0.4, count)
-    read = [replace(SURE, log_probs=tuple(-mean * chance.uniform(0.5, 1.5, 8))) for mean in doubt]
-    return read, 90 - 40 * doubt + chance.normal(0, 8, count)
+    generator = np.random.default_rng(seed)
+    doubt = generator.gamma(2.0, 0.4, count)
+    read = [replace(SURE, log_probs=tuple(-mean * generator.uniform(0.5, 1.5, 8))) for mean in doubt]
+    return read, 90 - 40 * doubt + generator.normal(0, 8, count)
 
 
 def write_models(root: Path, scale: dict = SCALE, samplers: tuple[str, ...] = ()) -> Path:

@@ -27,10 +27,10 @@ OPINIONS = {"0": ("dull", "awful", "wo n't please"), "1": ("lovely", "moving", "
 
 def sentences(count: int, seed: int) -> list[tuple[str, str]]:
     """`The black dog runs.` and `Le chien noir court.`, with up to two colours."""
-    chance, pairs = random.Random(seed), []
+    generator, pairs = random.Random(seed), []
     for _ in range(count):
-        noun, verb = chance.choice(list(NOUNS)), chance.choice(list(VERBS))
-        colours = chance.sample(list(COLOURS), chance.randint(0, 2))
+        noun, verb = generator.choice(list(NOUNS)), generator.choice(list(VERBS))
+        colours = generator.sample(list(COLOURS), generator.randint(0, 2))
         english = " ".join(["The", *colours, noun, verb])
         french = " ".join(["Le", NOUNS[noun], *(COLOURS[colour] for colour in colours), VERBS[verb]])
         pairs.append((f"{english}.", f"{french}."))
@@ -54,17 +54,16 @@ def write_data(folder: Path, train: int = 120) -> Path:
 
 def reviews(count: int, seed: int) -> list[tuple[str, str]]:
     """`the long film is dull , really` and `0`."""
-    chance, made = random.Random(seed), []
+    generator, made = random.Random(seed), []
     for _ in range(count):
-        label = chance.choice(list(OPINIONS))
+        label = generator.choice(list(OPINIONS))
         words = [
             "the",
-            *chance.sample(("long", "short", "french"), chance.randint(0, 2)),
-            chance.choice(("film", "plot")),
+            *generator.sample(("long", "short", "french"), generator.randint(0, 2)),
+            generator.choice(("film", "plot")),
         ]
-        made.append(
-            (" ".join([*words, "is", chance.choice(OPINIONS[label]), *chance.sample((", really", "!"), 1)]), label)
-        )
+        opinion = generator.choice(OPINIONS[label])
+        made.append((" ".join([*words, "is", opinion, *generator.sample((", really", "!"), 1)]), label))
     return made
 
 

@@ -72,19 +72,19 @@ def Elsewhere():
 def compute(op, args, kwargs):
     """The operation on the raw numbers; its outcome is there when its tensors are, or when it is told to be."""
     tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-    there = [tensor for tensor in tensors if isinstance(tensor, There)]
-    if op not in MIXED and there and any(tensor.dim() for tensor in tensors if not isinstance(tensor, There)):
+    on_device = [tensor for tensor in tensors if isinstance(tensor, There)]
+    if op not in MIXED and on_device and any(tensor.dim() for tensor in tensors if not isinstance(tensor, There)):
         raise RuntimeError(f"{op}: tensors on two devices")
-    asked = kwargs.get("device")
+    device = kwargs.get("device")
     args_raw, kwargs_raw = tree_map(lambda leaf: leaf.raw if isinstance(leaf, There) else leaf, (args, kwargs))
-    result = op(*args_raw, **(kwargs_raw if asked is None else {**kwargs_raw, "device": torch.device("cpu")}))
-    if op in PACKING and there:
+    result = op(*args_raw, **(kwargs_raw if device is None else {**kwargs_raw, "device": torch.device("cpu")}))
+    if op in PACKING and on_device:
         return There(result[0]), result[1]
     if op is aten.copy_.default:
         return args[0]
-    if not (there if asked is None else torch.device(asked).type == NAME):
+    if not (on_device if device is None else torch.device(device).type == NAME):
         return result
-    wrapped = {id(tensor.raw): tensor for tensor in there}  # what was changed in place is itself
+    wrapped = {id(tensor.raw): tensor for tensor in on_device}  # what was changed in place is itself
     return tree_map(lambda leaf: _wrapped(leaf, wrapped) if isinstance(leaf, torch.Tensor) else leaf, result)
 
 

@@ -61,8 +61,8 @@ def difference(first: dict, second: dict) -> str:
             parts = [(key, first[name].get(key), second[name].get(key)) for key in keys]
             lines += [f"{name} {key}: {left} ≠ {right}" for key, left, right in parts if left != right]
         elif isinstance(first[name], list):
-            left = [each for each in first[name] if each not in second[name]]
-            right = [each for each in second[name] if each not in first[name]]
+            left = [text for text in first[name] if text not in second[name]]
+            right = [text for text in second[name] if text not in first[name]]
             lines.append(f"{name}: {left or 'another order'} ≠ {right}")
         else:
             lines.append(f"{name}: {first[name]} ≠ {second[name]}")

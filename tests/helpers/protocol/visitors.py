@@ -20,13 +20,13 @@ def run(work):
 
 
 def sentence_of(client: Client, text: str, count: int = 1) -> bytes:
-    told = BackMsg()
-    state = told.rerun_script
+    back_message = BackMsg()
+    state = back_message.rerun_script
     state.page_script_hash, state.fragment_id = client._page, client._fragment
     state.widget_states.widgets.add(id=client._text, string_value=text)
     for number in range(count - 1):
         state.widget_states.widgets.add(id=f"{client._text}-{number}", string_value="x")
-    return told.SerializeToString()
+    return back_message.SerializeToString()
 
 
 async def settled(pid: int, wanted: float = 0) -> int:

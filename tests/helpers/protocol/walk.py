@@ -126,10 +126,10 @@ class Walk:
         return lambda: self._press(name, self._page.locator(selector))
 
     def _press(self, name: str, buttons: Locator) -> str | None:
-        there = [button for button in buttons.all() if button.is_visible() and button.is_enabled()]
-        if not there:
+        pressable = [button for button in buttons.all() if button.is_visible() and button.is_enabled()]
+        if not pressable:
             return None
-        button = self._random.choice(there)
+        button = self._random.choice(pressable)
         words = button.inner_text()
         button.click()
         return f"{name} {words!r}"

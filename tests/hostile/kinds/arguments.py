@@ -93,8 +93,8 @@ def _stays(words: list[str]) -> bool:
 
 def check(place: Workplace, case) -> None:
     """The command line: an exit status, no traceback, and no file of the person's own half written."""
-    kept = place.folder / "mine.json"
-    kept.write_text("mine, and as long as it was", encoding="utf-8")
+    own_file = place.folder / "mine.json"
+    own_file.write_text("mine, and as long as it was", encoding="utf-8")
     (place.folder / "lines.txt").write_text("the dog runs\n\nthe man\n", encoding="utf-8")
     before = os.getcwd()
     os.chdir(place.folder)
@@ -111,7 +111,7 @@ def check(place: Workplace, case) -> None:
         raise Failure(f"status {status}: {errors[-300:]}")
     if status == 2 and (len(errors) > 2 * LONG or not errors.strip()):
         raise Failure(f"an error of {len(errors)} characters: {errors[:200]!r}")
-    content = kept.read_bytes()
+    content = own_file.read_bytes()
     if content != b"mine, and as long as it was" and not _whole(content):
         raise Failure("a file of the person's own was left broken")
 

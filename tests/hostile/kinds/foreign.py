@@ -53,8 +53,8 @@ def strategy():
         names = st.dictionaries(strategies.texts, strategies.piece_numbers, min_size=1, max_size=2)
         changed = st.one_of(changed, numbered, names.map(lambda pieces: ("added_tokens.json", pieces)))
         pairs = st.tuples(strategies.texts, strategies.texts).map("|||".join)
-        asked = st.tuples(st.one_of(strategies.texts, pairs), st.sampled_from(LANGUAGES))
-        return st.tuples(st.just(family), changed, asked).map(lambda parts: (parts[0], *parts[1], *parts[2]))
+        requests = st.tuples(st.one_of(strategies.texts, pairs), st.sampled_from(LANGUAGES))
+        return st.tuples(st.just(family), changed, requests).map(lambda parts: (parts[0], *parts[1], *parts[2]))
 
     return st.sampled_from(FAMILIES).flatmap(of)
 

@@ -225,8 +225,8 @@ def _messages():
     )
     run = _runs().map(lambda state: {"rerunScript": state})
     flags = st.sampled_from(MESSAGES).map(lambda name: {name: True})
-    asked = st.sampled_from(ASKED).map(lambda payload: {"backendOperationRequest": payload})
-    whole = st.one_of(flags, run, run, files, asked).map(
+    operations = st.sampled_from(ASKED).map(lambda payload: {"backendOperationRequest": payload})
+    whole = st.one_of(flags, run, run, files, operations).map(
         lambda content: json_format.ParseDict(content, BackMsg()).SerializeToString()
     )
     raw = st.one_of(st.binary(max_size=80), strategies.sent, st.integers(1, 4_000_000).map(lambda size: b"a" * size))
@@ -272,16 +272,17 @@ async def _say(server: Server, messages: list[bytes | str], waits: bool) -> None
 
 def _named(content: bytes, client: Client) -> bytes:
     """A message with the names of this page, where it is one."""
-    told = BackMsg()
+    back_message = BackMsg()
     with contextlib.suppress(Exception):  # what cannot be read goes as it is
-        told.ParseFromString(content)
-        state, names = told.rerun_script, {"ID": client._text, "PAGE": client._page, "FRAGMENT": client._fragment}
-        if told.WhichOneof("type") == "rerun_script":
+        back_message.ParseFromString(content)
+        state = back_message.rerun_script
+        names = {"ID": client._text, "PAGE": client._page, "FRAGMENT": client._fragment}
+        if back_message.WhichOneof("type") == "rerun_script":
             state.page_script_hash = names.get(state.page_script_hash, state.page_script_hash)
             state.fragment_id = names.get(state.fragment_id, state.fragment_id)
             for widget in state.widget_states.widgets:
                 widget.id = names.get(widget.id, widget.id)
-            return told.SerializeToString()
+            return back_message.SerializeToString()
     return content
 
 

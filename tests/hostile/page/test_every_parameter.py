@@ -79,8 +79,8 @@ def test_a_wrong_value(folder, value, tmp_path, monkeypatch):
     controls = CONTROLS.get(folder, {})
     wrong = {key: value for key in strategies.parameters() if key not in FREE | controls.keys()}
     app = opened(folder, wrong | controls)
-    there = {key for key in wrong if key in app.session_state}
-    assert len(there) > 1 and there <= named(app) and not (tmp_path / "it-ran").exists()
+    in_session = {key for key in wrong if key in app.session_state}
+    assert len(in_session) > 1 and in_session <= named(app) and not (tmp_path / "it-ran").exists()
 
 
 @pytest.mark.parametrize("folder", [page.folder for page in PAGES])

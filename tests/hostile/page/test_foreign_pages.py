@@ -97,12 +97,12 @@ def test_a_foreign_page_uploads_nothing(watched):
 def test_what_every_answer_says(watched):
     assert watched.ask(SCRIPT).headers["ETag"] is None  # it is not Streamlit that sends it
     for path in ("/", "/heads", "/_stcore/health", "/nothing-here", SCRIPT):
-        told = watched.ask(path).headers
-        rules = dict(rule.split(" ", 1) for rule in told["Content-Security-Policy"].split("; "))
-        assert told["X-Frame-Options"] == "DENY" and rules["frame-ancestors"] == "'none'"
+        headers = watched.ask(path).headers
+        rules = dict(rule.split(" ", 1) for rule in headers["Content-Security-Policy"].split("; "))
+        assert headers["X-Frame-Options"] == "DENY" and rules["frame-ancestors"] == "'none'"
         assert "unsafe-inline" not in rules["script-src"] and rules["default-src"] == "'self'"
-        assert told["X-Content-Type-Options"] == "nosniff" and told["Referrer-Policy"] == "same-origin"
-        assert told["Access-Control-Allow-Origin"] is None
+        assert headers["X-Content-Type-Options"] == "nosniff" and headers["Referrer-Policy"] == "same-origin"
+        assert headers["Access-Control-Allow-Origin"] is None
 
 
 @pytest.fixture(scope="module")
@@ -149,9 +149,9 @@ def test_the_operator_adds_names_and_pages_that_frame_this_one(operated):
     # A proxy that does not pass the name on: the page is at the operator's name, and the request for localhost.
     assert server.open_socket(Origin="https://attn.example.org") == 101
     assert server.open_socket(Origin="https://evil.example", Host="attn.example.org") == 403
-    told = server.ask("/").headers
-    assert f"frame-ancestors https://moodle.example.org {lesson}" in told["Content-Security-Policy"]
-    assert told["X-Frame-Options"] is None  # it knows no origins
+    headers = server.ask("/").headers
+    assert f"frame-ancestors https://moodle.example.org {lesson}" in headers["Content-Security-Policy"]
+    assert headers["X-Frame-Options"] is None  # it knows no origins
     assert server.left == ""
 
 
@@ -204,11 +204,12 @@ def test_in_a_frame_are_the_maps_or_one_panel_as_high_as_they_are(operated, copi
         assert shown.get_by_role("button", name="Copy the HTML").count() == 0
         own = shown.locator(".stMainBlockContainer")
         for _ in range(50):  # the frame below is out of sight
-            asked, given = own.bounding_box()["height"], page.locator("iframe").nth(place).bounding_box()["height"]
-            if abs(asked - given) < 2 and asked > 250:
+            own_height = own.bounding_box()["height"]
+            frame_height = page.locator("iframe").nth(place).bounding_box()["height"]
+            if abs(own_height - frame_height) < 2 and own_height > 250:
                 break
             page.wait_for_timeout(100)
-        assert abs(asked - given) < 2 and asked > 250
+        assert abs(own_height - frame_height) < 2 and own_height > 250
     for part, in_bars in (("step", True), ("chart-step", True), ("maps", False), ("chart-heatmaps .plot", False)):
         assert whole.locator(f".st-key-{part}").first.bounding_box() is not None, part
         assert (bars.locator(f".st-key-{part}").first.bounding_box() is not None) == in_bars, part

@@ -26,7 +26,7 @@ def checkpoints(tmp_path_factory):
 
 
 @pytest.fixture
-def asked(checkpoints, monkeypatch):
+def looked_up(checkpoints, monkeypatch):
     """The names that the process of such models was asked to look up on the hub."""
     names = []
 
@@ -44,33 +44,33 @@ def asked(checkpoints, monkeypatch):
     "name",
     ["some/model", "gpt2", "hf:some/model", r"\\evil.example\share", "//evil.example/share", r"\/evil.example\share"],
 )
-def test_a_link_looks_nothing_up_without_a_click(asked, name):
+def test_a_link_looks_nothing_up_without_a_click(looked_up, name):
     app = heads_app.run(model=HF, own=name, text="a dog")
-    assert not app.exception and asked == []
+    assert not app.exception and looked_up == []
     app.run()
-    assert asked == [] and "Click the button on the left to load it from the Hugging Face hub" in app.info[0].value
+    assert looked_up == [] and "Click the button on the left to load it from the Hugging Face hub" in app.info[0].value
     app.button(key="look_up").click().run()
-    assert asked == [name.removeprefix("hf:")] and not app.exception
+    assert looked_up == [name.removeprefix("hf:")] and not app.exception
 
 
 @pytest.mark.parametrize("page", ["compare", "inside", "many"])
-def test_nor_for_a_model_that_would_stand_beside_ours(asked, page):
+def test_nor_for_a_model_that_would_stand_beside_ours(looked_up, page):
     app = AppTest.from_string(MANY.replace('"many"', f'"{page}"'), default_timeout=60)
     app.query_params["guest"], app.query_params["text"] = "some/model", "a dog"
     app.run()
-    assert not app.exception and not app.error and asked == []
+    assert not app.exception and not app.error and looked_up == []
     assert any("load it from the Hugging Face hub" in html.proto.body for html in app.get("html"))
     app.button(key="look_up").click().run()
-    assert asked == ["some/model"] and not app.exception and not app.error
+    assert looked_up == ["some/model"] and not app.exception and not app.error
     app.text_input(key="guest").set_value("hf:other/model").run()
-    assert asked == ["some/model", "other/model"]
+    assert looked_up == ["some/model", "other/model"]
 
 
-def test_another_name_is_another_click(asked):
+def test_another_name_is_another_click(looked_up):
     app = heads_app.run(model=HF, own="some/model", text="a dog")
     app.button(key="look_up").click().run()
     app.text_input(key="own").set_value("other/model").run()
-    assert asked == ["some/model", "other/model"]  # typed: by the person at the keyboard
+    assert looked_up == ["some/model", "other/model"]  # typed: by the person at the keyboard
 
 
 @pytest.mark.parametrize("name", [r"\\evil.example\share\x.txt", "//evil.example/x.txt", r" /\evil.example/x.txt"])

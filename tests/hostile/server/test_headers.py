@@ -131,12 +131,12 @@ def test_more_sockets_than_can_be_served_take_the_page_from_nobody(public):
             ends = await asyncio.gather(*(asyncio.wait_for(reading.read(), SECONDS) for reading, _ in halves))
             for _, writing in sockets + halves:
                 writing.close()
-        return [told for told, _ in sockets], answer, page, ends
+        return [reply for reply, _ in sockets], answer, page, ends
 
-    told, answer, page, ends = run(work())
+    replies, answer, page, ends = run(work())
     assert answer.problems == [] and answer.heatmaps
-    served, refused = ([text for text in told if text.split()[1] == status] for status in (b"101", b"503"))
-    assert most * 0.9 < len(served) < most and len(served) + len(refused) == len(told)
+    served, refused = ([text for text in replies if text.split()[1] == status] for status in (b"101", b"503"))
+    assert most * 0.9 < len(served) < most and len(served) + len(refused) == len(replies)
     assert all(connections.FULL.encode() in text for text in refused)
     assert page[0] == 503 and connections.FULL in page[1]
     assert all(text.startswith(b"HTTP/1.1 408") for text in ends)
@@ -152,7 +152,7 @@ def test_when_they_have_gone_the_next_visitor_is_served(public):
 
 
 @pytest.mark.parametrize(
-    "sent, kept",
+    "sent, passed",
     [
         ("_streamlit_xsrf=2|ab|cd|17", "_streamlit_xsrf=2|ab|cd|17"),
         ("other=1; _streamlit_xsrf=2|ab|cd|17; more=2", "_streamlit_xsrf=2|ab|cd|17"),
@@ -162,10 +162,10 @@ def test_when_they_have_gone_the_next_visitor_is_served(public):
         ("my_streamlit_xsrf=1", None),
     ],
 )
-def test_of_the_cookies_only_streamlits_own_is_passed_on(sent, kept):
+def test_of_the_cookies_only_streamlits_own_is_passed_on(sent, passed):
     scope = {"type": "http", "headers": [(b"host", b"localhost"), (b"cookie", sent.encode())]}
     cookies = [value.decode() for name, value in security._for_the_page(scope) if name == b"cookie"]
-    assert cookies == ([kept] if kept else [])
+    assert cookies == ([passed] if passed else [])
 
 
 @pytest.fixture(params=PARSERS)

@@ -19,9 +19,9 @@ TEXTS = [english for english, _ in tiny.sentences(20, 11)]
 pytestmark = pytest.mark.xdist_group("public-server")
 
 
-def message(**told) -> BackMsg:
+def message(**fields) -> BackMsg:
     made = BackMsg()
-    for name, value in told.items():
+    for name, value in fields.items():
         if isinstance(value, bool):
             setattr(made, name, value)
         else:
@@ -48,8 +48,8 @@ def test_messages_for_developers_of_a_page_are_dropped(public):
         async with Client(address) as client:
             await client.open()
             before = sorted(family(pid))
-            for told in DEVELOPERS * 3:
-                await client._socket.send(told.SerializeToString())
+            for back_message in DEVELOPERS * 3:
+                await client._socket.send(back_message.SerializeToString())
                 answer = await client.type(TEXTS[0])
                 assert answer.problems == [] and answer.heatmaps
             return before, sorted(family(pid))
@@ -58,9 +58,9 @@ def test_messages_for_developers_of_a_page_are_dropped(public):
     assert after == before
 
 
-@pytest.mark.parametrize("told", DEVELOPERS, ids=lambda told: str(told.WhichOneof("type")))
-def test_what_is_dropped(told):
-    content = told.SerializeToString()
+@pytest.mark.parametrize("back_message", DEVELOPERS, ids=lambda back_message: str(back_message.WhichOneof("type")))
+def test_what_is_dropped(back_message):
+    content = back_message.SerializeToString()
     assert not received._is_allowed(received._read({"type": "websocket.receive", "bytes": content}))
 
 
@@ -90,9 +90,9 @@ def test_large_messages_are_held_by_nobody(public):
 
 def value(size: int, number: int = 0) -> bytes:
     """A message that sets the value of a widget to so many bytes."""
-    told = BackMsg()
-    told.rerun_script.widget_states.widgets.add(id=f"{number}", string_value="a" * size)
-    return told.SerializeToString()
+    back_message = BackMsg()
+    back_message.rerun_script.widget_states.widgets.add(id=f"{number}", string_value="a" * size)
+    return back_message.SerializeToString()
 
 
 async def refused(guard: received.Messages, messages: list[list[bytes]]) -> list[int]:

@@ -19,10 +19,10 @@ pytestmark = pytest.mark.xdist_group("public-server")
 
 async def addresses(client: Client, count: int) -> list[str]:
     """Where so many files of a visitor may be sent."""
-    told = BackMsg()
-    told.file_urls_request.request_id = "1"
-    told.file_urls_request.file_names.extend(["a.json"] * count)
-    await client._socket.send(told.SerializeToString())
+    back_message = BackMsg()
+    back_message.file_urls_request.request_id = "1"
+    back_message.file_urls_request.file_names.extend(["a.json"] * count)
+    await client._socket.send(back_message.SerializeToString())
     while True:
         content = await client._socket.recv()
         message = ForwardMsg.FromString(content)
