@@ -128,10 +128,10 @@ def test_importance_is_the_effect_of_each_head(model):
 
 
 def test_importance_can_be_stopped(model, monkeypatch):
-    asked, real = [], ablation.without
-    monkeypatch.setattr(ablation, "without", lambda *given: asked.append(given[-1]) or real(*given))
+    calls, real = [], ablation.without
+    monkeypatch.setattr(ablation, "without", lambda *given: calls.append(given[-1]) or real(*given))
     some = list(itertools.islice(ablation.importance(model, TEXT, TARGET), 3))
-    assert len(asked) == 3
+    assert len(calls) == 3
     frame = ablation.table(some, ablation.heads(model))
     assert list(frame) == ["kind", "layer", "head", "change"] and len(frame) == 12
     assert frame.change.notna().tolist() == [True] * 3 + [False] * 9
@@ -159,9 +159,9 @@ def test_heads_of_a_classifier(classifier):
     assert ablation.heads(classifier) == [Head("encoder", layer, head) for layer in range(2) for head in range(2)]
     effect = ablation.effect(classifier, [Head("encoder", 0, 1)], TEXT)
     label = classifier.trace(TEXT).translation
-    chance = {choice.text: choice.probability for choice in effect.free.alternatives[0]}[label]
+    probability = {choice.text: choice.probability for choice in effect.free.alternatives[0]}[label]
     assert effect.after.translation == label and effect.change == pytest.approx(
-        math.log(chance) - classifier.trace(TEXT).log_prob
+        math.log(probability) - classifier.trace(TEXT).log_prob
     )
     assert effect.change != 0 and effect.before.alternatives == classifier.trace(TEXT).alternatives
     changes = [importance.change for importance in ablation.importance(classifier, TEXT, label)]

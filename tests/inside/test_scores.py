@@ -81,69 +81,67 @@ def test_products_spread_with_the_root_of_the_width():
 
 
 def test_the_formula_has_the_numbers_of_its_cell(opened):
-    asked = opened["luong-general"]
-    compared = asked.compared(2)
+    step = opened["luong-general"]
+    compared = step.compared(2)
     (_, first), *_ = compared.largest(1)
-    text = inside.formula(asked, 2)
+    text = inside.formula(step, 2)
     assert text.startswith(r"e_{2,3} = \sum_i s_{t,i} \, (W h_j)_i = ")
     assert rf"= \underbrace{{{compared.constant:.3f}}}_{{\text{{mean of all}}}}{first:+.3f}" in text
     assert (
-        r"\text{ (13 more)}" in text
-        and f"= {asked.scores[2]:.3f}" in text
-        and text.endswith(f"= {asked.weights[2]:.3f}")
+        r"\text{ (13 more)}" in text and f"= {step.scores[2]:.3f}" in text and text.endswith(f"= {step.weights[2]:.3f}")
     )
-    other = asked.compared(2, "runner-up").other
-    assert rf"_{{e_{{2,{other + 1}}}}}" in inside.formula(asked, 2, "runner-up")
+    other = step.compared(2, "runner-up").other
+    assert rf"_{{e_{{2,{other + 1}}}}}" in inside.formula(step, 2, "runner-up")
 
 
 def test_the_formula_follows_the_temperature(opened):
-    asked = opened["bahdanau"]
-    text = inside.formula(asked, 2, temperature=2.0)
-    assert rf"\exp({asked.scores[2]:.3f} / 2)" in text and text.endswith(f"= {asked.weights_at(2.0)[2]:.3f}")
-    heated = asked.at_temperature(2.0)
-    np.testing.assert_allclose(heated.context, asked.weights_at(2.0) @ asked.values, atol=1e-6)
-    assert asked.at_temperature(1.0) is asked
+    step = opened["bahdanau"]
+    text = inside.formula(step, 2, temperature=2.0)
+    assert rf"\exp({step.scores[2]:.3f} / 2)" in text and text.endswith(f"= {step.weights_at(2.0)[2]:.3f}")
+    heated = step.at_temperature(2.0)
+    np.testing.assert_allclose(heated.context, step.weights_at(2.0) @ step.values, atol=1e-6)
+    assert step.at_temperature(1.0) is step
 
 
 @pytest.mark.parametrize("reference", inside.REFERENCES)
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].kinds])
 def test_a_score_is_the_constant_part_and_the_differences(opened, name, reference):
-    asked = opened[name]
-    for key in np.flatnonzero(asked.mask).tolist():
-        compared = asked.compared(key, reference)
+    step = opened[name]
+    for key in np.flatnonzero(step.mask).tolist():
+        compared = step.compared(key, reference)
         total = compared.constant + compared.differences.terms.sum() + compared.gaussian
-        assert total == pytest.approx(asked.scores[key], abs=1e-4)
+        assert total == pytest.approx(step.scores[key], abs=1e-4)
 
 
 def test_terms_that_all_tokens_share_do_not_explain_a_weight(opened):
     """A hidden unit that is saturated adds the same to every score, and cancels in the softmax."""
-    asked = opened["bahdanau"]
-    terms = np.concatenate([asked.parts.terms, np.full((len(asked.keys), 1), 5.0)], axis=1)
-    shifted = replace(asked, parts=inside.Parts(terms, asked.parts.unit), scores=asked.scores + 5)
+    step = opened["bahdanau"]
+    terms = np.concatenate([step.parts.terms, np.full((len(step.keys), 1), 5.0)], axis=1)
+    shifted = replace(step, parts=inside.Parts(terms, step.parts.unit), scores=step.scores + 5)
     for reference in inside.REFERENCES:
-        before, after = (step.compared(1, reference) for step in (asked, shifted))
+        before, after = step.compared(1, reference), shifted.compared(1, reference)
         assert after.constant == pytest.approx(before.constant + 5, abs=1e-5)
         assert after.largest(3) == before.largest(3) and after.differences.terms[0, -1] == 0
 
 
 def test_the_runner_up_has_the_next_largest_weight(opened):
-    asked = opened["luong-dot"]
-    order = np.argsort(-asked.weights).tolist()
-    assert asked.compared(order[0], "runner-up").other == order[1]
-    assert asked.compared(order[3], "runner-up").other == order[0]
+    step = opened["luong-dot"]
+    order = np.argsort(-step.weights).tolist()
+    assert step.compared(order[0], "runner-up").other == order[1]
+    assert step.compared(order[3], "runner-up").other == order[0]
     with pytest.raises(ValueError, match="^reference must be one of mean, runner-up; got 'median'$"):
-        asked.compared(0, "median")
+        step.compared(0, "median")
 
 
 def test_the_formula_says_what_a_window_leaves_out(models):
     model = models["luong-local"]
-    asked = inside.step(model, model.trace("The black white grey dog runs."), 0)
-    (hidden, *_), visible = np.flatnonzero(~asked.mask), int(asked.weights.argmax())
-    assert inside.formula(asked, int(hidden)).endswith(r"= 0 \text{ (outside the window)}")
-    gaussian = np.log(asked.window.gaussian)
-    wanted = gaussian[visible] - gaussian[asked.mask].mean()
-    assert asked.compared(visible).gaussian == pytest.approx(wanted, abs=1e-4)
-    assert rf"{wanted:+.3f} \text{{ (Gaussian)}}" in inside.formula(asked, visible)
+    step = inside.step(model, model.trace("The black white grey dog runs."), 0)
+    (hidden, *_), visible = np.flatnonzero(~step.mask), int(step.weights.argmax())
+    assert inside.formula(step, int(hidden)).endswith(r"= 0 \text{ (outside the window)}")
+    gaussian = np.log(step.window.gaussian)
+    wanted = gaussian[visible] - gaussian[step.mask].mean()
+    assert step.compared(visible).gaussian == pytest.approx(wanted, abs=1e-4)
+    assert rf"{wanted:+.3f} \text{{ (Gaussian)}}" in inside.formula(step, visible)
 
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].kinds])
@@ -154,7 +152,7 @@ def test_every_mechanism_has_a_formula(opened, name):
 
 
 def test_every_letter_of_a_formula_is_named(opened):
-    for asked in opened.values():
-        named = re.findall(r"\b[a-zA-Zα]\b", inside.symbols(asked))
-        used = re.sub(r"\\[a-z]+", " ", MECHANISMS[asked.mechanism].terms)
-        assert set(re.findall("[a-zA-Z]", used)) <= set(named), asked.mechanism
+    for step in opened.values():
+        named = re.findall(r"\b[a-zA-Zα]\b", inside.symbols(step))
+        used = re.sub(r"\\[a-z]+", " ", MECHANISMS[step.mechanism].terms)
+        assert set(re.findall("[a-zA-Z]", used)) <= set(named), step.mechanism

@@ -146,11 +146,11 @@ def test_the_largest_terms_come_first(models):
 def test_nothing_changes(models):
     model = models["transformer"]
     before = {name: value.clone() for name, value in model.model.state_dict().items()}
-    chance = torch.get_rng_state()
+    random_state = torch.get_rng_state()
     trace = model.trace(TEXT)
     opened = inside.step(model, trace, 1)
     assert all(torch.equal(value, before[name]) for name, value in model.model.state_dict().items())
-    assert torch.equal(chance, torch.get_rng_state()) and not model.model.training
+    assert torch.equal(random_state, torch.get_rng_state()) and not model.model.training
     assert not any(module._forward_hooks for module in model.model.modules())
     with pytest.raises(ValueError, match="read-only"):
         opened.scores[0] = 1

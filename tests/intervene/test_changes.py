@@ -47,10 +47,12 @@ def test_rows_sum_to_1_and_hidden_stays_0(change, row):
     numbers, seen = torch.tensor(row[0]), torch.tensor(row[1])
     seen[0] = True
     weights = torch.where(seen, numbers, 0) / numbers[seen].sum()
-    kept = weights.clone()
+    before = weights.clone()
     changed = change(weights, seen, HERE)
     assert (
-        torch.equal(weights, kept) and float(changed.sum()) == pytest.approx(1, abs=1e-5) and float(changed.min()) >= 0
+        torch.equal(weights, before)
+        and float(changed.sum()) == pytest.approx(1, abs=1e-5)
+        and float(changed.min()) >= 0
     )
     if change.name != "last-only":
         assert not changed[~seen].any()

@@ -222,5 +222,5 @@ def test_changed_models_trace_batches_too(models):
     model = models["luong-dot"]
     changed = dataclasses.replace(model, model=Changed(model.model, Uniform(), Scope(), at_steps(None)))
     texts, targets = ["The dog runs.", TEXT], ["Le chien court.", TARGET]
-    for got, text, target in zip(changed.traces(texts, targets), texts, targets, strict=True):
-        alike(got, changed.trace(text, target))
+    for batched, text, target in zip(changed.traces(texts, targets), texts, targets, strict=True):
+        alike(batched, changed.trace(text, target))

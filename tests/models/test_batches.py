@@ -54,8 +54,8 @@ def one_by_one(translator, texts, targets=None, **settings):
 @given(texts=st.lists(sentence | st.just(" "), min_size=1, max_size=7), size=st.integers(1, 4))
 def test_greedy_is_as_one_by_one(translator, mechanism, texts, size):
     batched = list(translator.traces(texts, batch_size=size))
-    for got, wanted in zip(batched, one_by_one(translator, texts), strict=True):
-        same(got, wanted)
+    for trace, wanted in zip(batched, one_by_one(translator, texts), strict=True):
+        same(trace, wanted)
 
 
 @every
@@ -67,15 +67,15 @@ def test_greedy_is_as_one_by_one(translator, mechanism, texts, size):
 def test_forced_and_free_may_be_mixed(translator, mechanism, given, size):
     texts, targets = zip(*given)
     batched = list(translator.traces(texts, targets, batch_size=size))
-    for got, wanted in zip(batched, one_by_one(translator, texts, targets), strict=True):
-        same(got, wanted)
+    for trace, wanted in zip(batched, one_by_one(translator, texts, targets), strict=True):
+        same(trace, wanted)
 
 
 @every
 def test_a_beam_is_as_one_by_one(translator, mechanism):
     texts = [english for english, _ in tiny.sentences(5, 2)]
-    for got, wanted in zip(translator.traces(texts, beam=3), one_by_one(translator, texts, beam=3), strict=True):
-        same(got, wanted)
+    for trace, wanted in zip(translator.traces(texts, beam=3), one_by_one(translator, texts, beam=3), strict=True):
+        same(trace, wanted)
 
 
 @every
@@ -83,13 +83,13 @@ def test_a_beam_is_as_one_by_one(translator, mechanism):
 @given(given=st.lists(st.tuples(sentence, sentence | st.none()), min_size=1, max_size=6), size=st.integers(1, 4))
 def test_statistics_are_those_of_the_traces(translator, mechanism, given, size):
     texts, targets = zip(*given)
-    for got, wanted in zip(
+    for statistics, wanted in zip(
         translator.traces(texts, targets, batch_size=size, keep=("statistics",)),
         one_by_one(translator, texts, targets),
         strict=True,
     ):
-        measured_as(got, wanted)
-        assert got.trace is None
+        measured_as(statistics, wanted)
+        assert statistics.trace is None
 
 
 def measured_as(batched, trace):
@@ -101,15 +101,15 @@ def measured_as(batched, trace):
         assert batched.log_prob is None
     else:
         assert batched.log_prob == pytest.approx(trace.log_prob, abs=1e-4)
-    got, wanted = batched.frame(), stats.steps(trace)
-    assert list(got.columns) == list(wanted.columns)
+    frame, wanted = batched.frame(), stats.steps(trace)
+    assert list(frame.columns) == list(wanted.columns)
     jumpy = ["argmax", "argmax_token", "effective_threshold"]  # a rounding apart, they are another key, or one more
     pd.testing.assert_frame_equal(
-        got.drop(columns=jumpy), wanted.drop(columns=jumpy), atol=1e-4, rtol=0, check_dtype=False
+        frame.drop(columns=jumpy), wanted.drop(columns=jumpy), atol=1e-4, rtol=0, check_dtype=False
     )
     clear = (wanted["max_weight"] > 0.5 + 1e-4).to_numpy()
-    assert (got["argmax"][clear] == wanted["argmax"][clear]).all()
-    assert (got["argmax_token"][clear] == wanted["argmax_token"][clear]).all()
+    assert (frame["argmax"][clear] == wanted["argmax"][clear]).all()
+    assert (frame["argmax_token"][clear] == wanted["argmax_token"][clear]).all()
 
 
 @pytest.mark.parametrize("mechanism", ["transformer", "fixed-context"])
@@ -212,19 +212,21 @@ def test_batches_hold_like_lengths_and_no_more_than_asked(translator, monkeypatc
 def test_models_of_the_transformers_library(folder, family):
     model = attnviz.load(f"hf:{folder(family)}")
     texts = ["the black dog is run", "", "the ball"]
-    batched, kept = list(model.traces(texts)), list(model.traces(texts, keep=("statistics",)))
-    assert str(batched[1]) == str(kept[1]) == "the text is empty; type a sentence"
+    batched, statistics = list(model.traces(texts)), list(model.traces(texts, keep=("statistics",)))
+    assert str(batched[1]) == str(statistics[1]) == "the text is empty; type a sentence"
     for i in (0, 2):
         alike(batched[i], model.trace(texts[i]))
-        measured_as(kept[i], batched[i])
+        measured_as(statistics[i], batched[i])
 
 
 def test_a_classifier():
     model = attnviz.load("sst2/self-attention")
     texts = ["a lovely film", "a dull , long film"]
-    for batched, kept, text in zip(model.traces(texts), model.traces(texts, keep=("statistics",)), texts, strict=True):
+    for batched, statistics, text in zip(
+        model.traces(texts), model.traces(texts, keep=("statistics",)), texts, strict=True
+    ):
         alike(batched, model.trace(text))
-        measured_as(kept, batched)
+        measured_as(statistics, batched)
     with pytest.raises(ValueError, match="^beam must be 1 for sst2/self-attention, which chooses a label"):
         model.traces(texts, beam=2)
 

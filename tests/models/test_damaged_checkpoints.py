@@ -34,11 +34,11 @@ def fails(root, name=NAME):
 
 
 def test_no_such_checkpoint(root):
-    there = ", ".join(sorted(f"en-fr/{name}" for name in tiny.WIDTHS))
+    names = ", ".join(sorted(f"en-fr/{name}" for name in tiny.WIDTHS))
     more = "; another folder is given as root, or in ATTNVIZ_CHECKPOINTS"
-    assert fails(root, "en-fr/telepathy") == f"no checkpoint 'en-fr/telepathy' in {root}; available: {there}{more}"
+    assert fails(root, "en-fr/telepathy") == f"no checkpoint 'en-fr/telepathy' in {root}; available: {names}{more}"
     guess = "did you mean en-fr/bahdanau"
-    assert fails(root, "en-fr/bahdanu") == f"no checkpoint 'en-fr/bahdanu' in {root}; {guess}; available: {there}{more}"
+    assert fails(root, "en-fr/bahdanu") == f"no checkpoint 'en-fr/bahdanu' in {root}; {guess}; available: {names}{more}"
 
 
 def test_folders_of_the_environment_count_for_the_library(root, tmp_path, monkeypatch):

@@ -27,10 +27,10 @@ def forced(model, count=4, **options):
 def test_nothing_is_projected_until_one_is_read_and_then_the_whole_batch_at_once(counted):
     model, calls = counted
     measured = forced(model)
-    assert calls == [] and all(len(each.frame()) for each in measured) and calls == []
+    assert calls == [] and all(len(statistics.frame()) for statistics in measured) and calls == []
     first = measured[0].log_probs
     made = len(calls)
-    assert made > 0 and next(each.log_probs for each in measured) == first and len(calls) == made
+    assert made > 0 and next(statistics.log_probs for statistics in measured) == first and len(calls) == made
 
 
 def test_they_are_those_of_the_trace(counted):
@@ -49,8 +49,8 @@ def test_a_copy_by_pickle_has_them(counted):
 
 def test_they_are_read_in_any_order_and_batch(counted):
     model, _ = counted
-    wanted = [each.log_probs for each in forced(model, 5)]
-    backwards = [each.log_probs for each in reversed(forced(model, 5, batch_size=2))][::-1]
+    wanted = [statistics.log_probs for statistics in forced(model, 5)]
+    backwards = [statistics.log_probs for statistics in reversed(forced(model, 5, batch_size=2))][::-1]
     for forward, backward in zip(wanted, backwards, strict=True):
         assert forward == pytest.approx(backward, abs=1e-5)
 

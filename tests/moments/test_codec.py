@@ -7,8 +7,8 @@ from attnviz.moments import codec
 
 
 def of_rank(rank, shape=(300, 120), seed=0):
-    chance = np.random.default_rng(seed)
-    product = chance.normal(0, 1, (shape[0], rank)) @ chance.normal(0, 1, (rank, shape[1]))
+    generator = np.random.default_rng(seed)
+    product = generator.normal(0, 1, (shape[0], rank)) @ generator.normal(0, 1, (rank, shape[1]))
     return (product / rank**0.5).astype(np.float32)
 
 
@@ -67,16 +67,18 @@ SHAPES = {"large": (200, 150), "small": (40,)}
 
 def way(count=4, seed=0):
     """The weights of an untrained model, and weights that wander from there to another place."""
-    chance = np.random.default_rng(seed)
-    ends = [{name: chance.normal(0, 1, shape) for name, shape in SHAPES.items()} for _ in range(2)]
+    generator = np.random.default_rng(seed)
+    ends = [{name: generator.normal(0, 1, shape) for name, shape in SHAPES.items()} for _ in range(2)]
     moments = [
         {
-            name: (1 - part) * ends[0][name] + part * ends[1][name] + 0.1 * chance.normal(0, 1, shape)
+            name: (1 - part) * ends[0][name] + part * ends[1][name] + 0.1 * generator.normal(0, 1, shape)
             for name, shape in SHAPES.items()
         }
         for part in np.linspace(0.2, 1, count)
     ]
-    first, *moments = ({name: value.astype(np.float32) for name, value in each.items()} for each in (ends[0], *moments))
+    first, *moments = (
+        {name: value.astype(np.float32) for name, value in weights.items()} for weights in (ends[0], *moments)
+    )
     return first, moments
 
 

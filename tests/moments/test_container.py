@@ -11,8 +11,8 @@ SHAPES = {"large": (200, 150), "small": (40,)}
 
 
 def entry(seed, factors):
-    chance = np.random.default_rng(seed)
-    levels = chance.normal(0, 100, 350 * 3).astype(np.int16)
+    generator = np.random.default_rng(seed)
+    levels = generator.normal(0, 100, 350 * 3).astype(np.int16)
     levels[:4] = -1, 2**15 - 1, -(2**15), 0
     return {
         "large": Tensor([0.5] * factors, codec.Coded(0.1, 3, levels)),
@@ -51,9 +51,9 @@ def test_other_files(tmp_path, content, reason):
         container.read_about(tmp_path / "m")
 
 
-@pytest.mark.parametrize("kept", [10, 30, -1500, -1])
-def test_a_file_that_is_cut_short(file, kept):
-    file.write_bytes(file.read_bytes()[:kept])
+@pytest.mark.parametrize("end", [10, 30, -1500, -1])
+def test_a_file_that_is_cut_short(file, end):
+    file.write_bytes(file.read_bytes()[:end])
     with pytest.raises(CheckpointError, match="m is damaged"):
         container.read(file, SHAPES, 2)
 

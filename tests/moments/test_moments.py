@@ -107,16 +107,16 @@ def test_a_moment_is_a_model_by_its_name(run):
 def test_near_enough_is_said_by_the_caller(run, monkeypatch):
     root, paths = run
     monkeypatch.setattr(codec, "SMALL", 100)
-    asked = []
+    calls = []
 
     def near(number, model):
-        asked.append((number, sorted(model.state_dict())))
+        calls.append((number, sorted(model.state_dict())))
         return True
 
     fine = moments.pack(NAME, root, paths, [2.0] * len(paths)).stat().st_size
     assert moments.pack(NAME, root, paths, [2.0] * len(paths), near).stat().st_size < fine
-    assert {number for number, _ in asked} == set(range(1, len(paths)))
-    assert all(names == sorted(checkpoints.load_tensors(paths[0])) for _, names in asked)
+    assert {number for number, _ in calls} == set(range(1, len(paths)))
+    assert all(names == sorted(checkpoints.load_tensors(paths[0])) for _, names in calls)
 
 
 def test_the_checkpoint_may_come_from_another_run(run, tmp_path):
@@ -177,7 +177,7 @@ FLAT = {"mechanism": "bahdanau", "vocabulary": 120, "options": {"embedding_width
         *(({"begins": begins}, "how the untrained model begins") for begins in (None, "x", [None], {})),
         ({"begins": [0.0]}, "pack it again"),
         *(({"moments": listed}, "it must list 2 to 32 moments") for listed in (None, 5, "ab", [], [{}], [{}] * 33)),
-        *(({"moments": [each] * 3}, "no update or no loss") for each in (1, {}, {"update": "1", "loss": 1.0})),
+        *(({"moments": [moment] * 3}, "no update or no loss") for moment in (1, {}, {"update": "1", "loss": 1.0})),
     ],
 )
 def test_files_that_say_something_else(run, tmp_path, change, message):

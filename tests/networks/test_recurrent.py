@@ -97,13 +97,14 @@ def test_a_fixed_context_is_the_same_at_every_step_and_all_there_is(cell):
 
 
 def test_a_fixed_context_is_dropped_in_training_and_the_first_state_is_not():
-    model, kept = untouched("fixed-context", dropout=0.5).train(), []
+    model, summaries = untouched("fixed-context", dropout=0.5).train(), []
     torch.nn.init.ones_(model.start.weight)  # every part of s_0 is tanh of the sum of c
     torch.nn.init.zeros_(model.start.bias)
-    model.summary.register_forward_hook(lambda layer, args, out: kept.append(torch.tanh(out)))
+    model.summary.register_forward_hook(lambda layer, args, out: summaries.append(torch.tanh(out)))
     memory = model.encode(ids(4, 6))
-    assert (memory.values == 0).any() and (memory.values[memory.values != 0] == 2 * kept[0][memory.values != 0]).all()
-    torch.testing.assert_close(memory.state[0], torch.tanh(kept[0].sum(-1, keepdim=True)).expand(4, W))
+    values, (summary,) = memory.values, summaries
+    assert (values == 0).any() and (values[values != 0] == 2 * summary[values != 0]).all()
+    torch.testing.assert_close(memory.state[0], torch.tanh(summary.sum(-1, keepdim=True)).expand(4, W))
 
 
 def test_a_fixed_context_reads_both_ends():

@@ -51,8 +51,8 @@ def test_decoder_layer_agrees_with_torch(norm_first):
     seen = theirs.norm1(x) if norm_first else x
     context, wanted = theirs.self_attn(seen, seen, seen, attn_mask=~causal, average_attn_weights=False)
     close(own, wanted)
-    asked = theirs.norm2(x + context) if norm_first else theirs.norm1(x + context)
-    close(cross, theirs.multihead_attn(asked, memory, memory, key_padding_mask=~LENGTHS, average_attn_weights=False)[1])
+    query = theirs.norm2(x + context) if norm_first else theirs.norm1(x + context)
+    close(cross, theirs.multihead_attn(query, memory, memory, key_padding_mask=~LENGTHS, average_attn_weights=False)[1])
 
 
 @FIRST

@@ -187,8 +187,8 @@ def test_words_agree_with_a_plain_loop(seed, source, target):
             ]
             for h in range(2)
         ]
-        got = words.map(m.kind, m.layer).weights
-        np.testing.assert_allclose(got, wanted, atol=1e-6)
-        np.testing.assert_allclose(got.sum(-1), 1, atol=1e-5)
-        assert not got[:, ~words.visible(words.map(m.kind, m.layer))].any()
+        weights = words.map(m.kind, m.layer).weights
+        np.testing.assert_allclose(weights, wanted, atol=1e-6)
+        np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+        assert not weights[:, ~words.visible(words.map(m.kind, m.layer))].any()
     assert words.log_prob == pytest.approx(trace.log_prob)

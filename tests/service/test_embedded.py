@@ -64,8 +64,8 @@ def test_a_model_of_the_transformers_library_stops_and_nobody_else_waits(service
     name, place = "hf:mine", str(folder("bart"))
     request = Request(name, "The black dog", "Le chien", root=place)
     assert answer(service, request) == replace(load("bart").trace("The black dog", "Le chien"), model=name)
-    told = answer(service, Request(name, "", root=place, described=True))
-    assert told == (("cross", "encoder", "decoder"), (2, 2), (), False, 40, 40, 4, False, "", "")
+    description = answer(service, Request(name, "", root=place, described=True))
+    assert description == (("cross", "encoder", "decoder"), (2, 2), (), False, 40, 40, 4, False, "", "")
     os.kill(service._guests.pid, signal.SIGSTOP)
     (stopped,) = service.submit([request])
     while not stopped.running():
@@ -85,10 +85,10 @@ def test_work_inside_a_model_of_the_transformers_library_is_done_in_its_process_
 ):
     """What comes back is what the library gives here; it can be stopped at a step, and the process goes on."""
     texts = "The black dog runs. " * 3, "Le chien noir court. " * 3
-    asked = Request("hf:mine", "", root=str(folder("bart")))
+    request = Request("hf:mine", "", root=str(folder("bart")))
 
     def submit(function, *arguments, steps=""):
-        (future,) = service.submit([replace(asked, work=Work(function, arguments, steps=steps))])
+        (future,) = service.submit([replace(request, work=Work(function, arguments, steps=steps))])
         return future
 
     off = tuple(ablation.heads(load("bart"))[:1])
@@ -110,7 +110,7 @@ def test_work_inside_a_model_of_the_transformers_library_is_done_in_its_process_
         begun.result(WAIT)
     assert submit(":read", "The dog").result(WAIT).ids and service._guests.pid == pid
     gpt = replace(
-        asked, root=str(folder("gpt2")), work=Work(":contributions", (load("gpt2").write("The dog", 2, 0.0),))
+        request, root=str(folder("gpt2")), work=Work(":contributions", (load("gpt2").write("The dog", 2, 0.0),))
     )
     assert answer(service, gpt).heads.shape == load("gpt2").contributions(gpt.work.arguments[0]).heads.shape
 

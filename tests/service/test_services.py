@@ -62,13 +62,13 @@ def test_a_request_alone_is_the_trace_of_this_process_bit_for_bit(service, root,
 
 
 def test_samples_are_those_of_this_process_and_a_text_that_cannot_be_read_fails_alone(service, root, ask):
-    asked = [ask(text, mechanism, sample_count=5) for text in (TEXTS[0], TEXTS[1]) for mechanism in MECHANISMS]
-    kept = [ask(TEXTS[0], mechanism, beam=3, hypotheses=True) for mechanism in MECHANISMS]
-    for request, listed in zip(kept, results(service, kept)):
+    sampled = [ask(text, mechanism, sample_count=5) for text in (TEXTS[0], TEXTS[1]) for mechanism in MECHANISMS]
+    with_beam = [ask(TEXTS[0], mechanism, beam=3, hypotheses=True) for mechanism in MECHANISMS]
+    for request, listed in zip(with_beam, results(service, with_beam)):
         assert listed == loading.load_checkpoint(request.model, root).hypotheses(TEXTS[0], 3)
     classifier = Request("sst2/self-attention", "A funny film.", sample_count=5)
-    futures = service.submit([*asked, classifier, ask(" ", sample_count=5), ask(TEXTS[0])])
-    for request, future in zip(asked, futures):
+    futures = service.submit([*sampled, classifier, ask(" ", sample_count=5), ask(TEXTS[0])])
+    for request, future in zip(sampled, futures):
         assert future.result(WAIT) == loading.load_checkpoint(request.model, root).samples(request.text, 5)
     with pytest.raises(ValueError, match="sst2/self-attention does not translate, so it has no other translations"):
         futures[-3].result(WAIT)
@@ -80,14 +80,14 @@ def test_samples_are_those_of_this_process_and_a_text_that_cannot_be_read_fails_
 def test_many_requests_are_the_traces_one_by_one(service, root, ask):
     """Of several models, forced and not, greedy and with a beam, in the order asked."""
     models = {name: loading.load_checkpoint(f"en-fr/{name}", root) for name in MECHANISMS}
-    asked = [
+    cases = [
         (text, name, target, beam)
         for text in TEXTS[:4]
         for name in MECHANISMS
         for target, beam in ((None, 1), ("Le chien dort.", 1), (None, 3))
     ]
-    answers = results(service, [ask(text, name, target=target, beam=beam) for text, name, target, beam in asked])
-    for (text, name, target, beam), trace in zip(asked, answers, strict=True):
+    answers = results(service, [ask(text, name, target=target, beam=beam) for text, name, target, beam in cases])
+    for (text, name, target, beam), trace in zip(cases, answers, strict=True):
         same(trace, models[name].trace(text, target, beam))
 
 
@@ -151,8 +151,8 @@ def test_a_model_whose_files_change_is_read_again(service, root, tmp_path):
 
 def test_statistics_alone_are_those_of_the_traces(service, root, ask):
     model = loading.load_checkpoint("en-fr/transformer", root)
-    asked = [ask(TEXTS[0], "transformer", statistics=True), ask(TEXTS[0], "transformer")]
-    measured, trace = results(service, asked)
+    requests = [ask(TEXTS[0], "transformer", statistics=True), ask(TEXTS[0], "transformer")]
+    measured, trace = results(service, requests)
     wanted = stats.steps(model.trace(TEXTS[0]))
     pd.testing.assert_frame_equal(measured.frame()[wanted.columns], wanted, check_dtype=False, atol=1e-4, rtol=0)
     assert trace == model.trace(TEXTS[0])

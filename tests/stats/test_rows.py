@@ -48,10 +48,10 @@ def test_the_frame():
 def test_one_row_by_hand():
     """a = 1/2, 1/4, 1/4, 0. H = 1/2 ln 2 + 2 (1/4) ln 4 = 1.5 ln 2. Sum a^2 = 3/8. Position (0 * 2 + 1 + 2) / 4.
     Gini, ascending 0, 1/4, 1/4, 1/2: sum (2i - n - 1) a_i / n = (-3 * 0 - 1 * 1/4 + 1 * 1/4 + 3 * 1/2) / 4 = 3/8."""
-    got = row(0.5, 0.25, 0.25, 0)
+    statistics = row(0.5, 0.25, 0.25, 0)
     ln2 = np.log(2)
     wanted = [1.5 * ln2, 1.5, 1.5 * ln2 / np.log(4), 0.5, 3, 2**1.5, 8 / 3, 3 / 8, 0, 0.75]
-    assert got.astype(float).tolist() == pytest.approx(wanted)
+    assert statistics.astype(float).tolist() == pytest.approx(wanted)
 
 
 @given(distributions)
@@ -96,8 +96,8 @@ def test_keys_that_are_not_visible_change_nothing(weights, padding, dtype):
     weights = weights.astype(dtype)
     wider = np.pad(weights, ((0, 0), (0, padding)))
     visible = np.arange(wider.shape[1]) < weights.shape[1]
-    got = stats.rows(wider, visible=np.tile(visible, (len(weights), 1)))
-    pd.testing.assert_frame_equal(got, stats.rows(weights), atol=1e-9)
+    padded = stats.rows(wider, visible=np.tile(visible, (len(weights), 1)))
+    pd.testing.assert_frame_equal(padded, stats.rows(weights), atol=1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 7, 64])
@@ -111,9 +111,9 @@ def test_uniform_and_one_hot(n):
 
 
 def test_a_single_key():
-    got = row(1.0)
-    assert np.isnan(got.normalised_entropy)
-    assert got.drop("normalised_entropy").astype(float).tolist() == [0, 0, 1, 1, 1, 1, 0, 0, 0]
+    statistics = row(1.0)
+    assert np.isnan(statistics.normalised_entropy)
+    assert statistics.drop("normalised_entropy").astype(float).tolist() == [0, 0, 1, 1, 1, 1, 0, 0, 0]
 
 
 def test_normalised_by_the_visible_keys():

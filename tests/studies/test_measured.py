@@ -32,7 +32,7 @@ def corpus(data):
 
 
 @pytest.fixture(scope="module")
-def asked(root, corpus, tmp_path_factory):
+def config(root, corpus, tmp_path_factory):
     return studies.StudyConfig(root, tmp_path_factory.mktemp("out"), corpus)
 
 
@@ -46,9 +46,9 @@ def model(request, root):
 
 def test_samples_of_pairs_by_other_code():
     counts = [Counts(3, 3, 2, 3), Counts(2, 1, 1, 1), Counts(4, 2, 0, 1)]
-    chance = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     wanted = []
-    for chosen in chance.integers(3, size=(order.SAMPLES, 3)).tolist():
+    for chosen in generator.integers(3, size=(order.SAMPLES, 3)).tolist():
         total = counts[chosen[0]] + counts[chosen[1]] + counts[chosen[2]]
         wanted.append(total.error_rate)
     rates = order.resampled(counts)
@@ -61,10 +61,10 @@ def test_samples_of_pairs_by_other_code():
     }  # 1 - 5 / 6, whatever is drawn
 
 
-def test_error_rates_are_those_of_the_report(asked):
-    results = order.measure(asked)
+def test_error_rates_are_those_of_the_report(config):
+    results = order.measure(config)
     for mechanism in order.ORDERS:
-        report = alignment.report(Translator.load(f"en-fr/{mechanism}", asked.root), LINKED)
+        report = alignment.report(Translator.load(f"en-fr/{mechanism}", config.root), LINKED)
         rows = {row["shift"]: row for row in results["rows"] if row["mechanism"] == mechanism}
         for shift, wanted in ((0, report["best_head"]), (1, report["shifted"]["1"]), (-1, report["shifted"]["-1"])):
             assert {key: rows[shift][key] for key in ("error_rate", "precision", "recall", "links")} == {
@@ -85,36 +85,36 @@ def test_error_rates_are_those_of_the_report(asked):
 # --- mechanisms
 
 
-def test_scores_are_the_cards_when_it_has_them_all_of_the_same_files(asked, model, monkeypatch):
+def test_scores_are_the_cards_when_it_has_them_all_of_the_same_files(config, model, monkeypatch):
     whole = dict.fromkeys(mechanisms._SCORES, 12.5)
     cards = {
-        "complete": ({"scores": {measured_models.TEST: whole}, "data": asked.corpus.files}, True),
+        "complete": ({"scores": {measured_models.TEST: whole}, "data": config.corpus.files}, True),
         "a score lacks": ({"scores": {measured_models.TEST: {**whole} | {"chrf": None}}, "data": {}}, False),
         "other files": (
             {
                 "scores": {measured_models.TEST: whole},
-                "data": {**asked.corpus.files, f"multi30k/{measured_models.TEST}.en": "0"},
+                "data": {**config.corpus.files, f"multi30k/{measured_models.TEST}.en": "0"},
             },
             False,
         ),
         "nothing": ({}, False),
     }
-    measured = translation.score(model.translator, *zip(*asked.test))
-    for name, (card, kept) in cards.items():
+    measured = translation.score(model.translator, *zip(*config.test))
+    for name, (card, usable) in cards.items():
         monkeypatch.setitem(model.translator.__dict__, "card", card)
-        scores = mechanisms.scores_on_test(model, asked)
-        assert {key: scores[key] for key in whole} == (whole if kept else {key: measured[key] for key in whole}), name
+        scores = mechanisms.scores_on_test(model, config)
+        assert {key: scores[key] for key in whole} == (whole if usable else {key: measured[key] for key in whole}), name
 
 
-def test_a_row_of_a_mechanism(asked, model):
-    row = mechanisms.measure_model(model, asked, LINKED)
+def test_a_row_of_a_mechanism(config, model):
+    row = mechanisms.measure_model(model, config, LINKED)
     report = alignment.report(model.translator, LINKED)
     assert row["error_rate"] == (report and report["best_head"]["error_rate"])
     assert row["parameters"] == sum(value.numel() for value in model.translator.model.state_dict().values())
     assert row["ms_per_sentence"] > 0 and row["seconds"] is None and row["peak_memory_mb"] is None
 
 
-def test_training_counts_the_runs_that_it_began_with(asked, model, monkeypatch):
+def test_training_counts_the_runs_that_it_began_with(config, model, monkeypatch):
     first = {"epochs": 20, "seconds": 60.5}
     for card, epochs, seconds in (
         (first, 20, 60.5),
@@ -124,21 +124,21 @@ def test_training_counts_the_runs_that_it_began_with(asked, model, monkeypatch):
         ({}, None, None),
     ):
         monkeypatch.setitem(model.translator.__dict__, "card", card)
-        row = mechanisms.measure_model(model, asked, ())
+        row = mechanisms.measure_model(model, config, ())
         assert (row["epochs"], row["seconds"]) == (epochs, seconds)
 
 
 # --- dropout
 
 
-def test_runs_of_attention_dropout(asked, monkeypatch):
+def test_runs_of_attention_dropout(config, monkeypatch):
     """Two rates and two seeds, tiny: what is measured, that it was trained with the rate, and only once."""
     monkeypatch.setattr(dropout, "RATES", (0.0, 0.3))
     monkeypatch.setattr(dropout, "CAPTIONS", 40)
     monkeypatch.setattr(dropout, "EPOCHS", {"bahdanau": 2})
     recipe = {"batch_tokens": 100, "vocabulary": 120, "warmup": 5, "options": tiny.WIDTHS["bahdanau"]}
     monkeypatch.setitem(ALL, "bahdanau", replace(ALL["bahdanau"], training=recipe))
-    two = studies.StudyConfig(asked.root, asked.out, asked.corpus, seeds=2)
+    two = studies.StudyConfig(config.root, config.out, config.corpus, seeds=2)
     results = dropout.measure(two)
     assert [(row["seed"], row["attention_dropout"]) for row in results["rows"]] == [(1, 0), (1, 0.3), (2, 0), (2, 0.3)]
     assert (
@@ -146,19 +146,19 @@ def test_runs_of_attention_dropout(asked, monkeypatch):
         and results["captions"] == 40
         and results["compared"] == 12
     )
-    folder = asked.out / "dropout-0.3" / "seed-2"
+    folder = config.out / "dropout-0.3" / "seed-2"
     state = saved_run.read(folder / "en-fr/bahdanau")
     assert state["settings"]["options"]["attention_dropout"] == 0.3 and state["settings"]["seed"] == 2
     row, model = results["rows"][-1], Translator.load("en-fr/bahdanau", folder)
     losses = []
-    for pairs in (asked.corpus.train[:12], asked.corpus.val):
+    for pairs in (config.corpus.train[:12], config.corpus.val):
         forced = [model.trace(*pair) for pair in pairs]
         losses.append(-sum(t.log_prob for t in forced) / sum(len(t.target) for t in forced))
     assert (row["train_loss"], row["val_loss"]) == pytest.approx(losses, abs=1e-3)
     assert row["gap"] == pytest.approx(losses[1] - losses[0], abs=1e-3)
     best = max(state["history"], key=lambda epoch: epoch["val_bleu_lc"])
     assert (row["best_epoch"], row["epochs"]) == (best["epoch"], 2)
-    assert row["val_bleu_lc"] == translation.score(model, *zip(*asked.corpus.val))["bleu_lc"]
+    assert row["val_bleu_lc"] == translation.score(model, *zip(*config.corpus.val))["bleu_lc"]
     monkeypatch.setattr(Trainer, "update", lambda *_: pytest.fail("it is trained already"))
     assert dropout.measure(two)["rows"] == results["rows"]
     text, panels = dropout.text(results), dropout.panels(results)

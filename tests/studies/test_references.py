@@ -42,7 +42,7 @@ def test_the_untrained_model_is_the_same_network_with_other_weights(root):
     model = loading.load("en-fr/bahdanau", root)
     first, second = (references.untrained(model, root) for _ in range(2))
     assert torch.equal(torch.random.get_rng_state(), state)
-    weights = [dict(each.model.state_dict()) for each in (model, first, second)]
+    weights = [dict(translator.model.state_dict()) for translator in (model, first, second)]
     assert checkpoints.same(weights[1], weights[2]) and not checkpoints.same(weights[0], weights[1])
     assert {name: value.shape for name, value in weights[0].items()} == {
         name: value.shape for name, value in weights[1].items()

@@ -140,9 +140,9 @@ def few(root, tmp_path):
 def test_more_seeds_are_trained_once_as_the_first_one_was(few, data, tmp_path, monkeypatch):
     monkeypatch.setattr(gold, "shipped", lambda pair: ())
     corpus = corpora.load("en-fr", data)
-    asked = studies.StudyConfig(few, tmp_path / "out", corpus, seeds=2)
-    assert asked.missing(("bahdanau", "luong-dot", "transformer")) == ["luong-dot", "transformer"]
-    first, second = measured_models.models(asked, ("bahdanau", "luong-dot"))
+    config = studies.StudyConfig(few, tmp_path / "out", corpus, seeds=2)
+    assert config.missing(("bahdanau", "luong-dot", "transformer")) == ["luong-dot", "transformer"]
+    first, second = measured_models.models(config, ("bahdanau", "luong-dot"))
     assert (first.seed, second.seed) == (1, 2) and first.sha256 != second.sha256
     card = second.translator.card
     assert (
@@ -150,8 +150,8 @@ def test_more_seeds_are_trained_once_as_the_first_one_was(few, data, tmp_path, m
     )
     assert (tmp_path / "out/seed-2/en-fr/tokenizer.json").read_bytes() == (few / "en-fr/tokenizer.json").read_bytes()
     monkeypatch.setattr(measured_models, "train", lambda *_, **__: pytest.fail("it is trained already"))
-    assert [model.sha256 for model in measured_models.models(asked, ("bahdanau",))] == [first.sha256, second.sha256]
-    made = measured_models.record(asked, [first, second], ("bahdanau", "luong-dot"))
+    assert [model.sha256 for model in measured_models.models(config, ("bahdanau",))] == [first.sha256, second.sha256]
+    made = measured_models.record(config, [first, second], ("bahdanau", "luong-dot"))
     assert made["models"] == [row(seed=seed, weights_sha256=model.sha256) for seed, model in ((1, first), (2, second))]
     assert made["missing"] == ["luong-dot"] and made["data"] == corpus.files and made["seeds"] == 2
 
@@ -177,7 +177,7 @@ def test_more_seeds_take_as_many_runs_as_the_first_one(few, data, tmp_path, monk
 
 
 def test_a_model_with_another_seed_that_was_trained_otherwise_is_not_taken_for_it(few, data, tmp_path):
-    asked = studies.StudyConfig(few, tmp_path / "out", corpora.load("en-fr", data), seeds=2)
+    config = studies.StudyConfig(few, tmp_path / "out", corpora.load("en-fr", data), seeds=2)
     checkpoint_files.write_json(
         tmp_path / "out/seed-2/en-fr/bahdanau/card.json", {"settings": asdict(runs.config(epochs=2, seed=2))}
     )
@@ -186,7 +186,7 @@ def test_a_model_with_another_seed_that_was_trained_otherwise_is_not_taken_for_i
         match="seed-2/en-fr/bahdanau was trained with different settings from en-fr/bahdanau; "
         "remove it, or choose another --out$",
     ):
-        list(measured_models.models(asked, ("bahdanau",)))
+        list(measured_models.models(config, ("bahdanau",)))
 
 
 def card(start=None, data=(), **changes):

@@ -21,10 +21,10 @@ from attnviz.training.train import train
 def config(tmp_path_factory) -> studies.StudyConfig:
     """A folder with one trained model that writes, and three packed moments of its run."""
     folder = tmp_path_factory.mktemp("writing")
-    data, root, kept = tiny_writer.write_data(folder / "data"), folder / "models", folder / "kept"
+    data, root, moments_folder = tiny_writer.write_data(folder / "data"), folder / "models", folder / "kept"
     corpus = corpora.load("en", data)
-    train(tiny_writer.config(), corpus, root, "en", compile=False, moments=kept)
-    validation.pack_spaced(tiny_writer.NAME, root, kept, corpus.val, 3)
+    train(tiny_writer.config(), corpus, root, "en", compile=False, moments=moments_folder)
+    validation.pack_spaced(tiny_writer.NAME, root, moments_folder, corpus.val, 3)
     return studies.StudyConfig(root, folder / "out", None, data=data)
 
 

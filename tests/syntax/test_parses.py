@@ -86,14 +86,14 @@ def test_any_english_model_of_spacy_is_taken(monkeypatch):
     """A package of models declares them as entry points; names are no code, so nothing is imported."""
     points = [SimpleNamespace(name=name) for name in ("en_core_web_trf", "de_core_news_sm", "en_core_web_lg")]
     monkeypatch.setattr(syntax, "entry_points", lambda group: points if group == "spacy_models" else [])
-    there = {"spacy"}
-    monkeypatch.setattr(syntax.importlib.util, "find_spec", lambda name: name in there or None)
+    installed = {"spacy"}
+    monkeypatch.setattr(syntax.importlib.util, "find_spec", lambda name: name in installed or None)
     assert syntax.spacy_models() == ("en_core_web_lg", "en_core_web_trf")
     with pytest.raises(ValueError, match="spaCy and en_core_web_md must be installed"):
         syntax.parse_with_spacy("A dog runs.", "en_core_web_md")
-    there.add("en_core_web_sm")
+    installed.add("en_core_web_sm")
     assert syntax.spacy_models() == ("en_core_web_sm", "en_core_web_lg", "en_core_web_trf")
-    there.clear()
+    installed.clear()
     assert syntax.spacy_models() == ()
 
 

@@ -100,8 +100,8 @@ def test_depth_and_heads_may_differ_between_kinds():
 
 def test_one_token_each():
     eos = Token("<eos>", 0, 0, special=True)
-    ones = tuple(AttentionMap(kind, 0, [[[1.0]]]) for kind in ("cross", "encoder", "decoder"))
-    trace = Trace("m", "m", "", "", False, [eos], [eos], [-0.5], (), ones)
+    maps = tuple(AttentionMap(kind, 0, [[[1.0]]]) for kind in ("cross", "encoder", "decoder"))
+    trace = Trace("m", "m", "", "", False, [eos], [eos], [-0.5], (), maps)
     assert trace.log_prob == -0.5 and trace.alternatives == ((),)
     assert trace.keys(trace.map("decoder")) == (BOS,)
     assert Trace.from_json(trace.to_json()) == trace

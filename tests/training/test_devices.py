@@ -50,26 +50,26 @@ def learn(make, device, folder=None):
 
 
 def both(make, tmp_path):
-    here = learn(make, "cpu", tmp_path / "here")[1]
+    on_cpu = learn(make, "cpu", tmp_path / "here")[1]
     with Elsewhere() as device:
-        trainer, there = learn(make, device, tmp_path / "there")
+        trainer, on_device = learn(make, device, tmp_path / "there")
         assert all(isinstance(parameter.data, There) for parameter in trainer.optimizer.master.parameters())
-    return here, there
+    return on_cpu, on_device
 
 
 @pytest.mark.parametrize("mechanism", ["fixed-context", "bahdanau", "luong-local", "transformer"])
 def test_a_mechanism_learns_the_same_there(mechanism, tmp_path):
     """One of each decoder, and the one that makes positions of its own."""
     config = runs.config(mechanism)
-    here, there = both(lambda device: Trainer(config, tiny.vocabulary(), PAIRS, device), tmp_path)
-    assert there == pytest.approx(here, rel=1e-3)  # in bfloat16, and the CPU's GRU is made of one piece
+    on_cpu, on_device = both(lambda device: Trainer(config, tiny.vocabulary(), PAIRS, device), tmp_path)
+    assert on_device == pytest.approx(on_cpu, rel=1e-3)  # in bfloat16, and the CPU's GRU is made of one piece
 
 
 def test_a_classifier_learns_the_same_there(tmp_path):
-    here, there = both(
+    on_cpu, on_device = both(
         lambda device: ClassifierTrainer(CLASSIFIER, tiny.vocabulary(), REVIEWS, device, labels=LABELS), tmp_path
     )
-    assert there == pytest.approx(here, rel=1e-3)
+    assert on_device == pytest.approx(on_cpu, rel=1e-3)
 
 
 def test_a_taught_classifier_learns_the_same_there(tmp_path):
@@ -78,10 +78,10 @@ def test_a_taught_classifier_learns_the_same_there(tmp_path):
     torch.manual_seed(1)
     model = build(Config("self-attention", len(text), tiny.CLASSIFIER)).eval()
     teacher = Classifier("sst2/self-attention", "self-attention", model, text, {})
-    here, there = both(
+    on_cpu, on_device = both(
         lambda device: DistillationTrainer(config, text, REVIEWS, device, labels=LABELS, teachers=[teacher]), tmp_path
     )
-    assert there == pytest.approx(here, rel=1e-3)
+    assert on_device == pytest.approx(on_cpu, rel=1e-3)
 
 
 def test_what_is_left_on_the_cpu_is_refused():

@@ -40,10 +40,12 @@ def test_ngrams_are_of_every_length_and_place():
 def test_what_teachers_say_is_the_mean_of_their_logits_at_one_spread(teachers):
     texts = ["the film is great", "dull", "a story", "is awful , really"]
     loaded = [load(folder) for folder in teachers]
-    logits = np.stack([classifier.logits(each.model, each.tokenizer, texts).double().numpy() for each in loaded])
+    logits = np.stack(
+        [classifier.logits(teacher.model, teacher.tokenizer, texts).double().numpy() for teacher in loaded]
+    )
     centred = logits - logits.mean(-1, keepdims=True)
-    spread = np.array([np.sqrt((each**2).mean()) for each in centred])
-    mean = sum(each / own for each, own in zip(centred, spread)) * spread.mean() / 2
+    spread = np.array([np.sqrt((values**2).mean()) for values in centred])
+    mean = sum(values / own for values, own in zip(centred, spread)) * spread.mean() / 2
     shares = np.exp(mean) / np.exp(mean).sum(-1, keepdims=True)
     np.testing.assert_allclose(classifiers.soft_targets(loaded, texts), shares, atol=1e-5)
     alone = classifiers.soft_targets(loaded[:1], texts)

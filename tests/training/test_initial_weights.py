@@ -21,8 +21,8 @@ def test_fine_tuning_begins_with_the_weights_and_the_tokenizer(finished, corpus,
     assert first["val_loss"] == pytest.approx(before["val_loss"], abs=2e-3)
     assert first["val_loss"] < history(start)[0]["val_loss"] - 0.1
     assert (folder.parent / "tokenizer.json").read_bytes() == (start.parent / "tokenizer.json").read_bytes()
-    kept = saved_run.read(folder)["settings"]
-    assert kept["start"] == checkpoint_files.fingerprint(f"{PAIR}/bahdanau", start.parent.parent)
+    settings = saved_run.read(folder)["settings"]
+    assert settings["start"] == checkpoint_files.fingerprint(f"{PAIR}/bahdanau", start.parent.parent)
 
 
 def test_fine_tuning_refuses_another_model_and_another_tokenizer(finished, corpus, tmp_path):

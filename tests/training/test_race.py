@@ -170,10 +170,10 @@ def test_a_ring_spans_the_run_and_is_bounded():
     ring = Ring(8)
     for batch in range(100):
         ring.add(Moment(batch, 0.0, {}, ()))
-        kept = [moment.batch for moment in ring.moments]
-        assert len(kept) <= 8 and kept[0] == 0 and kept[-1] == batch and kept == sorted(set(kept))
+        batches = [moment.batch for moment in ring.moments]
+        assert len(batches) <= 8 and batches[0] == 0 and batches[-1] == batch and batches == sorted(set(batches))
     gaps = np.diff([moment.batch for moment in ring.moments][:-1])
-    assert len(set(gaps.tolist())) == 1 and len(kept) >= 4  # evenly, from the first to the last
+    assert len(set(gaps.tolist())) == 1 and len(batches) >= 4  # evenly, from the first to the last
 
 
 def test_a_ring_of_large_maps_is_bounded_in_bytes():
@@ -289,69 +289,69 @@ def started():
         return running[-1]
 
     yield start
-    for there in running:
-        there.process.kill()
-        there.process.wait()
+    for race in running:
+        race.process.kill()
+        race.process.wait()
 
 
 def test_it_is_the_training_without_a_process_and_one_batch_is_one(started):
-    there = started("reverse", ["luong-dot"], SMALL)
-    until(there, lambda moments: moments)
-    there.tell(PAUSE)
-    assert there.state == PAUSED
-    at = newest_at_rest(there)
+    race = started("reverse", ["luong-dot"], SMALL)
+    until(race, lambda moments: moments)
+    race.tell(PAUSE)
+    assert race.state == PAUSED
+    at = newest_at_rest(race)
     for count in (1, 2):
-        there.tell(ONE)
-        until(there, lambda moments, count=count: moments[-1].batch >= at + count)
-    single = there.moments[-1].batch
+        race.tell(ONE)
+        until(race, lambda moments, count=count: moments[-1].batch >= at + count)
+    single = race.moments[-1].batch
     time.sleep(0.3)
-    assert there.moments[-1].batch == single  # it waits
-    there.tell(GO)
-    until(there, lambda moments: moments[-1].batch > single + 1)
-    assert there.state == RUNNING
-    there.tell(STOP)
-    assert there.process.wait(PATIENCE) and there.state == ENDED and not there.problem
-    kept = [moment for moment in there.moments if moment.batch <= single]
+    assert race.moments[-1].batch == single  # it waits
+    race.tell(GO)
+    until(race, lambda moments: moments[-1].batch > single + 1)
+    assert race.state == RUNNING
+    race.tell(STOP)
+    assert race.process.wait(PATIENCE) and race.state == ENDED and not race.problem
+    until_single = [moment for moment in race.moments if moment.batch <= single]
     here = {m.batch: m for m in training.watch("reverse", ["luong-dot"], SMALL, batches=single, every=1)}
-    assert numbers(kept, "luong-dot") == numbers([here[moment.batch] for moment in kept], "luong-dot")
+    assert numbers(until_single, "luong-dot") == numbers([here[moment.batch] for moment in until_single], "luong-dot")
 
 
 def test_it_trains_no_longer_than_it_may_and_its_models_can_be_kept(started, tmp_path):
-    there = started("reverse", ["luong-dot"], SMALL, longest=0.2)
-    until(there, lambda moments: there.state == DONE)
-    assert there.moments[-1].seconds >= 0.2 and "has ended after 0.2 seconds of computing" in there.problem
-    with zipfile.ZipFile(io.BytesIO(there.models())) as archive:
+    race = started("reverse", ["luong-dot"], SMALL, longest=0.2)
+    until(race, lambda moments: race.state == DONE)
+    assert race.moments[-1].seconds >= 0.2 and "has ended after 0.2 seconds of computing" in race.problem
+    with zipfile.ZipFile(io.BytesIO(race.models())) as archive:
         archive.extractall(tmp_path)
     assert attnviz.available(tmp_path) == ["reverse/luong-dot"]
     trace = attnviz.load("reverse/luong-dot", tmp_path).trace("m o t o r")
     assert [token.text for token in trace.source][:-1] == [*"motor"]
-    there.tell(GO)
-    assert there.state == DONE  # it goes on no more
-    there.tell(STOP)
-    assert there.process.wait(PATIENCE) is not None and there.state == ENDED
+    race.tell(GO)
+    assert race.state == DONE  # it goes on no more
+    race.tell(STOP)
+    assert race.process.wait(PATIENCE) is not None and race.state == ENDED
     with pytest.raises(ValueError, match="The models have ended with the training"):
-        there.models()
+        race.models()
 
 
 def test_it_ends_where_nobody_looks(started):
     is_open = [True]  # as a tab in the background is
-    there = started("reverse", ["luong-dot"], SMALL, unseen=0.5, is_open=lambda: is_open[0])
+    race = started("reverse", ["luong-dot"], SMALL, unseen=0.5, is_open=lambda: is_open[0])
     time.sleep(3 * 0.5)
-    assert there.process.poll() is None and there.state != ENDED
+    assert race.process.poll() is None and race.state != ENDED
     is_open[0] = False
-    assert there.process.wait(PATIENCE) is not None
-    assert there.state == ENDED and "Nobody was looking" in there.problem
+    assert race.process.wait(PATIENCE) is not None
+    assert race.state == ENDED and "Nobody was looking" in race.problem
 
 
 def test_a_killed_process_is_said_and_what_was_seen_stays(started):
-    there = started("copy", ["luong-dot"], SMALL)
-    until(there, lambda moments: moments)
-    os.kill(there.process.pid, signal.SIGKILL)
-    until(there, lambda moments: there.state == ENDED)
-    assert there.problem == apart.KILLED and there.moments
+    race = started("copy", ["luong-dot"], SMALL)
+    until(race, lambda moments: moments)
+    os.kill(race.process.pid, signal.SIGKILL)
+    until(race, lambda moments: race.state == ENDED)
+    assert race.problem == apart.KILLED and race.moments
 
 
 def test_what_cannot_be_trained_is_said(started):
-    there = started([("a", "b")], ["luong-dot"], SMALL)
-    until(there, lambda moments: there.state == ENDED)
-    assert "validation and training need at least one sentence pair each" in there.problem and not there.moments
+    race = started([("a", "b")], ["luong-dot"], SMALL)
+    until(race, lambda moments: race.state == ENDED)
+    assert "validation and training need at least one sentence pair each" in race.problem and not race.moments

@@ -98,7 +98,7 @@ def test_every_head_and_nothing_changes(load, family):
         all(torch.equal(value, before[name]) for name, value in model.model.state_dict().items())
         and model.trace(TEXT) == trace
     )
-    ours, theirs = (dict(each.model.named_parameters()) for each in (changed, model))
+    ours, theirs = (dict(network.named_parameters()) for network in (changed.model, model.model))
     assert all(ours[name].data_ptr() == theirs[name].data_ptr() for name in theirs)
 
 
@@ -152,6 +152,6 @@ def test_a_decoder_alone_whose_layers_have_a_cross_attention_that_it_does_not_us
         decoder_ffn_dim=16,
     )
     families.save(tmp_path, transformers.BartForCausalLM(config), made)
-    projection = attnviz.load(f"hf:{tmp_path}")
-    assert [each.path.rsplit(".", 2)[1] for each in projection.projections()] == ["self_attn"] * 3
-    assert ablation.effect(projection, [Head("decoder", 2, 1)], TEXT).change != 0
+    model = attnviz.load(f"hf:{tmp_path}")
+    assert [projection.path.rsplit(".", 2)[1] for projection in model.projections()] == ["self_attn"] * 3
+    assert ablation.effect(model, [Head("decoder", 2, 1)], TEXT).change != 0

@@ -63,10 +63,10 @@ def test_a_path_is_no_name():
 
 
 def test_a_name_is_fetched_without_code_and_pickles(bert, monkeypatch):
-    asked = []
-    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **how: asked.append((name, how)) or str(bert))
+    calls = []
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **how: calls.append((name, how)) or str(bert))
     assert attnviz.load("hf:some/model").trace(TEXT).model == "hf:some/model"
-    [(name, how)] = asked
+    [(name, how)] = calls
     fetched = [
         file
         for file in (

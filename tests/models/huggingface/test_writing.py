@@ -84,7 +84,9 @@ def test_candidates_are_the_models_own(model):
     trace = model.write(PROMPT, 4, 0)
     best = model.candidates(trace, trace.given, Sampling(0))
     assert best[0].id == model.ids(trace)[trace.given + 1] and best[0].drawn == 1
-    assert [each.probability for each in best] == sorted((each.probability for each in best), reverse=True)
+    assert [candidate.probability for candidate in best] == sorted(
+        (candidate.probability for candidate in best), reverse=True
+    )
 
 
 def test_it_ends_with_its_end_token_and_at_its_limit(model):

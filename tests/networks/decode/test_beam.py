@@ -79,8 +79,8 @@ class Scripted(torch.nn.Module):
         produced = torch.cat([state[0], token[:, None]], dim=1)
         logits = torch.full((len(produced), 8), -100.0)
         for row, tokens in enumerate(produced[:, 1:].tolist()):  # without <bos>
-            for token, chance in self.table.get(tuple(tokens), {EOS: 1.0}).items():
-                logits[row, token] = math.log(chance)
+            for token, probability in self.table.get(tuple(tokens), {EOS: 1.0}).items():
+                logits[row, token] = math.log(probability)
         return SimpleNamespace(logits=logits, state=(produced,))
 
 

@@ -30,11 +30,11 @@ def test_forced_is_stepwise_is_forward(name, length):
         step = model.step(memory, state, token)
         state, token = step.state, target[:, t]
         close(unrolled.logits[:, t], step.logits)
-        for kept, now in zip(unrolled.cross, step.cross, strict=True):
-            close(kept[:, :, t], now)
-        for kept, now in zip(unrolled.decoder, step.decoder, strict=True):
-            close(kept[:, :, t, : t + 1], now)
-            assert (kept[:, :, t, t + 1 :] == 0).all()
+        for whole, now in zip(unrolled.cross, step.cross, strict=True):
+            close(whole[:, :, t], now)
+        for whole, now in zip(unrolled.decoder, step.decoder, strict=True):
+            close(whole[:, :, t, : t + 1], now)
+            assert (whole[:, :, t, t + 1 :] == 0).all()
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_a_batch_is_forced_as_its_sentences_are(name, options, sizes, seed):
         alone = decode.unroll(model, source, None, lambda t, _: target[:, t], target.shape[1])
         size, steps = sizes[i]
         close(together.logits[i, :steps], alone.logits[0])
-        for kept, wanted in zip(together.cross, alone.cross, strict=True):
-            close(kept[i, :, :steps, :size], wanted[0])
-            assert (kept[i, :, :, size:] == 0).all()
-        for kept, wanted in zip(together.encoder, alone.encoder, strict=True):
-            close(kept[i, :, :size, :size], wanted[0])
-        for kept, wanted in zip(together.decoder, alone.decoder, strict=True):
-            close(kept[i, :, :steps, :steps], wanted[0])
+        for batched, wanted in zip(together.cross, alone.cross, strict=True):
+            close(batched[i, :, :steps, :size], wanted[0])
+            assert (batched[i, :, :, size:] == 0).all()
+        for batched, wanted in zip(together.encoder, alone.encoder, strict=True):
+            close(batched[i, :, :size, :size], wanted[0])
+        for batched, wanted in zip(together.decoder, alone.decoder, strict=True):
+            close(batched[i, :, :steps, :steps], wanted[0])
 
 
 @every

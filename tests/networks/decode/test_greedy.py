@@ -109,6 +109,6 @@ def test_a_batch_decodes_as_its_sentences_do(name, seed):
         alone = decode.greedy(model, sentence[None])
         steps, size = min(together.lengths()[i], alone.lengths()[0]), len(sentence)
         assert together.tokens[i, :steps].tolist() == alone.tokens[0, :steps].tolist()
-        for kept, wanted in zip(together.cross, alone.cross):
-            torch.testing.assert_close(kept[i, :, :steps, :size], wanted[0, :, :steps], atol=1e-5, rtol=0)
-            assert (kept[i, :, :, size:] == 0).all()
+        for batched, wanted in zip(together.cross, alone.cross):
+            torch.testing.assert_close(batched[i, :, :steps, :size], wanted[0, :, :steps], atol=1e-5, rtol=0)
+            assert (batched[i, :, :, size:] == 0).all()

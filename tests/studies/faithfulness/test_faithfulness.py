@@ -63,11 +63,11 @@ def test_the_words_have_the_numbers():
     assert "| **sst2 · Self-attention · classifier** | 100 (99–101) | –" in text
     alone = faithfulness.text(results | {"rows": rows[:-1]})
     assert "Translation against classification" in text and "Translation against" not in alone
-    function, content, agreement, first, erased, kept = faithfulness.panels(results)
+    function, content, agreement, first, erased, preserved = faithfulness.panels(results)
     assert [series.name for series in function.series] == ["Bahdanau · additive"]
     assert function.series[0].x == (68,) and content.series[0].x == (21,)
     assert agreement.series[0].x == (-0.1,) and first.series[0].x == (50,)
-    assert erased.series == kept.series == () and first.rows == agreement.rows
+    assert erased.series == preserved.series == () and first.rows == agreement.rows
 
 
 def test_a_run_on_a_tiny_model(root, data, tmp_path):
@@ -108,12 +108,12 @@ def test_a_run_that_was_stopped_goes_on(root, data, tmp_path, monkeypatch):
     [path] = (out / "faithfulness").iterdir()
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:7]) + lines[7][:20])
-    asked = []
+    parts = []
     monkeypatch.setattr(
-        MeasuredSentences, "add", lambda self, part, *rest: asked.append(part) or add(self, part, *rest)
+        MeasuredSentences, "add", lambda self, part, *rest: parts.append(part) or add(self, part, *rest)
     )
     assert faithfulness.measure(config) == whole
-    assert "changed" not in asked and len(asked) == len(lines) - 7
+    assert "changed" not in parts and len(parts) == len(lines) - 7
 
 
 def test_weights_of_another_hash_have_a_file_of_their_own(tmp_path):
@@ -135,12 +135,12 @@ def test_a_model_with_the_weights_of_an_earlier_run_is_not_measured_again(root, 
     (folder / "studies").mkdir()
     path = folder / faithfulness.PATH
     path.write_text(json.dumps(results), encoding="utf-8")
-    asked = []
-    monkeypatch.setattr(faithfulness, "_measure", lambda measured, part: asked.append(part))
-    assert faithfulness.measure(config) == results and asked == []
+    parts = []
+    monkeypatch.setattr(faithfulness, "_measure", lambda measured, part: parts.append(part))
+    assert faithfulness.measure(config) == results and parts == []
     assert faithfulness.Earlier(config, 3, faithfulness.SAMPLES).rows == {}
     path.write_text(json.dumps(results | {"models": [{"weights_sha256": "0" * 64}]}), encoding="utf-8")
-    assert faithfulness.measure(config)["rows"][0]["value"] != 0.123 and "changed" in asked
+    assert faithfulness.measure(config)["rows"][0]["value"] != 0.123 and "changed" in parts
     for damaged in ("", "[1]", "{}", json.dumps(results | {"models": 3})):
         path.write_text(damaged, encoding="utf-8")
         assert faithfulness.Earlier(config, 2, faithfulness.SAMPLES).rows_of("en-fr/bahdanau", "0" * 64) == []

@@ -70,9 +70,9 @@ def test_everyday_sentences_have_buckets_of_their_own_where_there_are_some(root)
 
 
 def test_the_line_is_that_of_least_squares():
-    chance = np.random.default_rng(1)
+    generator = np.random.default_rng(1)
     sentences = [
-        (int(pieces), float(0.5 * np.log(pieces) + chance.normal())) for pieces in chance.integers(5, 90, size=60)
+        (int(pieces), float(0.5 * np.log(pieces) + generator.normal())) for pieces in generator.integers(5, 90, size=60)
     ]
     wanted = scipy.stats.linregress(np.log([p for p, _ in sentences]), [e for _, e in sentences])
     fitted = length.fit(sentences)
