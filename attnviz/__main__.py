@@ -11,7 +11,7 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from attnviz import mechanisms
+from attnviz import mechanisms, progress
 from attnviz.cli import COMMANDS, PROGRAM, RESUMABLE, corpus, one_line, parse
 from attnviz.cli.arguments import with_standard_input
 
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     _show_what_a_terminal_would_obey()
     try:
         mechanisms.check()
-        with with_standard_input(args):
+        with progress.announced(), with_standard_input(args):
             status = COMMANDS[args.command].run(args) or 0
         _flush()
     except KeyboardInterrupt:

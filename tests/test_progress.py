@@ -1,5 +1,6 @@
 """progress.py: where standard error is no terminal, a line now and then, and none of short work."""
 
+import importlib
 import io
 import sys
 import time
@@ -41,3 +42,28 @@ def test_without_standard_error(monkeypatch):
     with progress.bar(total=3) as bar:
         bar.update()
     assert bar.disable
+
+
+SLOW = """
+import sys, time
+end = time.monotonic() + 30
+while "Loading" not in sys.stderr.getvalue() and time.monotonic() < end:
+    time.sleep(0.01)
+"""
+
+
+def test_a_terminal_shows_which_library_takes_long_to_load(monkeypatch, tmp_path):
+    """The second library is not loaded before the line is there."""
+    for name, body in (("slow_library", SLOW), ("quick_library", "")):
+        (tmp_path / f"{name}.py").write_text(body)
+    monkeypatch.setattr(progress, "LARGE", {"slow_library": "SlowTorch", "quick_library": "QuickTorch"})
+    monkeypatch.setattr(progress, "SOON", 60)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.syspath_prepend(tmp_path)
+    finders = list(sys.meta_path)
+    with progress.announced():
+        importlib.import_module("quick_library")
+        monkeypatch.setattr(progress, "SOON", 0)
+        importlib.import_module("slow_library")
+    assert sys.stderr.getvalue() == "Loading SlowTorch, which takes up to half a minute the first time …\n"
+    assert sys.meta_path == finders

@@ -12,7 +12,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnviz import storage
+from attnviz import progress, storage
 from attnviz.cli import arguments
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def apart(place: str, how: dict, seconds: float | None = None, quiet: bool = Fal
         context.set_forkserver_preload(["attnviz.own"])
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(theirs, place, how, quiet))
-    process.start()
+    with progress.loading():  # the first start waits until the process that makes the others has imported torch
+        process.start()
     theirs.close()
     try:
         if ours.poll(seconds):
@@ -139,7 +140,8 @@ def _answer(pipe: "Connection", place: str, how: dict, quiet: bool) -> None:
     with contextlib.suppress(OSError):  # of a program that was started without standard error
         os.dup2(output, 1)
         os.dup2(output, 2)
-    from attnviz import own
+    with progress.loading():  # where a process begins with nothing
+        from attnviz import own
 
     try:
         report = own.check(own.load(place, how.pop("settings")), **how)

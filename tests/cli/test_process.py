@@ -1,8 +1,11 @@
 """The command line in a process of its own: what only a real one can show."""
 
+import json
 import os
 import subprocess
 import sys
+
+import pytest
 
 import attnviz
 from attnviz.__main__ import main
@@ -68,3 +71,34 @@ def test_an_error_holds_nothing_that_a_terminal_would_obey(capsys):
     assert main(["trace", "The black dog runs.", "--model", "en-fr/\u202ebad\u2028\x1b"]) == 2
     printed = capsys.readouterr().err
     assert "\\u202e" in printed and not any(character in printed for character in "\u202e\u2028\x1b")
+
+
+# As from a disk that reads it for the first time.
+SLOW_TORCH = """
+import sys, time
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch._C":
+            time.sleep(3)
+sys.meta_path.insert(0, Slow())
+"""
+
+
+@pytest.mark.parametrize("command", [("check", "dot.py:dot", "--json"), ("trace", "dog", *MODEL, "--json", "-")])
+def test_a_terminal_shows_that_pytorch_is_being_loaded(command, tmp_path):
+    """In this process, and in the one that `check` waits for. Standard output has the JSON alone."""
+    (tmp_path / "sitecustomize.py").write_text(SLOW_TORCH)
+    (tmp_path / "dot.py").write_text("def dot(query, keys):\n    return (query @ keys.mT).softmax(-1)\n")
+    places = os.pathsep.join((str(tmp_path), str(checkpoint_files.ROOT.parent)))
+    inner, outer = os.openpty()
+    ended = subprocess.run(
+        [sys.executable, "-m", "attnviz", *command],
+        stdout=subprocess.PIPE,
+        stderr=outer,
+        env=os.environ | {"PYTHONPATH": places},
+        cwd=tmp_path,
+        timeout=120,
+    )
+    assert os.read(inner, 1000).decode().count("Loading PyTorch, which takes up to half a minute the first time …") == 1
+    assert ended.returncode == 0 and json.loads(ended.stdout)
+    os.close(inner), os.close(outer)
