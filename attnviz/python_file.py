@@ -9,6 +9,8 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+from attnviz.arguments import guess
+
 ANYTHING = (Exception, SystemExit)  # that a person's code may raise; Ctrl-C goes through
 _MAIN = 'put what is to run as a program below `if __name__ == "__main__":`'
 
@@ -19,7 +21,7 @@ def run(path: Path) -> ModuleType:
     ValueError if it is not a Python file, is not in its declared encoding, raises an exception, or ends the program.
     """
     if path.suffix != ".py" or not path.is_file():
-        raise ValueError(f"there is no Python file {path}; name it as FILE.py:NAME")
+        raise ValueError(f"there is no Python file {path}{_similar(path)}; name it as FILE.py:NAME")
     spec = importlib.util.spec_from_file_location(f"attnviz_own_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ValueError(f"there is no Python file {path}; name it as FILE.py:NAME")
@@ -33,7 +35,7 @@ def run(path: Path) -> ModuleType:
     except SystemExit as error:
         raise ValueError(f"{path} ends the program when it is imported ({text_of(error)}): {_MAIN}") from None
     except Exception as error:  # the file may raise anything
-        raise ValueError(f"{path} cannot be imported: {_where(error, path)}{in_words(error)}") from None
+        raise ValueError(f"{path} cannot be imported: {_where_and_why(error, path)}") from None
     finally:
         sys.path.remove(folder)
     module.__name__ = spec.name  # which the file may have changed
@@ -79,9 +81,19 @@ def text_of(error: BaseException) -> str:
         return ""
 
 
-def _where(error: BaseException, path: Path) -> str:
-    """`line 12, ` of the file, if the error has it."""
-    if isinstance(error, SyntaxError):
-        return f"line {error.lineno}, " if error.lineno else ""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
-    return f"line {lines[-1]}, " if lines else ""
+def _where_and_why(error: Exception, path: Path) -> str:
+    """`line 12, ` of the file, if the error has it, and the error in words."""
+    file = str(path.absolute())
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return f"line {error.lineno}, {type(error).__name__}: {error.msg}"  # its text names file and line again
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return "".join(f"line {line}, " for line in lines[-1:]) + in_words(error)
+
+
+def _similar(path: Path) -> str:
+    """`; did you mean mine.py` if a Python file of its folder is called like the path, else ""."""
+    name = path.name if path.suffix == ".py" else f"{path.name.partition(':')[0]}.py"
+    try:
+        return guess(name, {file.name: str(file) for file in sorted(path.parent.glob("*.py"))})
+    except OSError:  # a folder of another user
+        return ""

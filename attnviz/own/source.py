@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from attnviz import python_file
-from attnviz.arguments import shown
+from attnviz.arguments import guess, shown
 from attnviz.models import machine
 from attnviz.own.forms import NotRecognised
 from attnviz.python_file import ANYTHING
@@ -154,7 +154,8 @@ def _pick(module: ModuleType, path: Path, name: str):
             raise ValueError(f"{path} has {_listed(likely)}; say which: {path.name}:NAME")
         name = likely[0]
     if not hasattr(module, name):
-        raise ValueError(f"{path} has no {name!r:.80}; it has {_listed([*classes, *functions])}")
+        its = _listed([*classes, *functions])
+        raise ValueError(f"{path} has no {name!r:.80}{guess(name, [*own])}; it has {its}")
     thing = getattr(module, name)
     if isinstance(thing, type) and not issubclass(thing, nn.Module) and "__call__" not in dir(thing):
         raise ValueError(f"{name} must be an nn.Module or a function; it is a class of another kind")

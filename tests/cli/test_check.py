@@ -150,3 +150,35 @@ def test_a_size_that_no_memory_has_is_refused_in_our_words(command, size, made, 
     error = capsys.readouterr().err
     assert machine.memory_in_words() in error and f"Attend(width={size}) cannot be built" in error
     assert not any(word in error for word in ("alloc", "unpack", "c10", "Error:")) and len(error) < 300
+
+
+MISTYPED = {
+    "mien.py:Attention": "there is no Python file mien.py; did you mean mine.py; name it as FILE.py:NAME",
+    "mine:Attention": "there is no Python file mine:Attention; did you mean mine.py; name it as FILE.py:NAME",
+    "nowhere.py:Attention": "there is no Python file nowhere.py; name it as FILE.py:NAME",
+    "mine.py:Atention": "mine.py has no 'Atention'; did you mean Attention; it has Attention, helper",
+    "mine.py:Tensr": "mine.py has no 'Tensr'; it has Attention, helper",
+}
+
+
+@pytest.mark.parametrize("place", MISTYPED)
+def test_a_name_that_is_mistyped_is_guessed(place, tmp_path, monkeypatch, capsys):
+    """Of a file, and of what the file defines itself."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("from torch import Tensor, nn\nclass Attention(nn.Module): pass\ndef helper(): pass")
+    assert main(["check", place]) == 2
+    assert capsys.readouterr().err == f"python -m attnviz check: {MISTYPED[place]}\n"
+
+
+def test_a_line_that_is_no_python_is_named_once(tmp_path, monkeypatch, capsys):
+    """Also where it is in a file that is imported."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("x = 1\ndef f(:")
+    Path("imports.py").write_text("import mine")
+    words = []
+    for file in ("mine.py", "imports.py"):
+        assert main(["check", file]) == 2
+        words += capsys.readouterr().err.splitlines()
+    assert words[0].startswith("python -m attnviz check: mine.py cannot be imported: line 2, SyntaxError: invalid syn")
+    assert words[1].startswith("python -m attnviz check: imports.py cannot be imported: line 1, SyntaxError: invalid ")
+    assert "(" not in words[0] and words[1].endswith(" (mine.py, line 2)")
