@@ -5,14 +5,16 @@ import glob
 import json
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import threading
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnviz import progress, storage
+from attnviz.arguments import guess
 from attnviz.cli import arguments
 
 if TYPE_CHECKING:
@@ -24,6 +26,27 @@ DESCRIPTION = "Test attention modules of your own. The files are run: name only 
 # A process that has torch loaded makes one for each module, in milliseconds, where the system can.
 _START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 SECONDS = 60.0  # of one of several modules
+# The names of own.formula, which imports torch, and other words for them in papers and libraries.
+FORMULAS: dict[str, tuple[str, ...]] = {
+    "additive": ("additive",),
+    "bahdanau": ("additive",),
+    "mlp": ("additive",),
+    "dot": ("dot",),
+    "dot-product": ("dot",),
+    "general": ("general",),
+    "bilinear": ("general",),
+    "concat": ("concat",),
+    "luong": ("dot", "general", "concat"),
+    "multiplicative": ("dot", "general"),
+    "scaled-dot": ("scaled-dot",),
+    "scaled-dot-product": ("scaled-dot",),
+    "multi-head": ("multi-head",),
+    "multihead": ("multi-head",),
+    "transformer": ("multi-head",),
+    "vaswani": ("scaled-dot", "multi-head"),
+    "grouped-query": ("grouped-query",),
+    "multi-query": ("multi-query",),
+}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -39,8 +62,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--as",
         dest="formula",
+        type=formula,
         metavar="NAME",
-        help="the formula that it is meant to compute, such as general or scaled-dot",
+        help="the formula that it is meant to compute, such as additive (or bahdanau), general or scaled-dot",
     )
     parser.add_argument(
         "--seconds",
@@ -51,6 +75,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--csv", metavar="FILE", help="write a table, a row for each module and a column for each test")
+
+
+def formula(text: str) -> str:
+    """The type of --as -> the name of the formula in own.formula."""
+    word = re.sub(r"[\s_]+", "-", text.strip().lower()).removesuffix("-attention").removeprefix("luong-")
+    names = FORMULAS.get(word, ())
+    if len(names) > 1:
+        raise ArgumentTypeError(f"{text!r:.80} has several scores; say which: {', '.join(names[:-1])} or {names[-1]}")
+    if not names:
+        every = ", ".join(dict.fromkeys(name for names in FORMULAS.values() for name in names))
+        raise ArgumentTypeError(f"must be one of {every}; got {text!r:.80}{guess(word, FORMULAS.keys())}")
+    return names[0]
 
 
 def run(args: Namespace) -> int:

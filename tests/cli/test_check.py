@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from attnviz.__main__ import main
+from attnviz.cli.check import FORMULAS
 from attnviz.models import machine
+from attnviz.own.formula import NAMES
 
 RIGHT = """
 import torch
@@ -182,3 +184,27 @@ def test_a_line_that_is_no_python_is_named_once(tmp_path, monkeypatch, capsys):
     assert words[0].startswith("python -m attnviz check: mine.py cannot be imported: line 2, SyntaxError: invalid syn")
     assert words[1].startswith("python -m attnviz check: imports.py cannot be imported: line 1, SyntaxError: invalid ")
     assert "(" not in words[0] and words[1].endswith(" (mine.py, line 2)")
+
+
+def test_a_formula_is_named_by_the_words_of_papers_and_libraries(tmp_path, capsys):
+    """A word for several formulas is refused with their names, and a mistyped one is guessed."""
+    assert {name for names in FORMULAS.values() for name in names} == set(NAMES) <= FORMULAS.keys()
+    file = tmp_path / "dot.py"
+    file.write_text("def dot(query, keys):\n    return (query @ keys.mT).softmax(-1)\n")
+    for word, line in (
+        ("Luong_dot", "ok          the formula is dot"),
+        ("Bahdanau attention", "fault       the formula is additive"),
+    ):
+        assert main(["check", f"{file}:dot", "--as", word]) == int("fault" in line)
+        assert line in capsys.readouterr().out
+    for word, reason in (
+        ("luong", "'luong' has several scores; say which: dot, general or concat; see"),
+        (
+            "bahdanu",
+            "must be one of additive, dot, general, concat, scaled-dot, multi-head, grouped-query, multi-query; "
+            "got 'bahdanu'; did you mean bahdanau; see",
+        ),
+    ):
+        with pytest.raises(SystemExit):
+            main(["check", f"{file}:dot", "--as", word])
+        assert f"check: argument --as: {reason}" in capsys.readouterr().err

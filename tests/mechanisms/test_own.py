@@ -303,7 +303,8 @@ DEFAULTS = (
     "attnviz/data/language_pairs.py",
     "attnviz/cli/train_settings.py",  # examples in its messages
 )
-FORMULAS = ("attnviz/own/formula.py", "attnviz/own/forms.py")  # a formula or a form of a module may be called the same
+# A formula or a form of a module may be called the same.
+FORMULAS = ("attnviz/own/formula.py", "attnviz/own/forms.py", "attnviz/cli/check.py")
 
 
 def test_the_name_of_a_mechanism_is_in_its_own_file():
