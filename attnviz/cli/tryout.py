@@ -20,6 +20,11 @@ DESCRIPTION = (
     "what you would run yourself."
 )
 
+_LEGEND = """exact %: how many of 100 test sequences it writes without a mistake. Higher is better.
+alignment error: the share of letters for which it looks most (its largest weight) at another letter of the
+sequence than the one that it copies. Lower is better: 0 is always right, 1 never.
+loss: how little it expects the right letters at the end of the training, in nats a letter. Lower is better."""
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("module", type=arguments.place, metavar="FILE.py:Class", help="a class or a function")
@@ -118,9 +123,13 @@ def _table(scores: list, stopped: bool) -> str:
         error = "–" if score.alignment_error is None else f"{score.alignment_error:.2f}"
         numbers = (f"{score.exact:.1f}", error, str(score.batches), f"{score.seconds:.1f}", f"{score.loss:.2f}")
         rows.append((f"{score.title}{f' ({score.problem})' if score.problem else ''}", *numbers))
-    lines = ["", *(["Ctrl-C ended the training; what was trained is kept."] if stopped else []), table(rows, "<>>>>>")]
-    lines.append("exact: test sequences that are right. Alignment error: letters whose largest weight is not on the")
-    lines.append("letter that they copy. Loss: in training, nats a letter.")
+    lines = [
+        "",
+        *(["Ctrl-C ended the training; what was trained is kept."] if stopped else []),
+        table(rows, "<>>>>>"),
+        "",
+        _LEGEND,
+    ]
     return "\n".join(lines)
 
 

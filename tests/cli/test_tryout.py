@@ -52,6 +52,8 @@ def test_a_module_is_trained_beside_others_and_its_folder_opens_in_a_new_process
     text = capsys.readouterr().out
     rows = [line.split() for line in text.splitlines() if line.startswith(("Yours", "Bahdanau", "Luong"))]
     assert len(rows) == 3 and all(int(row[-3]) > 3 for row in rows)
+    legend = text.partition("\nalignment error: ")[2].replace("\n", " ")
+    assert "looks most (its largest weight) at another letter" in legend and "Lower is better: 0 is always r" in legend
     assert text.startswith("Attention(enc_hid_dim=12, dec_hid_dim=8)\nrecognised as")
     environment = {"ATTNVIZ_MECHANISMS": f"{out}/yours.py:YOURS", "ATTNVIZ_CHECKPOINTS": str(out)}
     assert all(f"{name}={value}" in text for name, value in environment.items())
