@@ -16,7 +16,8 @@ from dashboard.server import warm_up  # noqa: E402
 try:
     settings.check()
 except ValueError as error:
-    raise SystemExit(f"attnviz does not start: {error}") from None
+    # Streamlit, which reads this file last of all, has just said that the page can be viewed.
+    raise SystemExit(f"attnviz does not start, so there is no page to view: {error}") from None
 warm_up.start_models()  # first of all: it takes longest
 
 from dashboard.server import connections, index_page, received, security  # noqa: E402

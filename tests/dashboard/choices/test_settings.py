@@ -7,7 +7,7 @@ import sys
 
 import heads_app
 import pytest
-from serving import ROOT
+from serving import APP, ROOT, free_port
 
 from dashboard.choices import settings
 from dashboard.choices.settings import FOLDERS, HUB, OPENABLE, UPLOADS, allowed
@@ -76,12 +76,26 @@ def test_who_may_frame_the_page(monkeypatch):
     assert "X-Frame-Options" not in headers
 
 
-def test_a_server_with_a_wrong_setting_says_so_in_one_line_and_does_not_start():
-    command = [sys.executable, "-c", "import dashboard.app"]
-    environment = os.environ | {"ATTNVIZ_PUBLIC": "2", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120)
+@pytest.mark.parametrize(
+    "name, value, reason",
+    [
+        ("ATTNVIZ_PUBLIC", "2", "ATTNVIZ_PUBLIC must be 0 or 1; got '2'"),
+        ("ATTNVIZ_MECHANISMS", "x.py:X", "ATTNVIZ_MECHANISMS: there is no Python file x.py; name it as FILE.py:NAME"),
+    ],
+)
+def test_a_server_with_a_wrong_setting_says_so_in_its_last_line_and_does_not_start(name, value, reason):
+    """By then Streamlit has printed the address of the page."""
+    command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(free_port())]
+    done = subprocess.run(
+        [*command, "--server.headless", "true"],
+        env=os.environ | {name: value},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1:] == ["attnviz does not start: ATTNVIZ_PUBLIC must be 0 or 1; got '2'"]
+    assert done.stderr.splitlines()[-1:] == [f"attnviz does not start, so there is no page to view: {reason}"]
     assert "Traceback" not in done.stderr
 
 
