@@ -294,8 +294,8 @@ def _together(current: CompareScene, dark: bool) -> None:
     explained = ("entropy", "effective positions", "Gini coefficient", "expected position", "Jensen–Shannon distance")
     left.html(
         f'{left_out}<p class="small">{captions.steps_note(current, bool(marks))}</p>'
-        f"{terms.line(*explained)}{pictures.comparison_table(current)}{pictures.disagreement_table(current)}"
-        f"{captions.no_difference(current)}{terms.caveat()}"
+        f'{terms.line(*explained)}<div class="means">{pictures.comparison_table(current)}</div>'
+        f"{pictures.disagreement_table(current)}{captions.no_difference(current)}{terms.caveat()}"
     )
     if right is not None:
         with right:

@@ -146,6 +146,24 @@ def test_no_row_of_the_statistics_and_no_sign_is_cut_off_on_a_phone(view):
     assert signs and max(signs) <= 390
 
 
+LINES = """(cells) => cells.filter((cell) => cell.innerText).map((cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return range.getClientRects().length;
+})"""
+
+
+def test_in_the_statistics_of_four_mechanisms_a_mean_and_its_deviation_share_a_line(dashboard):
+    """Beside the picture of a difference, where there is little room, and on a phone, where the table fits all the
+    same."""
+    dashboard.open(f"/?pair=en-fr{FOUR}", charts=9)
+    for width in (1280, 1100, 390):
+        dashboard.page.set_viewport_size({"width": width, "height": 844})
+        dashboard.drawn(9)
+        assert dashboard.page.locator(".means td").evaluate_all(LINES) == [1] * 40, width
+        assert dashboard.page.locator(".means .scroll").evaluate("(box) => box.scrollWidth <= box.clientWidth"), width
+
+
 def test_nothing_jumps_while_it_recomputes(view):
     dashboard = view()
     dashboard.type("A black dog is running.")
