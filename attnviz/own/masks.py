@@ -382,8 +382,8 @@ def order(subject: Subject) -> Line:
 def nothing_visible(subject: Subject) -> Line:
     """A row without a visible key is not NaN. PyTorch's own modules give NaN, so this is a limit."""
     test = "every key hidden"
-    if subject.form.mask is None:
-        return Line(test, UNTESTED, f"{_unread(subject) or 'it takes no mask'}")
+    if subject.form.mask is None or shares(subject).verdict == FAULT:
+        return Line(test, UNTESTED, _NO_SHARES if subject.form.mask else _unread(subject) or "it takes no mask")
     inputs = subject.inputs(1, 1, 2)
     try:
         outcome = subject.run(replace(inputs, visible=torch.zeros(1, 2, dtype=torch.bool)))
