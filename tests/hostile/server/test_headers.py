@@ -197,12 +197,15 @@ def small(request, monkeypatch):
 
 
 def answer_to(port: int, *parts: bytes, pause: float = 0.1) -> bytes:
-    """All that comes until the server ends the connection. parts : of a request, with a pause after each."""
+    """All that comes until the server ends the connection. parts : of a request, with a pause after each; after a
+    whole one, its answer is awaited."""
     with socket.create_connection(("localhost", port), SECONDS) as connection:
+        received = b""
         for part in parts:
             connection.sendall(part)
+            while part == WHOLE and not received.endswith(b"3") and (more := connection.recv(65536)):
+                received += more
             time.sleep(pause)
-        received = b""
         with contextlib.suppress(ConnectionResetError):
             while more := connection.recv(65536):
                 received += more
