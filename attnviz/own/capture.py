@@ -252,13 +252,13 @@ class Subject:
         tensors = {QUERY: (inputs.query, form.query), KEYS: (inputs.keys, form.keys)}
         tensors |= {forms.VALUES: (inputs.values, form.keys), forms.INPUT: (inputs.keys, form.keys)}
         tensors[forms.BEFORE] = torch.zeros_like(inputs.keys[..., 0]), "SD" if form.alone else "BSD"
-        tensors[forms.STATE] = inputs.query, form.state
-        tensors[forms.CELL] = inputs.query, "BD"  # to be replaced by the second of the pair
+        tensors[forms.ROWS] = torch.ones_like(inputs.query[..., 0], dtype=torch.bool), "TD" if form.alone else "BTD"
+        tensors |= {forms.STATE: (inputs.query, form.state), forms.CELL: (inputs.query, "BD")}  # it comes in a pair
         lists = {forms.PAIR: (QUERY, KEYS), forms.TRIPLE: (QUERY, forms.VALUES, KEYS)}
-        arguments = {
+        arguments = dict(form.extras) | {
             name: [arrange(*tensors[part]) for part in lists[role]] if role in lists else arrange(*tensors[role])
             for name, role in form.roles.items()
-        } | dict(form.extras)
+        }
         names = {role: name for name, role in form.roles.items()}
         if forms.CELL in names:
             pair: Any = arguments[names[QUERY]]

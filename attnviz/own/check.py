@@ -1,4 +1,5 @@
-"""`own.check`: run every test on a module and report the results, as text, as a table of a notebook, and as JSON."""
+"""`own.check`: run every test on a module and report the results, as text, as a table of a notebook, and as JSON. Here
+are the tests of calls, their sizes and what they change, and of the form and the formula that were recognised."""
 
 import contextlib
 import html
@@ -10,20 +11,137 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor, nn
 
 from attnviz.own import checks, gradients, masks
 from attnviz.own import formula as formulas
-from attnviz.own.capture import Subject
-from attnviz.own.checks import FAULT, LIMIT, OK, UNTESTED, Line
-from attnviz.own.matrices import reads_several, without_zeros
+from attnviz.own.capture import ShapeChanged, Subject
+from attnviz.own.checks import FAULT, LIMIT, OK, RANDOM, UNTESTED, Line, undefined
+from attnviz.own.forms import LAYERS, TOP
+from attnviz.own.matrices import Place
 from attnviz.own.recognise import recognise
-from attnviz.own.source import Built, built, in_words, looked_at, same_numbers
+from attnviz.own.source import Built, built, code_of, in_words, looked_at, same_numbers
 from attnviz.python_file import ANYTHING
 
 if TYPE_CHECKING:
     from attnviz.own.trained import InTrained
 
 _COLORS = {OK: "#1a7f37", FAULT: "#b42318", LIMIT: "#9a6700", UNTESTED: "#6e7781"}
+_BELOW = {
+    frozenset(["h[0]"]): "the first layer's state: right for a decoder of one layer",
+    frozenset(["h[-2]", "h[0]"]): "the first two states: right for one layer in two directions",
+    frozenset(["h[-2]"]): "a state below the last, or one direction of two",
+}
+
+
+def _top_layer(subject: Subject) -> Line | None:
+    """The query is the state of the top layer. None where no states of layers come, or none is read."""
+    form = subject.form
+    if not form.reads:
+        return None
+    test, read = "the query is the top layer's state", " and ".join(map(form.name_of, form.reads))
+    if {*LAYERS} <= {*form.reads}:
+        inputs, first = subject.inputs(3, 1, 5), {LAYERS[0]: 1}
+        moved = [subject.beside(inputs, first | {layer: -1}) for layer in LAYERS[1:]]
+        mean = all(torch.allclose(weights, subject.run(inputs).weights[:, :, -1], atol=1e-6) for weights in moved)
+        how, top = "the mean or sum of all layers" if mean else "all layers", form.name_of("h[-1]")
+        return Line(test, LIMIT, f"it reads {how}: right for a decoder of one layer. The top layer's state is {top}")
+    unread = "" if len(form.parts) == len(form.reads) or not form.state else ", and nothing else of the decoder"
+    if not {*TOP} & {*form.reads}:
+        top, below = form.name_of(next(part for part in form.parts if part in TOP[1:])), {*LAYERS} & {*form.reads}
+        reason = f"the cell of an LSTM. Papers and textbooks ask with its state, {top}"
+        reason = f"{_BELOW[frozenset(below)]}. The top layer's is {top}" if below else reason
+        return Line(test, LIMIT, f"it reads {read}, {reason}")
+    return Line(test, OK, f"it reads {read}{unread}")
+
+
+def _untouched(subject: Subject) -> Line:
+    """Neither an input nor the mask is changed in place."""
+    test = "no input is changed"
+    inputs = subject.inputs(1 if subject.form.alone else 2, 2 if subject.form.many else 1, 4)
+    visible = torch.tensor([[True, True, True, False]] * len(inputs.query)) if subject.form.mask else None
+    arguments = subject.given(type(inputs)(inputs.query, inputs.keys, inputs.values, visible))
+    tensors = {name: tensor for name, tensor in arguments.items() if isinstance(tensor, Tensor)}
+    before = {name: tensor.clone() for name, tensor in tensors.items()}
+    with torch.no_grad():
+        subject.call(arguments)
+    changed = [name for name, tensor in tensors.items() if not torch.equal(tensor, before[name])]
+    if not changed:
+        return Line(test, OK, "all are as they were")
+    name = changed[0]
+    first = (tensors[name] != before[name]).nonzero()[0].tolist()
+    values = before[name][tuple(first)].item(), tensors[name][tuple(first)].item()
+    example = f"{name}{first} was {values[0]:.3g} and is {values[1]:.3g} after the call"
+    reason = f"{', '.join(changed)} is changed in place (+=, *=, or a method that ends in _): work on a new tensor"
+    return Line(test, FAULT, reason, example)
+
+
+def _evaluation(subject: Subject) -> Line:
+    """In evaluation mode there is no dropout: the same call gives the same result."""
+    test = "no dropout in evaluation"
+    if (reason := undefined(subject)) == RANDOM:
+        makes = re.search(
+            r"nn\.(Linear|Conv\dd|Embedding|Parameter)\(", code_of(getattr(subject.module, "forward", subject.target))
+        )
+        made = "; a layer that forward() makes has new numbers each time: make it in __init__()" if makes else ""
+        reason = f"random numbers are drawn after eval(), as by gumbel_softmax: keep them for training{made}"
+        return Line(test, FAULT, reason)
+    if reason:
+        return Line(test, UNTESTED, reason)
+    inputs = subject.inputs(2, 3, 5)
+    runs = [subject.run(inputs, dropout=True) for _ in range(4)]
+    quiet = subject.run(inputs)
+    changes = max(max(run.difference(quiet, 0), run.difference(quiet, 1)) for run in runs)
+    if changes < 1e-6:
+        return Line(test, OK, "four calls give the same")
+    zero = any(bool((run.weights == 0).any()) for run in runs) and not bool((quiet.weights == 0).any())
+    reason = "dropout stays on after eval(): F.dropout needs training=self.training, or use nn.Dropout"
+    if max(run.difference(runs[0], 0) for run in runs[1:]) < 1e-6 and not zero:
+        reason = "dropout changes the result although it is the same every time"
+    return Line(test, FAULT, reason, f"2 sentences, the same call: a result differs by {changes:.2g}")
+
+
+def _sizes(subject: Subject) -> Line:
+    """One sentence, one key and 200 keys give results of the promised shape, without NaN."""
+    test = "one sentence, one key, 200 keys"
+    if reason := undefined(subject):
+        return Line(test, UNTESTED, reason)
+    for batch, queries, keys in ((1, 1, 1), (1, 2, 3), (2, 1, 1), (2, 3, 200)):
+        inputs = subject.inputs(batch, queries, keys)
+        try:
+            weights = subject.run(inputs).weights
+        except ShapeChanged as error:
+            lost = "a squeeze() without dim, or a view, loses an axis of length 1"
+            return Line(test, FAULT, f"{error}: {lost if 1 in (batch, keys) else 'axes change'}", inputs.words)
+        except ANYTHING as error:  # a person's code may raise anything
+            if keys > 3 and (most := _most_keys(subject, keys)):
+                return Line(test, LIMIT, f"it is built for at most {most} keys", inputs.words)
+            squeezed = 1 in (batch, keys) and "squeeze()" in code_of(subject.target)
+            lost = "squeeze() without dim loses an axis of length 1: " if squeezed else ""
+            return Line(test, FAULT, f"{lost}{in_words(error, 'it raises ')}", inputs.words)
+        if not bool(weights.isfinite().all()):
+            return Line(test, FAULT, "weights are NaN", inputs.words)
+    return Line(test, OK, "all have the promised shape")
+
+
+def _most_keys(subject: Subject, too_many: int) -> int:
+    """The largest number of keys, from attributes or tensors, of a module built for a fixed number; 0 for any other."""
+
+    def takes(keys: int) -> bool:
+        try:
+            subject.run(subject.inputs(2, 3, keys))
+        except ANYTHING:  # a person's code may raise anything
+            return False
+        return True
+
+    parts = list(subject.module.modules()) if subject.module else []
+    numbers = {value for part in parts for value in vars(part).values() if type(value) is int}
+    numbers |= {size for part in parts for _, tensor in part.named_buffers(recurse=False) for size in tensor.shape}
+    numbers |= {size for part in parts for _, tensor in part.named_parameters(recurse=False) for size in tensor.shape}
+    stated = sorted(number for number in numbers if 3 < number < too_many)
+    return next((number for number in stated if takes(number) and not takes(number + 1)), 0)
+
+
 _TESTS: tuple[Callable, ...] = (
     checks.shares,
     checks.context,
@@ -32,13 +150,13 @@ _TESTS: tuple[Callable, ...] = (
     masks.nothing_visible,
     gradients.sentences,
     masks.order,
-    gradients.evaluation,
-    gradients.sizes,
+    _evaluation,
+    _sizes,
     gradients.large,
     gradients.half,
     gradients.parameters,
-    gradients.top_layer,
-    gradients.untouched,
+    _top_layer,
+    _untouched,
 )
 
 
@@ -141,17 +259,16 @@ def check(
     with _in_one_thread(), torch.no_grad(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")  # of the module's code, once a call; what it prints, too
         subject, recognised = _read(made, name)
-        lines = tuple(line for test in _TESTS if (line := _line(test, subject, mask)) is not None)
+        more: dict[Callable, list] = {masks.hidden: [mask], gradients.parameters: [_shared(recognised.places)]}
+        made_lines = [_line(test, subject, *more.get(test, ())) for test in _TESTS]
+        lines = [*(line for line in made_lines if line is not None), _scaled(recognised, subject)]
         if in_trained:
-            trained = _in_trained(made, subject, recognised, formula)
-            if not trained.startswith("not run") and FAULT in [
-                line.verdict for line in lines if line.test == masks.HIDDEN
-            ]:
-                trained += "; a sentence read by itself hides no key, so the fault of its mask does not show here"
-    lines = (*(_unused(_excused(line, subject), recognised) for line in lines), formulas.scaling(recognised, subject))
+            hides = FAULT not in [line.verdict for line in lines if line.test == masks.HIDDEN]
+            trained = _in_trained(made, subject, recognised, formula, hides)
     if formula:
-        lines += (formulas.line(recognised, formula),)
-    return Report(subject.title, subject.form.sentence(), lines, recognised.words, trained)
+        verdict = OK if formula in recognised.names else FAULT
+        lines.append(Line(f"the formula is {formula}", verdict, recognised.words))
+    return Report(subject.title, subject.form.sentence(), tuple(lines), recognised.words, trained)
 
 
 def in_trained(
@@ -180,7 +297,7 @@ def in_trained(
 def _read(made: Built, name: str = "") -> tuple[Subject, formulas.Formula]:
     """The form and the formula of a module, and what the tests run: the module, or a copy of it with random numbers for
     parameters that begin as 0. If it has no known formula with them, the formula is that with 0."""
-    target, zeros = without_zeros(made.target)
+    target, zeros = gradients.without_zeros(made.target)
     subject = recognise(target, name or made.title)
     with looked_at(made.target, subject.title):
         recognised = formulas.recognised(subject)
@@ -207,43 +324,52 @@ def _in_one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted: str | None) -> str:
-    """The module's result in the trained model of its formula, or why there is none."""
+def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted: str | None, hides: bool) -> str:
+    """The module's result in the trained model of its formula, or why there is none. hides : no fault of its mask was
+    found."""
     from attnviz.own import trained
 
+    unseen = "; a sentence read by itself hides no key, so the fault of its mask does not show here"
     try:
-        return trained.placed(made, subject, formula, wanted).words
+        return trained.placed(made, subject, formula, wanted).words + unseen * (not hides)
     except ANYTHING as error:  # a person's code may raise anything
         return f"not run: {error}" if isinstance(error, ValueError) else f"not run: {in_words(error, 'it raises ')}"
 
 
-def _excused(line: Line, subject: Subject) -> Line:
-    """The line; not tested where keys or values are made of several tokens, as by an RNN within the module."""
-    layer = reads_several(subject.module)
-    if not layer or line.verdict != FAULT or not re.match("the score of a key|the context is not the w", line.reason):
-        return line
-    reason = f"`{layer}` reads several tokens at once, so a key and its value change with the others"
-    return replace(line, verdict=UNTESTED, reason=reason, example="")
+def _non_local(formula: formulas.Formula, module: nn.Module | None) -> bool:
+    """Is it a non-local block: by its name, or because θ and φ, or convolutions, make its queries and keys?"""
+    names = [formula.places[letter].parameter.removesuffix(".weight") for letter in "WU" if letter in formula.places]
+    layers = [layer for path, layer in module.named_modules() if path in names] if module else []
+    convolutions = len(layers) == 2 and all(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in layers)
+    named = re.search("non_?local", type(module).__name__, re.I) is not None
+    return named or convolutions or {name.rpartition(".")[2] for name in names} == {"theta", "phi"}
 
 
-def _unused(line: Line, formula: formulas.Formula) -> Line:
-    """The line; for a matrix that is never used, with what is made by another in its place."""
-    parts = {"W": "queries", "U": "keys", "V": "values"}
-    names = {
-        formula.places[x]: [parts[y] for y in parts if formula.places.get(y) == formula.places[x]]
-        for x in formula.places
-        if x in parts
-    }
-    twice = [f"`{place.parameter}` makes {' and '.join(made)}" for place, made in names.items() if len(made) > 1]
-    if line.verdict != FAULT or "never used" not in line.reason or not twice or "gets no gradient" not in line.reason:
-        return line
-    return replace(line, reason=f"{line.reason}; {', '.join(twice)}")
+def _shared(places: Mapping[str, Place]) -> list[str]:
+    """The parameters that make two of queries, keys and values, in sentences."""
+    made: dict[Place, list[str]] = {}
+    for letter, name in (("W", "queries"), ("U", "keys"), ("V", "values")):
+        if letter in places:
+            made.setdefault(places[letter], []).append(name)
+    return [f"`{place.parameter}` makes {' and '.join(names)}" for place, names in made.items() if len(names) > 1]
 
 
-def _line(test: Callable, subject: Subject, mask: str | None) -> Line | None:
+def _scaled(formula: formulas.Formula, subject: Subject) -> Line:
+    """Are the scores scaled as in the nearest formula?"""
+    test = "scores are scaled as in the formula"
+    if "scaled" in subject.title.partition("(")[0].lower() and formula.names == ("dot",):
+        return Line(test, FAULT, f"its name says scaled, and the products are not divided by √d: {formula.words}")
+    if formula.slip is formulas.Slip.NO_ROOT and _non_local(formula, subject.module):
+        return Line(test, LIMIT, f"{formula.words}. Only a non-local block (Wang et al. 2018) needs no root")
+    if formula.slip or formula.names:
+        return Line(test, FAULT if formula.slip else OK, formula.words)
+    return Line(test, UNTESTED, f"which scale is right is known of the known formulas only. This is {formula.words}")
+
+
+def _line(test: Callable, subject: Subject, *more: object) -> Line | None:
     """Run one test; None where it is of other modules. An unexpected exception is a fault of the module."""
     try:
-        return test(subject, mask) if test is masks.hidden else test(subject)
+        return test(subject, *more)
     except ANYTHING as error:  # a person's code may raise anything
         title = (test.__doc__ or "").splitlines()[0].rstrip(".")
         return Line(title, FAULT, in_words(error, "it raises "))

@@ -1,7 +1,5 @@
 """The tests of a person's attention. Each returns one Line: verdict, reason, and the smallest example that fails.
-
-Letters: B sentences, T queries, S keys, H heads. Inputs are random with a fixed seed.
-"""
+Letters: B sentences, T queries, S keys, H heads. Inputs are random with a fixed seed."""
 
 import itertools
 import math
@@ -14,7 +12,7 @@ from torch import Tensor
 
 from attnviz.own.capture import Outcome, Subject
 from attnviz.own.forms import Inputs
-from attnviz.own.matrices import Matrix, matrices_of, tell_apart
+from attnviz.own.matrices import Matrix, matrices_of, reads_several, tell_apart
 from attnviz.own.source import code_of
 from attnviz.python_file import ANYTHING
 
@@ -24,7 +22,6 @@ _SIZES = ((1, 1, 1), (1, 1, 2), (1, 2, 3), (2, 1, 2), (2, 1, 3), (2, 2, 3), (3, 
 RANDOM = "the same call gives other weights each time: mend that first"
 _TALKING = "heads are mixed after the softmax (talking heads, Shazeer et al. 2020): rows need not sum to 1"
 NEAR = 1e-4  # two numbers of single precision count as equal
-Examine = Callable[[Inputs], str | None]
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class Line:
     example: str = ""
 
 
-def smallest(subject: Subject, examine: Examine) -> str:
+def smallest(subject: Subject, examine: Callable[[Inputs], str | None]) -> str:
     """The first failing example, in words; "" if none fails. Sizes that the module rejects are for another test."""
     for inputs in (subject.inputs(*sizes) for sizes in _SIZES):
         try:
@@ -87,7 +84,7 @@ def shares(subject: Subject) -> Line:
         if reason := _softmax_of_weights(outcome) or _of_values_alone(subject, outcome):
             return Line(test, FAULT, reason)
         return Line(test, OK, f"every row is at least 0 and sums to 1{_of_scores(subject)}")
-    if limit := _in_a_gaussian(outcome) or _with_a_sink(subject, outcome) or _TALKING * outcome.mixed:
+    if limit := _gaussian(outcome) or _with_a_sink(subject, outcome) or _rectified(subject) or _TALKING * outcome.mixed:
         return Line(test, LIMIT, limit, example)
     return Line(test, FAULT, _of_values_alone(subject, outcome) or _why_no_shares(outcome), example)
 
@@ -99,26 +96,22 @@ def _of_scores(subject: Subject) -> str:
     left, softmaxes = subject.call(subject.given(subject.inputs(1 if subject.form.alone else 2, 1, 3)))
     scores = [softmax.scores for softmax in softmaxes if softmax.scores is not None]
     returned = [tensor for name, tensor in left.items() if name.startswith("result")]
-    if any(x.shape == y.shape and torch.equal(x, y) for x, y in itertools.product(returned, scores)):
-        return "; it returns the scores before the softmax, and these are no weights"
-    return ""
+    same = any(torch.equal(x, y) for x, y in itertools.product(returned, scores))
+    return "; it returns the scores before the softmax, and these are no weights" if same else ""
 
 
 def _softmax_of_weights(outcome: Outcome) -> str:
     """The reason if a softmax is taken of the weights of another one; else ""."""
-    for first, second in itertools.combinations(outcome.softmaxes, 2):
-        if second.scores is not None and second.scores.shape == first.weights.shape:
-            if torch.equal(second.scores, first.weights):
-                return "softmax is taken twice: that of weights makes all of them nearly the same"
-    return ""
+    pairs = itertools.combinations(outcome.softmaxes, 2)
+    twice = any(second.scores is not None and torch.equal(second.scores, first.weights) for first, second in pairs)
+    return "softmax is taken twice: that of weights makes all of them nearly the same" if twice else ""
 
 
-def _in_a_gaussian(outcome: Outcome) -> str:
+def _gaussian(outcome: Outcome) -> str:
     """The reason if the weights are a softmax times a Gaussian of the keys' positions; else ""."""
     for softmax in outcome.softmaxes:
         if softmax.weights.numel() == outcome.weights.numel():
-            ratio = outcome.weights.reshape(softmax.weights.shape) / softmax.weights
-            bends = ratio.log().diff(n=2).flatten()
+            bends = (outcome.weights.reshape(softmax.weights.shape) / softmax.weights).log().diff(n=2).flatten()
             if len(bends) and torch.allclose(bends, bends[0], atol=1e-3) and float(bends[0]) < -NEAR:
                 words = "a softmax times a Gaussian around a position, as in Luong et al. 2015, eq. 10"
                 return f"{words}: rows sum to less than 1"
@@ -137,6 +130,18 @@ def _with_a_sink(subject: Subject, outcome: Outcome) -> str:
     return "rows sum to less than 1: each is divided by more than its sum, so a share goes to no key (a sink)"
 
 
+def _rectified(subject: Subject) -> str:
+    """The reason if weights are cut at 0 and divided by the number of keys: each is half as large beside each key once
+    more, and none depends on another key; else ""."""
+    few = subject.inputs(1 if subject.form.alone else 12, 1, 4)
+    many = subject.changed(few, **{name: getattr(few, name).repeat(1, 2, 1) for name in ("keys", "values")})
+    before, after = (subject.run(x).weights[..., : few.query.shape[1], :4] for x in (few, many))
+    relu = "weights are cut at 0 and divided by the number of keys, as in ReLU attention (Wortsman et al. 2023)"
+    cut = float(before.min()) == 0 < float(before.max()) and torch.allclose(before, 2 * after)
+    alone = cut and torch.allclose(*subject.beside_another_key())
+    return f"{relu}: rows need not sum to 1, and may be all 0" if alone else ""
+
+
 def _of_values_alone(subject: Subject, outcome: Outcome) -> str:
     """The reason if no softmax is taken, weights are 0 in other places in other sentences, and a row may be all 0 or
     another sum than 1, as after ReLU. What takes a threshold of each row, as sparsemax, leaves 1; else ""."""
@@ -150,17 +155,16 @@ def _of_values_alone(subject: Subject, outcome: Outcome) -> str:
         return ""
     relu = any(word in code_of(subject.target).lower() for word in ("relu", "clamp", "clip", "maximum"))
     if not torch.allclose(rows[rows != 0].nan_to_num(1), rows.new_ones(()), atol=NEAR):
-        cut = "some weights are cut to 0, and rows are not divided by their sums after it: they do not sum to 1"
-        rectified = "ReLU of each score in place of a softmax over the keys: rows do not sum to 1, and may be all 0"
-        return rectified if relu else cut
+        if relu:
+            return "ReLU of each score in place of a softmax over the keys: rows do not sum to 1, and may be all 0"
+        return "some weights are cut to 0, and rows are not divided by their sums after it: they do not sum to 1"
     words = "NaN, 0 divided by 0" if bool(rows.isnan().any()) else "all 0" * bool((rows == 0).any())
     where = "no score is above 0 and ReLU leaves none" if relu else "all weights are cut to 0"
     return f"a row is {words}, where {where}: a softmax gives every key a share" if words else ""
 
 
 def backwards(weights: Tensor) -> bool:
-    """Does no token of a self-attention see one before it, while the first sees others? The last may see nothing, and
-    then all. weights (B, H, T, S)."""
+    """Does no token of a self-attention but the last see one before it, and the first others? weights (B, H, T, S)."""
     seen = weights.nan_to_num(0).amax(dim=(0, 1))[:-1] > 0
     return weights.shape[2] == weights.shape[3] > 2 and not bool(seen.tril(-1).any()) and bool(seen.triu(1).any())
 
@@ -219,14 +223,12 @@ def context(subject: Subject) -> Line:
             return None
         return f"context {numbers(returned[0, 0])}; weights times values {numbers(wanted[0, 0])}"
 
-    example = smallest(subject, examine)
-    if not example:
+    if not (example := smallest(subject, examine)):
         return Line(test, OK, "weights times values is the context")
     if reason := _other_context(subject):
         return Line(test, FAULT, reason, example)
     if (residual := projected(subject)) is None:
-        reason = "what is returned is more than the weighted sum, and values cannot be changed apart"
-        return Line(test, UNTESTED, reason)
+        return Line(test, UNTESTED, "it returns more than the weighted sum, and values cannot be changed apart")
     if residual < 1e-3 and _of_a_mean(subject):
         verdict, reason = FAULT, "the context is divided by the number of keys: a mean is taken in place of a sum"
     elif residual < 1e-3 and (name := _projected_twice(subject)):
@@ -237,7 +239,7 @@ def context(subject: Subject) -> Line:
         verdict, reason = FAULT, "the values do not change the context: are keys in their place?"
     else:
         verdict, reason = _made_otherwise(subject)
-    return Line(test, verdict, reason, example if verdict != OK else "")
+    return Line(test, verdict, reason, example if verdict in (FAULT, LIMIT) else "")
 
 
 def _projected_twice(subject: Subject) -> str:
@@ -290,6 +292,8 @@ def _made_otherwise(subject: Subject) -> tuple[str, str]:
         return FAULT, "the weights are transposed before they are multiplied with the values"
     if explained(centred=True):
         return LIMIT, "a number is added to all weights after the softmax, as by the bias of a layer"
+    if reason := reads_several(subject.module):
+        return UNTESTED, reason
     reason = "the context is not the weights times any projection of the values"
     if subject.run(subject.inputs(1, 1, 2)).weights.shape[1] > 1:
         reason += ": are the heads joined by view or reshape, without the transpose before it?"
@@ -298,8 +302,7 @@ def _made_otherwise(subject: Subject) -> tuple[str, str]:
 
 def _other_context(subject: Subject) -> str:
     """What the context is instead, if it is a simple case."""
-    inputs = subject.inputs(3, 4, 5)
-    outcome = subject.run(inputs)
+    outcome = subject.run(inputs := subject.inputs(3, 4, 5))
     weights = outcome.weights.mean(dim=1)
     total = inputs.values.sum(dim=1, keepdim=True).expand(-1, weights.shape[1], -1)
     over_features = weights * inputs.values.sum(dim=-1)[:, None]
@@ -309,12 +312,10 @@ def _other_context(subject: Subject) -> str:
     if outcome.scores is not None:
         others["scores times values: the softmax is not used"] = outcome.scores.mean(dim=1) @ inputs.values
     if outcome.softmaxes and outcome.softmaxes[-1].weights.shape == weights.shape:
-        before = outcome.softmaxes[-1].weights @ inputs.values
-        others["softmax times values, while other weights are returned"] = before
-    for name, other in others.items():
-        if other.shape == outcome.given.shape and torch.allclose(other, outcome.given, atol=NEAR):
-            return f"the context is {name}"
-    return ""
+        others["softmax times values, while other weights are returned"] = outcome.softmaxes[-1].weights @ inputs.values
+    given = outcome.given
+    same = (name for name, x in others.items() if x.shape == given.shape and torch.allclose(x, given, atol=NEAR))
+    return next((f"the context is {name}" for name in same), "")
 
 
 def projected(
@@ -396,5 +397,4 @@ def of_weighted_sum(subject: Subject) -> bool:
         more, less = (_context_of(subject, inputs, frozen, same + x) for x in (step, -step))
         return float((more - less)[0, row].abs().max())
 
-    hidden = shares - torch.linalg.pinv(fixed) @ (fixed @ shares)
-    return effect(hidden) < 1e-3 * effect(shares)
+    return effect(shares - torch.linalg.pinv(fixed) @ (fixed @ shares)) < 1e-3 * effect(shares)

@@ -18,6 +18,7 @@ QUERY, KEYS, VALUES, MASK, LENGTHS, INPUT = "query", "keys", "values", "mask", "
 STATE = "state"  # of a decoder, beside its output, which is the query
 CELL = "cell"  # of an LSTM, beside its state, which is the query: both are of the layout `(LBD)` or so
 BEFORE = "before"  # weights of the steps before, or their sum, as coverage and location-aware attention read them
+ROWS = "rows"  # a mask (B, T) that lies over queries, and hides none of them
 MASK_AXES = ("BS", "B1S", "BTS", "B11S", "B1TS", "SB", "TS", "S", "1SB")
 KEEP, HIDE = "keep", "hide"  # what 1 in a mask does
 PAIR, TRIPLE = "query and values", "query, values and keys"  # lists in one parameter, as Keras has them
@@ -229,6 +230,7 @@ class Form:
         axes = {QUERY: self.axes_in_words(own), CELL: self.axes_in_words(own), KEYS: keys, VALUES: keys}
         axes |= {INPUT: keys, STATE: self.axes_in_words(self.state)}
         axes[BEFORE] = f"{'(S)' if self.alone else '(B,S)'} of zeros, as at the first step"
+        axes[ROWS] = f"{'(T)' if self.alone else '(B,T)'} bool, a row for each query, all 1"
         axes[PAIR], axes[TRIPLE] = f"[{axes[QUERY]}, {keys}]", f"[{axes[QUERY]}, {keys}, {keys}]"
         given = [f"{name} {axes[role]}" for name, role in self.roles.items()]
         if self.mask is not None:

@@ -7,9 +7,9 @@ meet.
 
 import itertools
 import math
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import partial
 from typing import Any
 
@@ -19,50 +19,37 @@ from torch.nn import functional as F
 
 from attnviz.attention import dot_scores
 from attnviz.own.capture import Subject
-from attnviz.own.checks import FAULT, LIMIT, OK, UNTESTED, Line
-from attnviz.own.matrices import Groups, Matrix, Place, groups_of, matrices_of, norms_of, reading, rotary
-from attnviz.own.scores import Seen, interaction, joined, look, shape_of, terms_of, variants
-from attnviz.own.source import code_of, in_words
+from attnviz.own.matrices import Groups, Matrix, Place, as_long, groups_of, matrices_of, reading, vectors_of, ways_of
+from attnviz.own.scores import Seen, interaction, joined, look, shape_of, terms_of, uncapped, variants
+from attnviz.own.source import in_words
 from attnviz.python_file import ANYTHING
 
 NAMES = ("additive", "dot", "scaled-dot", "general", "concat", "multi-head", "grouped-query", "multi-query")
 _EQUAL = 1e-5  # relative, in double precision
-_BASES = (1e4, 5e5, 1e6)  # of rotary positions
-_NON_LOCAL = re.compile(r"non.?local|\btheta\b.*\bphi\b|Conv[12]d\(", re.I | re.S)
+_GAT = "LeakyReLU(0.2)"  # as both papers have it
+_LEAKY: dict[str, Any] = {_GAT: partial(F.leaky_relu, negative_slope=0.2), "LeakyReLU(0.01)": F.leaky_relu}
 _ACTIVATIONS: dict[str, Any] = {"tanh": torch.tanh, "ReLU": F.relu, "sigmoid": torch.sigmoid, "no tanh": lambda x: x}
+_ACTIVATIONS, _AT_LAST = _ACTIVATIONS | _LEAKY, {"": torch.clone, "tanh": torch.tanh} | _LEAKY  # before v, after v
+
+
+class Slip(Enum):
+    """What is wrong with the factor of the products."""
+
+    NO_ROOT, FACTOR = "not divided by √d", "another factor that is a slip"
 
 
 @dataclass(frozen=True)
 class Formula:
-    """What was recognised. names : its possible names, of NAMES; () for a near miss or an unknown formula. slip : a
+    """What was recognised. names : its possible names, of NAMES; () for a near miss or an unknown formula. slip : of a
     known formula with a wrong or missing root. places : of the formula's matrices and their biases in the module, by
     the letters of `attention`; `[q; k]` or `[k; q]` for W and U in one; `h bias` of a hidden layer. more : what the
     scores have besides, such as rotary positions, in words."""
 
     words: str
     names: tuple[str, ...] = ()
-    slip: bool = False
+    slip: Slip | None = None
     more: str = ""
     places: Mapping[str, Place] = field(default_factory=dict)
-
-
-def scaling(formula: Formula, subject: Subject) -> Line:
-    """Are the scores scaled as in the nearest formula?"""
-    test = "scores are scaled as in the formula"
-    if "scaled" in subject.title.partition("(")[0].lower() and formula.names == ("dot",):
-        return Line(test, FAULT, f"its name says scaled, and the products are not divided by √d: {formula.words}")
-    if formula.slip and "not divided by √d" in formula.words and _NON_LOCAL.search(code_of(subject.target)):
-        return Line(test, LIMIT, f"{formula.words}. Only a non-local block (Wang et al. 2018) needs no root")
-    if formula.slip:
-        return Line(test, FAULT, formula.words)
-    if formula.names:
-        return Line(test, OK, formula.words)
-    return Line(test, UNTESTED, f"which scale is right is known of the known formulas only. This is {formula.words}")
-
-
-def line(formula: Formula, wanted: str) -> Line:
-    """The test whether the formula is the intended one."""
-    return Line(f"the formula is {wanted}", OK if wanted in formula.names else FAULT, formula.words)
 
 
 def recognised(subject: Subject) -> Formula:
@@ -83,33 +70,60 @@ def _recognised(subject: Subject) -> Formula:
         return _pooled(seen, matrices, module)
     for variant in itertools.chain(variants(seen, module), joined(own, seen)):
         for kind in (_dots, _projections, _hidden_layers, _biaffine):
-            if (formula := kind(variant, matrices, module)) is not None:
+            formula = kind(variant, matrices, module)
+            if formula is not None and (formula.names or not variant.normaliser.exact):
                 return _with_more(formula, variant)
+    if (formula := _capped(seen, own, matrices, module)) is not None:
+        return formula
     if (formula := _with_terms(seen, own, matrices)) is not None:
         return _with_more(formula, seen)
     return Formula(f"none of the known ones{shape_of(subject, seen)}")
 
 
 def _pooled(seen: Seen, matrices: list[Matrix], module) -> Formula:
-    """Scores of the keys alone: v · tanh(U k), and with other functions, or v · k."""
-    layers = reading(matrices, seen.keys.shape[-1])
+    """Scores of the keys alone: v · tanh(U k), and with other functions, or v · k; also with a gate."""
+    layers, unknown = reading(matrices, seen.keys.shape[-1]), "none of the known ones: pooling"
     for matrix, (label, function) in itertools.product(layers, _ACTIVATIONS.items()):
-        for name, vector in (pair for pair in _vectors(module) if len(pair[1]) == len(matrix.weight)):
-            factor = seen.factor((function(matrix(seen.keys)) @ vector)[:, None, None].expand_as(seen.weights))
-            if factor is not None and _is(factor, 1):
-                score = "v · U k" if label == "no tanh" else f"v · {label}(U k)"
-                words = f"{score} with U = {matrix.words}{_with_bias(matrix)}, v = `{name}`; {seen.difference()}"
-                return Formula(f"none of the known ones: pooling without a query, {words}")
-    return Formula("none of the known ones: pooling")
+        hidden, score = function(matrix(seen.keys)), "U k" if label == "no tanh" else f"{label}(U k)"
+        words = f"{unknown} without a query, v · {score} with U = {matrix.words}{matrix.and_bias}"
+        gates = [(words, hidden)]
+        for gate in layers if label == "tanh" else ():
+            if len(gate.weight) == len(matrix.weight):
+                names = f"V = {matrix.words}{matrix.and_bias}, U = {gate.words}{gate.and_bias}"
+                words = f"gated attention pooling (Ilse et al. 2018): v · (tanh(V k) ⊙ sigmoid(U k)) with {names}"
+                gates.append((words, hidden * gate(seen.keys).sigmoid()))
+        for (words, made), (name, vector) in itertools.product(gates, vectors_of(module)):
+            if len(vector) == len(matrix.weight):
+                factor = seen.factor((made @ vector)[:, None, None].expand_as(seen.weights))
+                if factor is not None and _is(factor, 1):
+                    return Formula(f"{words}, v = `{name}`; {seen.difference()}")
+    return Formula(unknown)
+
+
+def _capped(seen: Seen, own: Subject, matrices: list[Matrix], module) -> Formula | None:
+    """Products that are capped, c · tanh(s / c), or c · tanh(s)."""
+    formulas = []
+    for (cap, inner, variant), kind in itertools.product(uncapped(own, seen), (_dots, _projections)):
+        if (formula := kind(variant, matrices, module)) is not None:
+            divided, paper = (
+                (f" / {inner:.4g}", "soft cap, Gemma Team 2024") if inner == cap else ("", "Bello et al. 2016")
+            )
+            more = f"{cap:.4g} · tanh(s{divided})"
+            more, paper = ("tanh(s)", "as in Ma et al. 2017") if _is(cap, 1) else (more, paper)
+            more = f"scores s become {more}" + f" ({paper})" * bool(formula.names)
+            slip = formula.slip if cap > 1 else None  # a sigmoid is such a tanh of a quarter
+            formulas.append(replace(formula, words=f"{formula.words}; {more}", more=more, slip=slip))
+    return next((formula for formula in formulas if formula.names), formulas[0] if formulas else None)
 
 
 def _with_more(formula: Formula, seen: Seen) -> Formula:
     """The formula, and what its scores have besides. Where a number is added for each distance, as in T5, no root is no
     slip."""
     mixed = "heads mixed after the softmax (talking heads, Shazeer et al. 2020)" * seen.mixed
-    parts = (formula.more, seen.prepared, seen.normaliser.words, seen.kept(), mixed, seen.positions(), seen.window())
+    shares = f"normalised {seen.normaliser.words}, not by softmax" if seen.normaliser.words else ""
+    parts = (formula.more, seen.prepared, shares, seen.kept(), mixed, seen.positions(), seen.window())
     more = [part for part in parts if part]
-    slip = formula.slip and not (seen.biased and "not divided by" in formula.words)
+    slip = None if seen.biased and formula.slip is Slip.NO_ROOT else formula.slip
     return replace(formula, words="; ".join([formula.words, *more]), slip=slip, more="; ".join(more))
 
 
@@ -125,8 +139,8 @@ def _dots(seen: Seen, matrices: list, module) -> Formula | None:
             return Formula(f"dot: q · k; {seen.difference()}", ("dot",))
         if _is(factor, width**-0.5):
             return Formula(f"scaled dot: q · k / √d; {seen.difference()}", ("scaled-dot",))
-        learnt, times = _learnt(seen.factors(scores), module), _times(factor, width, counts=seen.counts)
-        return Formula(f"dot products {times}{learnt}: near scaled dot", slip="not" in times and not learnt)
+        learnt, (times, slip) = _learnt(seen.factors(scores), module), _times(factor, width, counts=seen.counts)
+        return Formula(f"dot products {times}{learnt}: near scaled dot", slip=None if learnt else slip)
     cosine = dot_scores(F.normalize(seen.query, dim=-1), F.normalize(seen.keys, dim=-1)).unsqueeze(1)
     distance = (seen.query.unsqueeze(-2) - seen.keys.unsqueeze(-3)).square().sum(-1).unsqueeze(1)
     for words, scores in (("the cosine", cosine), ("the squared distance", distance)):
@@ -139,46 +153,40 @@ def _dots(seen: Seen, matrices: list, module) -> Formula | None:
 _is = partial(math.isclose, rel_tol=1e-4)
 
 
-def _times(factor: float, width: int, whole: int = 0, read: int = 0, counts: tuple[int, ...] = ()) -> str:
-    """A factor in words. width : of one head, d. whole : of all. read : of their input. counts : as in `Seen`."""
-    if _is(factor, 1 / width):
-        return "divided by d, not by its root"
-    if _is(factor, width**0.5):
-        return "multiplied by √d, not divided by it"
+def _times(
+    factor: float, width: int, whole: int = 0, read: int = 0, counts: tuple[int, ...] = ()
+) -> tuple[str, Slip | None]:
+    """A factor in words, and what is wrong with it. width : of one head, d. whole : of all. read : of their input.
+    counts : as in `Seen`."""
     if _is(factor, 1):
-        return "not divided by √d"
-    if whole and _is(factor, whole**-0.5):
-        return "divided by the root of the whole width, not of a head's"
-    if read and _is(factor, read**-0.5):
-        return "divided by the root of the width of the input, not of a head's"
-    if _is(factor, 0.5 / width) or _is(factor, 2 / width):
-        return f"divided by {'2d' if factor < 1 / width else 'd/2'}, not by √d: d ** 1/2 is half of d, write d ** 0.5"
-    numbers = itertools.product(zip(("keys", "queries", "sentences"), counts), (("root of the ", -0.5), ("", -1)))
-    for (name, count), (words, power) in numbers:
-        if _is(factor, count**power):
-            return f"divided by the {words}number of {name}, not by √d"
-    return f"times {factor:.3g}"
+        return "not divided by √d", Slip.NO_ROOT
+    half, root = "not by √d: d ** 1/2 is half of d, write d ** 0.5", "divided by the root of the"
+    slips = [(1 / width, "divided by d, not by its root"), (width**0.5, "multiplied by √d, not divided by it")]
+    slips += [(whole**-0.5, f"{root} whole width, not of a head's")] if whole else []
+    slips += [(read**-0.5, f"{root} width of the input, not of a head's")] if read else []
+    slips += [(0.5 / width, f"divided by 2d, {half}"), (2 / width, f"divided by d/2, {half}")]
+    for name, count in zip(("keys", "queries", "sentences"), counts):
+        slips += [(count**-0.5, f"{root} number of {name}, not by √d")]
+        slips += [(1 / count, f"divided by the number of {name}, not by √d")]
+    words = next((words for number, words in slips if _is(factor, number)), "")
+    return (words, Slip.FACTOR) if words else (f"times {factor:.3g}", None)
 
 
 def _projections(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
     """Bilinear scores: general, with one matrix between q and k; multi-head, with both projected."""
     widths, heads = (seen.query.shape[-1], seen.keys.shape[-1]), seen.weights.shape[1]
-    for matrix in (m for m in matrices if m.weight.shape == widths and heads == 1):
-        if (factor := seen.factor(dot_scores(seen.query, matrix(seen.keys)).unsqueeze(1))) is not None:
-            return _general(seen, factor, matrix.words, matrix.places("U"))
-    for matrix in (m for m in matrices if m.weight.shape == widths[::-1] and heads == 1):
-        if (factor := seen.factor(dot_scores(matrix(seen.query), seen.keys).unsqueeze(1))) is not None:
-            place, own = {}, matrix.place
-            if own is not None and own.count <= 1:  # a part of a matrix that is turned has no place
-                place = {**matrix.places("U"), "U": replace(own, turned=not own.turned)}
-            return _general(seen, factor, f"{matrix.words}ᵀ{_with_bias(matrix)}", place)
+    for turned, matrix in itertools.product((False, True), matrices if heads == 1 else ()):
+        if matrix.weight.shape == (widths[::-1] if turned else widths):
+            q, k = (matrix(seen.query), seen.keys) if turned else (seen.query, matrix(seen.keys))
+            if (factor := seen.factor(dot_scores(q, k).unsqueeze(1))) is not None:
+                return _general(seen, factor, matrix, turned)
     return _of_heads(seen, matrices, module)
 
 
 def _of_heads(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
     """Products of projected queries and keys in heads: plain, turned by their positions, their cosines, or mixed."""
-    queries, keys = _by_width(matrices, seen.query), _by_width(matrices, seen.keys)
-    for (name, of_q, of_k), (first, query), (second, key) in itertools.product(_ways(seen, module), queries, keys):
+    queries, keys, ways = _by_width(matrices, seen.query), _by_width(matrices, seen.keys), ways_of(module, seen.biased)
+    for (name, of_q, of_k), (first, query), (second, key) in itertools.product(ways, queries, keys):
         for groups in groups_of(seen.weights.shape[1], query.shape[-1], key.shape[-1]):
             q, k = of_q(groups.query(query.flatten(0, 1))), of_k(groups.key(key.flatten(0, 1)))
             q, k = (x.unflatten(0, (-1, len(seen.query))) for x in (q, k))  # (n, B, H, T, d)
@@ -201,28 +209,6 @@ def _by_width(matrices: list[Matrix], x: Tensor) -> list[tuple[list[Matrix], Ten
     for matrix in reading(matrices, x.shape[-1]):
         groups.setdefault(len(matrix.weight), []).append(matrix)
     return [(own, torch.stack([matrix(x) for matrix in own])) for own in groups.values()]
-
-
-def _ways(seen: Seen, module) -> list[tuple[str, Callable, Callable]]:
-    """How queries and keys of heads may be changed before their product, in words and as functions."""
-    ways: list[tuple[str, Callable, Callable]] = [("", lambda x: x, lambda x: x)]
-    norms = [(name, partial(_normed, norm, width)) for name, norm, width in norms_of(module)]
-    for (first, of_q), (second, of_k) in itertools.product(norms, repeat=2):
-        ways.append((f"queries of heads after `{first}`, keys after `{second}`", of_q, of_k))
-    for base, pairs in itertools.product(_BASES, (False, True)) if not seen.biased else ():
-        turn = partial(rotary, base=base, pairs=pairs)
-        ways.append((f"rotary positions, base {base:g}", turn, turn))
-    unit = partial(F.normalize, dim=-1)
-    scaled_keys = ("keys divided by their length", lambda x: x, unit)
-    return ways if seen.biased else [*ways, ("cosine", unit, unit), scaled_keys]
-
-
-def _normed(norm: Callable, width: int, x: Tensor) -> Tensor:
-    """x (B, H, T, d) after a norm of each head, or of all heads together."""
-    if x.shape[-1] == width:
-        return norm(x)
-    whole = x.transpose(1, 2)
-    return norm(whole.flatten(2)).view_as(whole).transpose(1, 2) if whole.shape[2:].numel() == width else x
 
 
 def _in_heads(seen: Seen, groups: Groups, factors, name: str, first, second, matrices, module) -> Formula:
@@ -262,8 +248,8 @@ def _with_terms(seen: Seen, own: Subject, matrices: list[Matrix]) -> Formula | N
             )
             more = terms or "terms that do not depend on query and key together, such as of positions"
             width = len(first.weight) // groups.heads
-            times = "" if _is(factor, width**-0.5) else f", {_times(factor, width, len(first.weight))}"
-            words = f"{groups.words}: queries by {first.words}{_with_bias(first)}, keys by {second.words}{times}"
+            times = "" if _is(factor, width**-0.5) else f", {_times(factor, width, len(first.weight))[0]}"
+            words = f"{groups.words}: queries by {first.words}{first.and_bias}, keys by {second.words}{times}"
             if _is(factor, 1) and second.words == "1":
                 words = f"Luong general: q · W k with W = {first.words}ᵀ" if first.words != "1" else "dot: q · k"
             words = f"{words}; {difference}" if difference else words
@@ -271,42 +257,44 @@ def _with_terms(seen: Seen, own: Subject, matrices: list[Matrix]) -> Formula | N
     return None
 
 
-def _with_bias(matrix: Matrix) -> str:
-    return " and its bias" if matrix.bias is not None and bool(matrix.bias.any()) else ""
-
-
-def _general(seen: Seen, factor: float, words: str, places: dict) -> Formula:
+def _general(seen: Seen, factor: float, matrix: Matrix, turned: bool) -> Formula:
+    """q · W k, or with Wᵀ. A part of a matrix that is turned has no place."""
+    words, places = matrix.words + f"ᵀ{matrix.and_bias}" * turned, matrix.places("U")
+    if turned and matrix.place is not None:
+        places = (
+            places | {"U": replace(matrix.place, turned=not matrix.place.turned)} if matrix.place.count <= 1 else {}
+        )
     if _is(factor, 1):
         words = f"Luong general: q · W k with W = {words}; {seen.difference()}"
         return Formula(words, ("general",), places=places)
-    times = _times(factor, seen.query.shape[-1], counts=seen.counts)
+    times, slip = _times(factor, seen.query.shape[-1], counts=seen.counts)
     if _is(factor, seen.query.shape[-1] ** -0.5):
-        times = "divided by √d, which the paper does not do"
-    return Formula(f"near Luong general: q · W k with W = {words}, {times}", slip="not by" in times)
+        times, slip = "divided by √d, which the paper does not do", None
+    return Formula(f"near Luong general: q · W k with W = {words}, {times}", slip=slip)
 
 
 def _multi_head(
     seen: Seen, groups: Groups, factor: float, query: Matrix, keys: Matrix, matrices: list[Matrix]
 ) -> Formula:
     heads, whole = groups.heads, len(query.weight)
-    words = f"queries by {query.words}{_with_bias(query)}, keys by {keys.words}"
+    words = f"queries by {query.words}{query.and_bias}, keys by {keys.words}"
     if _is(factor, (whole // heads) ** -0.5):
         more, places = _of_values(seen, groups, matrices)
         names = (groups.name, *(["scaled-dot"] if heads == 1 else ["grouped-query"] if groups.count == 1 else []))
         words = f"{groups.words}: {words}{more}; {seen.difference()}"
         return Formula(words, names, places=query.places("W") | keys.places("U") | places)
-    times = _times(factor, whole // heads, whole, seen.query.shape[-1], seen.counts)
-    slip = "not" in times and (times != "not divided by √d" or heads > 1 or seen.itself)
-    return Formula(f"near {groups.words}: {words}, but the products are {times}", slip=slip)
+    times, slip = _times(factor, whole // heads, whole, seen.query.shape[-1], seen.counts)
+    if slip is Slip.NO_ROOT and heads == 1 and not seen.itself:
+        slip = None  # as Luong's general score with two matrices for one
+    places = query.places("W") | keys.places("U")
+    return Formula(f"near {groups.words}: {words}, but the products are {times}", slip=slip, places=places)
 
 
 def _of_values(seen: Seen, groups: Groups, matrices: list[Matrix]) -> tuple[str, dict[str, Place]]:
     """The projections of values and output, in words and as places; none unless the context consists of these alone."""
     if seen.context is None:
         return "", {}
-    for values in reading(matrices, seen.values.shape[-1]):
-        if len(values.weight) % groups.count:
-            continue
+    for values in (x for x in reading(matrices, seen.values.shape[-1]) if len(x.weight) % groups.count == 0):
         context = (seen.weights @ groups.key(values(seen.values))).transpose(1, 2).flatten(2)
         outputs = [matrix for matrix in matrices if matrix.weight.shape[1] == context.shape[-1]]
         for output in (None, *outputs):
@@ -318,49 +306,52 @@ def _of_values(seen: Seen, groups: Groups, matrices: list[Matrix]) -> tuple[str,
 
 
 def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
-    """v . tanh(W q + U k) and v . tanh(W [q; k]), with biases, also in heads, and with other functions than tanh."""
+    """v . tanh(W q + U k) and v . tanh(W [q; k]), with biases, also in heads, with other functions than tanh, and with
+    a function after v."""
     heads = seen.weights.shape[1]
-    vectors = _vectors(module, heads)
+    vectors = vectors_of(module, heads)
     for (names, words, query, keys, places), (label, function) in itertools.product(
         _layers(seen, matrices), _ACTIVATIONS.items()
     ):
+        if label != "no tanh" and not names:
+            continue
         width = query.shape[-1]
-        free = [(name, vector) for name, vector in vectors if 1 < len(vector) == width and width % heads == 0]
+        free = as_long(vectors, width, heads, not names) if width % heads == 0 else []
         last = [*free, *([("", query.new_ones(width))] if heads == 1 else [])]
-        for extra, added in (("", 0.0), *(free if heads == 1 else ())) if last else ():
+        ends = {end: after for end, after in _AT_LAST.items() if (label == "no tanh" if end else names)}
+        for extra, added in (("", 0.0), *(free if heads == 1 and names else ())) if last else ():
             hidden = function(query.unsqueeze(2) + keys.unsqueeze(1) + added)  # (B, T, S, w)
             several = hidden * torch.stack([vector for _, vector in last])[:, None, None, None]
             several = several.unflatten(-1, (heads, -1)).sum(dim=-1).movedim(-1, 2)  # (n, B, H, T, S)
-            likely = seen.likely(several)[1] | (seen.likely(several.tanh())[1] if label == "no tanh" else False)
-            for index in likely.nonzero().flatten().tolist():
-                name, scores = last[index][0], several[index]
-                at_last = label == "no tanh" and seen.factor(scores.tanh()) is not None
-                factor = seen.factor(scores) if not at_last else 1.0
-                if factor is not None:
-                    more = {"v": Place(name)} if name else {}
-                    more |= {"h bias": Place(extra)} if extra else {}
-                    words = f"{words}, v = {f'`{name}`' if name else '1'}" + f", bias `{extra}`" * bool(extra)
-                    if at_last:
-                        return Formula(f"near additive (Bahdanau): {words}, with tanh after v and not before it")
+            for end, after in ends.items():
+                for index in seen.likely(after(several))[1].nonzero().flatten().tolist():
+                    name, factor = last[index][0], seen.factor(after(several[index]))
+                    if factor is None:
+                        continue
+                    words = f"{words}, v = {name or '1'}" + f", bias {extra}" * bool(extra)
+                    if end:
+                        return _at_last(seen, factor, words, end)
+                    more = {"v": Place(name[1:-1])} if name else {}
+                    more |= {"h bias": Place(extra[1:-1])} if extra else {}
                     formula = _additive(seen, factor, names, words, label, places | more)
                     in_heads = replace(formula, names=(), words=f"{formula.words}; in {heads} heads")
                     return formula if heads == 1 else in_heads
     return None
 
 
-def _vectors(module, heads: int = 1) -> list[tuple[str, Tensor]]:
-    """The parameters with one axis that is longer than 1, or beside it that of heads, by name."""
-    named = [(n, p.detach()) for n, p in module.named_parameters() if p.ndim] if module else []
-    alone = [(n, p.flatten()) for n, p in named if p.numel() == max(p.shape)]
-    several = [(n, p) for n, p in named if heads > 1 and p.numel() != max(p.shape)]
-    return alone + [(n, p.flatten()) for n, p in several if p.numel() == heads * p.shape[-1]]
+def _at_last(seen: Seen, factor: float, words: str, function: str) -> Formula:
+    """A score with a function after v."""
+    if function == "tanh":
+        return Formula(f"near additive (Bahdanau): {words}, with tanh after v and not before it")
+    name = "GAT (Veličković et al. 2018)" if function == _GAT and _is(factor, 1) else "none of the known ones"
+    return Formula(f"{name}: {function} of v · ({words.replace(' with W', ') with W', 1)}; {seen.difference()}")
 
 
 def _biaffine(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
     """q . W k + u . k."""
     shape = (seen.query.shape[-1], seen.keys.shape[-1])
     fitting = [matrix for matrix in matrices if matrix.weight.shape == shape and seen.weights.shape[1] == 1]
-    for matrix, (name, vector) in itertools.product(fitting, _vectors(module)):
+    for matrix, (name, vector) in itertools.product(fitting, vectors_of(module)):
         if len(vector) == shape[1]:
             scores = dot_scores(seen.query, matrix(seen.keys)) + (seen.keys @ vector).unsqueeze(1)
             if _is(seen.factor(scores.unsqueeze(1)) or 0.0, 1):
@@ -380,13 +371,18 @@ def _layers(seen: Seen, matrices: list[Matrix]) -> Iterator[tuple[tuple[str, ...
             left, right = matrix.weight[:, :at], matrix.weight[:, at:]
             of_query, of_keys = (left, right) if order == "[q; k]" else (right, left)
             keys = F.linear(seen.keys, of_keys, matrix.bias)
-            words = f"W {order} with W = {matrix.words}{_with_bias(matrix)}"
+            words = f"W {order} with W = {matrix.words}{matrix.and_bias}"
             yield ("concat", "additive"), words, F.linear(seen.query, of_query), keys, matrix.places(order)
     for first, second in itertools.product(reading(matrices, query_width), reading(matrices, key_width)):
         if len(first.weight) == len(second.weight):
-            words = f"W q + U k with W = {first.words}{_with_bias(first)}, U = {second.words}{_with_bias(second)}"
+            words = f"W q + U k with W = {first.words}{first.and_bias}, U = {second.words}{second.and_bias}"
             places = first.places("W") | second.places("U")
             yield ("additive", "concat"), words, first(seen.query), second(seen.keys), places
+    for matrix in reading(matrices, query_width) if query_width == key_width else ():
+        if len(matrix.weight) % (heads := seen.weights.shape[1]) == 0:
+            q, k = (matrix(x).unflatten(-1, (heads, -1)) for x in (seen.query, seen.keys))  # [W q; W k], in heads
+            q, k = F.pad(q, (0, q.shape[-1])), F.pad(k, (k.shape[-1], 0))
+            yield (), f"[W q; W k] with W = {matrix.words}{matrix.and_bias}", q.flatten(-2), k.flatten(-2), {}
 
 
 def _additive(seen: Seen, factor: float, names: tuple, words: str, function: str, places: dict) -> Formula:
@@ -395,6 +391,9 @@ def _additive(seen: Seen, factor: float, names: tuple, words: str, function: str
         words = f"v · tanh({words}".replace(" with W", ") with W", 1)
         if _is(factor, 1):
             return Formula(f"{name}: {words}; {seen.difference()}", names, places=places)
+    if function == _GAT and _is(factor, 1):
+        words = f"GATv2 (Brody et al. 2022): v · {_GAT}({words}".replace(" with W", ") with W", 1)
+        return Formula(f"{words}; {seen.difference()}")
     place = "without tanh" if function == "no tanh" else f"with {function} in place of tanh"
     times = "" if _is(factor, 1) else f", times {factor:.3g}"
     return Formula(f"near {name}: {words}{times}" + ("" if function == "tanh" else f", {place}"))

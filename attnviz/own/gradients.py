@@ -1,52 +1,48 @@
-"""Tests of a module as a part of a network: sentences do not mix, every parameter learns, no input is changed, there is
-no dropout in evaluation, and few and many sentences and keys, large numbers and half precision work."""
+"""Tests of a module as a part of a network: sentences do not mix, every parameter learns, and large numbers and half
+precision work; and its parameters made ready for tests: those that begin as 0, or are made of others at each call."""
 
+import copy
 import inspect
+import math
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise, product
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import utils
+from torch.nn.parameter import UninitializedParameter
+from torch.nn.utils import parametrize
+from torch.nn.utils.spectral_norm import SpectralNorm
+from torch.nn.utils.weight_norm import WeightNorm
 from torch.overrides import TorchFunctionMode
 
-from attnviz.own.capture import ShapeChanged, Subject
-from attnviz.own.checks import (
-    FAULT,
-    LIMIT,
-    NEAR,
-    OK,
-    RANDOM,
-    UNTESTED,
-    Line,
-    numbers,
-    shares,
-    smallest,
-    undefined,
-)
-from attnviz.own.forms import BEFORE, LAYERS, TOP, Inputs
-from attnviz.own.matrices import reads_several, tell_apart, unregistered
+from attnviz.own.capture import Subject
+from attnviz.own.checks import FAULT, LIMIT, NEAR, OK, RANDOM, UNTESTED, Line, numbers, shares, smallest, undefined
+from attnviz.own.forms import BEFORE, Inputs
+from attnviz.own.matrices import BIAS, reads_several, tell_apart, unregistered
 from attnviz.own.source import code_of, drawn, in_words
 from attnviz.python_file import ANYTHING, text_of
 
-_NEVER = "never used in forward()"
-_BELOW = {
-    frozenset(["h[0]"]): "the first layer's state: right for a decoder of one layer",
-    frozenset(["h[-2]", "h[0]"]): "the first two states: right for one layer in two directions",
-    frozenset(["h[-2]"]): "a state below the last, or one direction of two",
-}
+_OLDER: dict[type, Callable] = {WeightNorm: utils.remove_weight_norm, SpectralNorm: utils.remove_spectral_norm}
+# Why a parameter gets no gradient, behind its name.
+_NEVER = " gets no gradient: it is never used in forward()"
+_WITHOUT_EFFECT = " gets no gradient: it is used, but changes no result"
+_NONE = ": the result has no gradient at all (detach, .data, no_grad or argmax)"
+_CUT = " gets no gradient: it is used, but its gradient is cut (detach, .data, no_grad)"
 
 
-def parameters(subject: Subject) -> Line:
+def parameters(subject: Subject, shared: Sequence[str] = ()) -> Line:
     """Every parameter gets a gradient. A gradient of 0 is no fault where the softmax cancels a constant, as with a bias
-    that is added to every score."""
+    that is added to every score. shared : sentences on matrices with which two things are made."""
     test = "every parameter gets a gradient"
     if hidden := unregistered(subject.module) if subject.module else ():
         names = ", ".join(f"self.{name}" for name in dict.fromkeys(name for name, _ in hidden))
-        reason = (
-            f"{names} holds layers that PyTorch does not see, so they never train: use nn.ModuleList or a name each"
-        )
-        return Line(test, FAULT, reason)
+        unseen = f"{names} holds layers that PyTorch does not see, so they never train"
+        return Line(test, FAULT, f"{unseen}: use nn.ModuleList or a name each")
     if reason := drawn(subject.module) or _same_heads(subject):
         return Line(test, FAULT, reason)
     try:
@@ -56,12 +52,13 @@ def parameters(subject: Subject) -> Line:
         if re.search("in-?place", text_of(error)):
             reason += "; an input or a tensor that is needed for the gradient is changed in place"
         return Line(test, FAULT, reason)
-    if never and any(name.startswith("proj") for name in subject.form.roles):  # as in `proj_key` of Joey NMT
-        return Line(test, LIMIT, f"{'; '.join(never)}. What comes projected is projected before the call")
-    if never and (more := _left_out(subject, never)):
-        return Line(test, LIMIT, more)
     if never:
-        return Line(test, FAULT, "; ".join(never))
+        reasons = [f"{name}{why}" for name, why in never.items()]
+        if any(name.startswith("proj") for name in subject.form.roles):  # as in `proj_key` of Joey NMT
+            return Line(test, LIMIT, f"{'; '.join(reasons)}. What comes projected is projected before the call")
+        if more := _left_out(subject, never):
+            return Line(test, LIMIT, more)
+        return Line(test, FAULT, "; ".join([*reasons, *(shared if _NEVER in never.values() else ())]))
     if deaf and not subject.form.pools:
         reason = "it is not used, or cut off by detach(), .data, no_grad() or argmax"
         return Line(test, FAULT, f"the query gets no gradient: {reason}")
@@ -101,9 +98,8 @@ def _ignores_the_query(subject: Subject) -> bool:
     return torch.allclose(before, after, atol=1e-6, equal_nan=True)
 
 
-def _gradients(subject: Subject) -> tuple[list[str], list[str], bool]:
-    """Sentences about parameters without a gradient, the names of those with one of 0, and whether the query has
-    none."""
+def _gradients(subject: Subject) -> tuple[dict[str, str], list[str], bool]:
+    """Parameters without a gradient and why, the names of those with one of 0, and whether the query has none."""
     own = subject.copied()
     module, inputs = own.module, own.inputs(1 if subject.form.alone else 3, 4 if subject.form.many else 1, 5, seed=3)
     (inputs.keys if subject.form.itself or subject.form.pools else inputs.query).requires_grad_(True)
@@ -112,45 +108,57 @@ def _gradients(subject: Subject) -> tuple[list[str], list[str], bool]:
         outputs = [outcome.weights, outcome.context]
         wanted = [tensor for tensor in outputs if tensor is not None and tensor.requires_grad]
         if not wanted:
-            names = [name for name, _ in module.named_parameters()] if module else []
-            return (
-                [f"{', '.join(names)}: the result has no gradient at all (detach, .data, no_grad or argmax)"]
-                * bool(names),
-                [],
-                True,
-            )
+            names = ", ".join(name for name, _ in module.named_parameters()) if module else ""
+            return ({names: _NONE} if names else {}), [], True
         random = torch.Generator().manual_seed(5)
         sums = [(tensor * torch.randn(tensor.shape, generator=random).to(tensor)).sum() for tensor in wanted]
         torch.stack(sums).sum().backward()
-    never, constant = [], []
+    never: dict[str, str] = {}
+    constant = []
     for name, parameter in module.named_parameters() if module else ():
         if parameter.requires_grad and parameter.grad is None:
-            why = "it is used, but its gradient is cut (detach, .data, no_grad)"
+            never[name] = _CUT
             if not _changes(own, parameter):
-                why = "it is used, but changes no result" if _is_used(own, parameter) else f"it is {_NEVER}"
-            never.append(f"{name} gets no gradient: {why}")
+                never[name] = _WITHOUT_EFFECT if _is_used(own, parameter) else _NEVER
         elif parameter.requires_grad and parameter.grad is not None and float(parameter.grad.abs().max()) < 1e-6:
             constant.append(name)
+        elif parameter.grad is not None and (part := _unused_part(parameter.grad, outcome.weights)):
+            never[name] = f": {part} get no gradient: the heads that they make are not used"
     query = (inputs.keys if subject.form.itself else inputs.query).grad
     return never, constant, query is None
 
 
-def _left_out(subject: Subject, never: list[str]) -> str:
+def _unused_part(gradient: Tensor, weights: Tensor) -> str:
+    """The rows, or columns, of a matrix that get no gradient if these are those of whole heads, also in a joint matrix
+    of queries, keys and values; "" if there are none. weights (B, H, T, S)."""
+    heads, *counts = weights.shape[1:]
+    for dim, count in product((0, 1), (heads, 2 * heads, 3 * heads)) if gradient.ndim == 2 and heads > 1 else ():
+        used = (gradient != 0).any(dim=1 - dim)
+        if bool(used.all()) or int(used.sum()) in (*counts, 0) or len(used) % count or len(used) == count:
+            continue  # as many rows as there are tokens: a table of positions
+        blocks = used.unflatten(0, (count, -1))
+        if torch.equal(blocks.all(dim=1), blocks.any(dim=1)):
+            gone = (~used).nonzero().flatten().tolist()
+            last = next((a for a, b in pairwise(gone) if b > a + 1), gone[-1])
+            return f"{('rows', 'columns')[dim]} {gone[0] + 1} to {last + 1}" + " and more" * (last < gone[-1])
+    return ""
+
+
+def _left_out(subject: Subject, never: Mapping[str, str]) -> str:
     """The reason if parameters get no gradient because an optional argument is not given: then the code of `forward`
     names their layers; else ""."""
-    if subject.module is None or not all(sentence.endswith(_NEVER) for sentence in never):
+    if subject.module is None or {*never.values()} != {_NEVER}:
         return ""
     forward = type(subject.module).forward
     options = [name for name, p in inspect.signature(forward).parameters.items() if p.default is None]
     mask = subject.form.mask.parameter if subject.form.mask else ""
     options = [f"`{name}`" for name in options if name not in (*subject.form.roles, mask)]
-    names = [sentence.partition(" ")[0] for sentence in never]
     code = code_of(forward)
-    if not options or not all(re.search(rf"self\.{name.partition('.')[0]}\b", code) for name in names):
+    if not options or not all(re.search(rf"self\.{name.partition('.')[0]}\b", code) for name in never):
         return ""
-    got = "get" if len(names) > 1 else "gets"
+    got = "get" if len(never) > 1 else "gets"
     reason = f"forward() seems to use that only with {' or '.join(options)}, which this test leaves out"
-    return f"{', '.join(names)} {got} no gradient here: {reason}"
+    return f"{', '.join(never)} {got} no gradient here: {reason}"
 
 
 def _changes(subject: Subject, parameter: torch.nn.Parameter) -> bool:
@@ -164,41 +172,26 @@ def _changes(subject: Subject, parameter: torch.nn.Parameter) -> bool:
     return any(not torch.allclose(a, b, atol=1e-6) for a, b in pairs if a is not None and b is not None)
 
 
-def _is_used(subject: Subject, parameter: torch.nn.Parameter) -> bool:
-    """Does a call make another tensor of a parameter, as of the bias of the keys, which a softmax cancels?"""
-    uses = []
+def _calls(subject: Subject, inputs: Inputs) -> list[tuple[Callable, list, object]]:
+    """The functions of PyTorch that a call uses, with what each is given and gives."""
+    calls = []
 
     class Watch(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
             result = function(*args, **(kwargs or {}))
-            made = isinstance(result[0] if isinstance(result, tuple) and result else result, Tensor)
-            uses.append(made and any(x is parameter for x in (*args, *(kwargs or {}).values())))
+            calls.append((function, [*args, *(kwargs or {}).values()], result))
             return result
 
     with torch.no_grad(), Watch():
-        subject.run(subject.inputs(1 if subject.form.alone else 2, 1, 4))
-    return any(uses)
+        subject.run(inputs)
+    return calls
 
 
-def top_layer(subject: Subject) -> Line | None:
-    """The query is the state of the top layer. None where no states of layers come, or none is read."""
-    form = subject.form
-    if not form.reads:
-        return None
-    test, read = "the query is the top layer's state", " and ".join(map(form.name_of, form.reads))
-    if {*LAYERS} <= {*form.reads}:
-        inputs, first = subject.inputs(3, 1, 5), {LAYERS[0]: 1}
-        moved = [subject.beside(inputs, first | {layer: -1}) for layer in LAYERS[1:]]
-        mean = all(torch.allclose(weights, subject.run(inputs).weights[:, :, -1], atol=1e-6) for weights in moved)
-        how, top = "the mean or sum of all layers" if mean else "all layers", form.name_of("h[-1]")
-        return Line(test, LIMIT, f"it reads {how}: right for a decoder of one layer. The top layer's state is {top}")
-    unread = "" if len(form.parts) == len(form.reads) or not form.state else ", and nothing else of the decoder"
-    if not {*TOP} & {*form.reads}:
-        top, below = form.name_of(next(part for part in form.parts if part in TOP[1:])), {*LAYERS} & {*form.reads}
-        reason = f"the cell of an LSTM. Papers and textbooks ask with its state, {top}"
-        reason = f"{_BELOW[frozenset(below)]}. The top layer's is {top}" if below else reason
-        return Line(test, LIMIT, f"it reads {read}, {reason}")
-    return Line(test, OK, f"it reads {read}{unread}")
+def _is_used(subject: Subject, parameter: torch.nn.Parameter) -> bool:
+    """Does a call make another tensor of a parameter, as of the bias of the keys, which a softmax cancels?"""
+    calls = _calls(subject, subject.inputs(1 if subject.form.alone else 2, 1, 4))
+    made = ((given, result[0] if isinstance(result, tuple) and result else result) for _, given, result in calls)
+    return any(isinstance(first, Tensor) and any(x is parameter for x in given) for given, first in made)
 
 
 def sentences(subject: Subject) -> Line:
@@ -230,10 +223,8 @@ def sentences(subject: Subject) -> Line:
             reason = "a query changes the weights of another one: a sum over the queries, or a view or reshape"
             return Line(test, FAULT, reason, example)
         return Line(test, OK, "a sentence gives the same alone and beside others")
-    reason = (
-        "one sentence changes the result of another: view or reshape in place of transpose, or softmax or a sum over "
-    )
-    return Line(test, FAULT, f"{reason}the batch", example)
+    causes = "view or reshape in place of transpose, or softmax or a sum over the batch"
+    return Line(test, FAULT, f"one sentence changes the result of another: {causes}", example)
 
 
 def _queries_mix(subject: Subject, inputs: Inputs) -> str | None:
@@ -246,27 +237,6 @@ def _queries_mix(subject: Subject, inputs: Inputs) -> str | None:
     return f"another last query changes a weight of the first by {difference:.2g}" if difference > NEAR else None
 
 
-def untouched(subject: Subject) -> Line:
-    """Neither an input nor the mask is changed in place."""
-    test = "no input is changed"
-    inputs = subject.inputs(1 if subject.form.alone else 2, 2 if subject.form.many else 1, 4)
-    visible = torch.tensor([[True, True, True, False]] * len(inputs.query)) if subject.form.mask else None
-    arguments = subject.given(type(inputs)(inputs.query, inputs.keys, inputs.values, visible))
-    tensors = {name: tensor for name, tensor in arguments.items() if isinstance(tensor, Tensor)}
-    before = {name: tensor.clone() for name, tensor in tensors.items()}
-    with torch.no_grad():
-        subject.call(arguments)
-    changed = [name for name, tensor in tensors.items() if not torch.equal(tensor, before[name])]
-    if not changed:
-        return Line(test, OK, "all are as they were")
-    name = changed[0]
-    first = (tensors[name] != before[name]).nonzero()[0].tolist()
-    values = before[name][tuple(first)].item(), tensors[name][tuple(first)].item()
-    example = f"{name}{first} was {values[0]:.3g} and is {values[1]:.3g} after the call"
-    reason = f"{', '.join(changed)} is changed in place (+=, *=, or a method that ends in _): work on a new tensor"
-    return Line(test, FAULT, reason, example)
-
-
 def large(subject: Subject) -> Line:
     """Scores of ±10⁴ give shares, no NaN."""
     test = "scores of ±10⁴"
@@ -275,23 +245,40 @@ def large(subject: Subject) -> Line:
     inputs = subject.inputs(2, 2, 3)
     scores = subject.run(inputs).scores
     base = float(scores[scores.isfinite()].abs().max()) if scores is not None else 1.0
-    factor = (1e4 / max(base, 1e-6)) ** (0.5)
+    factor = (1e4 / max(base, 1e-6)) ** 0.5
     big = subject.changed(inputs, query=inputs.query * factor, keys=inputs.keys * factor)
     try:
         weights = subject.run(big).weights
     except ANYTHING as error:  # a person's code may raise anything
         return Line(test, FAULT, in_words(error, "it raises "))
-    sums = weights.sum(dim=-1)
-    if not bool(weights.isfinite().all()):
-        reason = "NaN: a row is divided by its sum, which is 0 or infinite"
-        if "exp(" in code_of(subject.target):
-            reason = "NaN: exp() of a large score overflows; subtract the largest score first, or use torch.softmax"
-        return Line(test, FAULT, reason, f"inputs times {factor:.3g}: weights {numbers(weights)}")
-    if bool((sums < 0.5).any()) and shares(subject).verdict == OK:
-        return Line(
-            test, FAULT, "rows no longer sum to 1", f"inputs times {factor:.3g}: a sum is {float(sums.min()):.3g}"
-        )
-    return Line(test, OK, "no NaN")
+    sums, example = weights.sum(dim=-1), f"inputs times {factor:.3g}: weights {numbers(weights)}"
+    if bool(weights.isfinite().all()) and (bool((sums >= 0.5).all()) or shares(subject).verdict != OK):
+        return Line(test, OK, "no NaN")
+    if reason := _only_too_small(subject, big):
+        return Line(test, LIMIT, reason, example)
+    if bool(weights.isfinite().all()):
+        return Line(test, FAULT, "rows no longer sum to 1", example)
+    reason = "NaN: a row is divided by its sum, which is 0 or infinite"
+    if _exponents(subject, big):
+        reason = "NaN: exp() of a large score overflows; subtract the largest score first, or use torch.softmax"
+    return Line(test, FAULT, reason, example)
+
+
+def _exponents(subject: Subject, inputs: Inputs) -> list[Tensor]:
+    """What exp() is given in a call."""
+    calls = _calls(subject, inputs)
+    return [args[0] for function, args, _ in calls if getattr(function, "__name__", "") == "exp"]
+
+
+def _only_too_small(subject: Subject, inputs: Inputs) -> str:
+    """Why weights are 0 or NaN if exp() is given no number above 0, as where a score is a distance; else ""."""
+    exponents = _exponents(subject, inputs)
+    if not exponents or max(float(x.max()) for x in exponents) > 0:
+        return ""
+    kind = torch.finfo(exponents[0].dtype)
+    least = math.log(kind.tiny * kind.eps)
+    far = f"a query so far from every key that all scores are below {least:.0f} gets no weights".replace("-", "−")
+    return f"{far}: exp() of each is 0, and so is their sum; torch.softmax of the scores has no such limit"
 
 
 def half(subject: Subject) -> Line:
@@ -312,7 +299,9 @@ def half(subject: Subject) -> Line:
             return Line(test, LIMIT, _why_not_half(error), words)
         whole = subject.run(replace(full, visible=visible)).weights
         if not bool(weights.isfinite().all()) and bool(whole.isfinite().all()):
-            return Line(test, FAULT, "weights are NaN or infinite: a number is beyond ±65504", words)
+            far = _only_too_small(small, replace(inputs, visible=visible))
+            reason = "weights are NaN or infinite: a number is beyond ±65504"
+            return Line(test, LIMIT if far else FAULT, far or reason, words)
     return Line(test, OK, "no NaN")
 
 
@@ -329,72 +318,54 @@ def _why_not_half(error: BaseException) -> str:
     return in_words(error, "it raises ")
 
 
-def sizes(subject: Subject) -> Line:
-    """One sentence, one key and 200 keys give results of the promised shape, without NaN."""
-    test = "one sentence, one key, 200 keys"
-    if reason := undefined(subject):
-        return Line(test, UNTESTED, reason)
-    for batch, queries, keys in ((1, 1, 1), (1, 2, 3), (2, 1, 1), (2, 3, 200)):
-        inputs = subject.inputs(batch, queries, keys)
-        try:
-            weights = subject.run(inputs).weights
-        except ShapeChanged as error:
-            reason = (
-                "a squeeze() without dim, or a view, loses an axis of length 1" if 1 in (batch, keys) else "axes change"
-            )
-            return Line(test, FAULT, f"{error}: {reason}", inputs.words)
-        except ANYTHING as error:  # a person's code may raise anything
-            if keys > 3 and (most := _most_keys(subject, keys)):
-                return Line(test, LIMIT, f"it is built for at most {most} keys", inputs.words)
-            squeezed = 1 in (batch, keys) and "squeeze()" in code_of(subject.target)
-            lost = "squeeze() without dim loses an axis of length 1: " if squeezed else ""
-            return Line(test, FAULT, f"{lost}{in_words(error, 'it raises ')}", inputs.words)
-        if not bool(weights.isfinite().all()):
-            return Line(test, FAULT, "weights are NaN", inputs.words)
-    return Line(test, OK, "all have the promised shape")
+def without_zeros(target: Callable) -> tuple[Callable, list[str]]:
+    """A copy whose parameters that are all 0, as those of an output projection may begin, are random, and their names:
+    what they multiply would have no effect. The target itself if it has none but biases, or cannot be copied."""
+    zeros: list[str] = []
+    try:
+        named = [*target.named_parameters()] if isinstance(target, nn.Module) else []
+        zeros = [name for name, p in named if _is_0(p) and ("lora" in name or not BIAS.search(name.lower()))]
+        copied: Any = copy.deepcopy(target) if zeros else target
+    except ANYTHING:  # a person's code may raise anything
+        return target, []
+    generator = torch.Generator().manual_seed(5)
+    for name in zeros:
+        parameter = copied.get_parameter(name)
+        noise = torch.randn(parameter.shape, generator=generator) / (parameter.shape or (1,))[-1] ** 0.5
+        parameter.data.copy_(noise if parameter.numel() > 1 else torch.full_like(noise, 0.5))
+    return copied, zeros
 
 
-def _most_keys(subject: Subject, too_many: int) -> int:
-    """The largest number of keys, from attributes or tensors, of a module built for a fixed number; 0 for any other."""
-
-    def takes(keys: int) -> bool:
-        try:
-            subject.run(subject.inputs(2, 3, keys))
-        except ANYTHING:  # a person's code may raise anything
-            return False
-        return True
-
-    parts = list(subject.module.modules()) if subject.module else []
-    numbers = {value for part in parts for value in vars(part).values() if type(value) is int}
-    numbers |= {size for part in parts for _, tensor in part.named_buffers(recurse=False) for size in tensor.shape}
-    numbers |= {size for part in parts for _, tensor in part.named_parameters(recurse=False) for size in tensor.shape}
-    stated = sorted(number for number in numbers if 3 < number < too_many)
-    return next((number for number in stated if takes(number) and not takes(number + 1)), 0)
+def _is_0(parameter: Tensor) -> bool:
+    trains = parameter.requires_grad and not isinstance(parameter, UninitializedParameter)
+    return trains and parameter.numel() > 0 and not bool(parameter.any())
 
 
-def evaluation(subject: Subject) -> Line:
-    """In evaluation mode there is no dropout: the same call gives the same result."""
-    test = "no dropout in evaluation"
-    if (reason := undefined(subject)) == RANDOM:
-        made = "; a layer that forward() makes has new numbers each time: make it in __init__()"
-        made *= bool(
-            re.search(
-                r"nn\.(Linear|Conv\dd|Embedding|Parameter)\(",
-                code_of(getattr(subject.module, "forward", subject.target)),
-            )
-        )
-        reason = f"random numbers are drawn after eval(), as by gumbel_softmax: keep them for training{made}"
-        return Line(test, FAULT, reason)
-    if reason:
-        return Line(test, UNTESTED, reason)
-    inputs = subject.inputs(2, 3, 5)
-    runs = [subject.run(inputs, dropout=True) for _ in range(4)]
-    quiet = subject.run(inputs)
-    changes = max(max(run.difference(quiet, 0), run.difference(quiet, 1)) for run in runs)
-    if changes < 1e-6:
-        return Line(test, OK, "four calls give the same")
-    zero = any(bool((run.weights == 0).any()) for run in runs) and not bool((quiet.weights == 0).any())
-    reason = "dropout stays on after eval(): F.dropout needs training=self.training, or use nn.Dropout"
-    if max(run.difference(runs[0], 0) for run in runs[1:]) < 1e-6 and not zero:
-        reason = "dropout changes the result although it is the same every time"
-    return Line(test, FAULT, reason, f"2 sentences, the same call: a result differs by {changes:.2g}")
+def made_weights(module: nn.Module) -> dict[str, list[str]]:
+    """The weights that parts of a module make of other parameters at each call, as `weight_norm` does: the name of the
+    part, and the names of its weights."""
+    made: dict[str, list[str]] = {}
+    for path, part in module.named_modules():
+        names = [*part.parametrizations] if parametrize.is_parametrized(part) else []
+        names += [hook.name for hook in _older(part)]
+        made |= {path: names} if names else {}
+    return made
+
+
+def _older(part: nn.Module) -> list[Any]:
+    return [hook for hook in part._forward_pre_hooks.values() if type(hook) in _OLDER]
+
+
+def make_plain(module: nn.Module) -> None:
+    """Make each such weight a parameter. PyTorch's `remove_parametrizations` would also change the module that this one
+    is a copy of."""
+    for path, names in made_weights(module).items():
+        part = module.get_submodule(path)
+        if parametrize.is_parametrized(part):
+            weights = {name: getattr(part, name).detach() for name in names}
+            part.__class__ = type(part).__bases__[0]
+            del part.parametrizations
+            for name, weight in weights.items():
+                part.register_parameter(name, nn.Parameter(weight))
+        for hook in _older(part):
+            _OLDER[type(hook)](part, hook.name)

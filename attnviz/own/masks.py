@@ -11,20 +11,9 @@ from torch import Tensor
 
 from attnviz.own import forms
 from attnviz.own.capture import Outcome, Subject, parameters_of
-from attnviz.own.checks import (
-    FAULT,
-    LIMIT,
-    NEAR,
-    OK,
-    UNTESTED,
-    Line,
-    backwards,
-    numbers,
-    shares,
-    smallest,
-    undefined,
-)
+from attnviz.own.checks import FAULT, LIMIT, NEAR, OK, UNTESTED, Line, backwards, numbers, shares, smallest, undefined
 from attnviz.own.forms import Inputs
+from attnviz.own.matrices import reads_several
 from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING
 
@@ -186,10 +175,8 @@ def _without(subject: Subject) -> Line:
         except ANYTHING:  # a person's code may raise anything
             continue
         if _over_queries(before, after, visible):
-            example = (
-                f"1 sentence, 3 queries, 3 keys, the last hidden: its query has weights {numbers(after[0, 0, -1])}"
-            )
-            return Line(HIDDEN, FAULT, _ROWS, example)
+            example = f"its query has weights {numbers(after[0, 0, -1])}"
+            return Line(HIDDEN, FAULT, _ROWS, f"1 sentence, 3 queries, 3 keys, the last hidden: {example}")
     return Line(HIDDEN, UNTESTED, _unread(subject) or "it takes no mask: in a batch, padding gets weight like any key")
 
 
@@ -199,6 +186,8 @@ def _unread_masks(subject: Subject) -> list[str]:
 
 def _unread(subject: Subject) -> str:
     """Why the masks of a module that no form fits are not tested; "" if it takes none."""
+    for name in (name for name, role in subject.form.roles.items() if role == forms.ROWS):
+        return f"{name} lies over queries, (B,T), so no key is hidden by it: padding gets weight like any key"
     names = ", ".join(_unread_masks(subject))
     shapes = ", ".join(f"({','.join(axes)})" for axes in forms.MASK_AXES)
     return f"{names} fits no form of a mask that is known: bool, 0 and 1, or added, {shapes}" if names else ""
@@ -374,6 +363,8 @@ def order(subject: Subject) -> Line:
     if not example:
         return Line(test, OK, "the order of the keys does not matter")
     if subject.mixes():
+        if reason := reads_several(subject.module):
+            return Line(test, UNTESTED, reason)
         reason = "the score of a key changes with another key: view or reshape in place of transpose mixes positions"
         return Line(test, FAULT, reason, example)
     return Line(test, OK, "the weights depend on the positions of the keys, each score on its own key alone", example)

@@ -1,29 +1,24 @@
 """The matrices of a module, their places in it, how heads divide what they make, and the widths that it may read.
 Letters as in forms; w: the common width of projected queries and keys."""
 
-import copy
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations, product
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn import utils
 from torch.nn.parameter import UninitializedParameter
-from torch.nn.utils import parametrize
-from torch.nn.utils.spectral_norm import SpectralNorm
-from torch.nn.utils.weight_norm import WeightNorm
 
 from attnviz.attention import rotated
-from attnviz.python_file import ANYTHING
 
 _EQUAL = 1e-5  # relative, in double precision
+_BASES = (1e4, 5e5, 1e6)  # of rotary positions
 _MOST = 10  # widths that are tried
-_OLDER: dict[type, Callable] = {WeightNorm: utils.remove_weight_norm, SpectralNorm: utils.remove_spectral_norm}
-_BIAS = re.compile(r"bias|(^|[._])b[a-z0-9_]{0,3}$")
+BIAS = re.compile(r"bias|(^|[._])b[a-z0-9_]{0,3}$")
 _ROOTS = re.compile("scal|sqrt|root|temp|norm|factor|inv")  # attributes that hold the root of a width
 
 
@@ -99,40 +94,15 @@ class Matrix:
     def __call__(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight, self.bias)
 
+    @property
+    def and_bias(self) -> str:
+        """For behind its name: has it a bias that is not 0?"""
+        return " and its bias" if self.bias is not None and bool(self.bias.any()) else ""
+
 
 def reading(matrices: list[Matrix], width: int) -> list[Matrix]:
     """The matrices that map vectors of a width, and 1."""
     return [*(m for m in matrices if m.weight.shape[1] == width), Matrix("1", torch.eye(width).double())]
-
-
-def made_weights(module: nn.Module) -> dict[str, list[str]]:
-    """The weights that parts of a module make of other parameters at each call, as `weight_norm` does: the name of the
-    part, and the names of its weights."""
-    made: dict[str, list[str]] = {}
-    for path, part in module.named_modules():
-        names = [*part.parametrizations] if parametrize.is_parametrized(part) else []
-        names += [hook.name for hook in _older(part)]
-        made |= {path: names} if names else {}
-    return made
-
-
-def _older(part: nn.Module) -> list[Any]:
-    return [hook for hook in part._forward_pre_hooks.values() if type(hook) in _OLDER]
-
-
-def make_plain(module: nn.Module) -> None:
-    """Make each such weight a parameter. PyTorch's `remove_parametrizations` would also change the module that this one
-    is a copy of."""
-    for path, names in made_weights(module).items():
-        part = module.get_submodule(path)
-        if parametrize.is_parametrized(part):
-            weights = {name: getattr(part, name).detach() for name in names}
-            part.__class__ = type(part).__bases__[0]
-            del part.parametrizations
-            for name, weight in weights.items():
-                part.register_parameter(name, nn.Parameter(weight))
-        for hook in _older(part):
-            _OLDER[type(hook)](part, hook.name)
 
 
 def matrices_of(module: nn.Module, heads: int = 1) -> Iterator[Matrix]:
@@ -165,7 +135,7 @@ def _with_biases(module: nn.Module, words: str, place: Place) -> Iterator[Matrix
     own, of_layer = place.parameter.removesuffix("weight") + "bias", place.parameter.endswith("weight")
     exact = of_layer and own in named
     if not exact:
-        own = next((n for n in named if _BIAS.search(n.lower()) and _stem(n) == _stem(place.parameter)), "")
+        own = next((n for n in named if BIAS.search(n.lower()) and _stem(n) == _stem(place.parameter)), "")
     bias = named[own].detach().flatten() if own and not (place.turned and exact) else None
     fits = bias is not None and len(bias) == len(weight) * place.count
     if bias is not None and fits:
@@ -215,15 +185,18 @@ def _parts(matrix: Matrix, heads: int) -> Iterator[Matrix]:
     rows, width = weight.shape
     count, rest = divmod(rows, width)
     exact = [count] if not rest and count in (2, 3) else []
-    for equal in exact or ([n for n in (2, 3) if rows % n == 0] if heads > 1 else []):
+    for equal in exact or ([n for n in dict.fromkeys((2, 3, heads)) if rows % n == 0] if heads > 1 else []):
+        part_of = {2: "half {}", 3: "third {}"}.get(equal, f"part {{}} of {equal}")
         for index, part in enumerate(weight.chunk(equal)):
-            words = f"{('half', 'third')[equal - 2]} {index + 1} of `{name}`{'ᵀ' * turned}"
+            words = f"{part_of.format(index + 1)} of `{name}`{'ᵀ' * turned}"
             its_bias = None if bias is None else bias.chunk(equal)[index]
             place = None if bias is None else Place(of_bias, False, index, equal)
             yield Matrix(words, part, its_bias, Place(name, turned, index, equal), place)
-        if heads > 1 and rows % (heads * equal) == 0:  # of each head the queries, then its keys, then its values
+        if (
+            heads > 1 and equal < 4 and rows % (heads * equal) == 0
+        ):  # of each head the queries, then its keys, then its values
             for index in range(equal):
-                words = f"{('half', 'third')[equal - 2]} {index + 1} of each head in `{name}`{'ᵀ' * turned}"
+                words = f"{part_of.format(index + 1)} of each head in `{name}`{'ᵀ' * turned}"
                 rows_in, place = rows_of(weight, heads, equal, index), Place(name, turned, index, equal, heads)
                 where = None if bias is None else Place(of_bias, False, index, equal, heads)
                 yield Matrix(words, weight[rows_in], None if bias is None else bias[rows_in], place, where)
@@ -255,8 +228,9 @@ class Groups:
         """Name and numbers."""
         if self.count == self.heads:
             return f"multi-head, {'one head' if self.heads == 1 else f'{self.heads} heads'}"
+        ending = {2: "nd", 3: "rd"}.get(self.count, "th")
         shared = f"{self.count} key heads" if self.count > 1 else "one key head"
-        order = f", shared by every {_ordinal(self.count)} head in place of neighbours" if self.apart else ""
+        order = f", shared by every {self.count}{ending} head in place of neighbours" if self.apart else ""
         return f"{self.name}, {self.heads} heads with {shared}{order}"
 
     def query(self, x: Tensor) -> Tensor:
@@ -269,10 +243,6 @@ class Groups:
         return x.repeat(1, times, 1, 1) if self.apart else x.repeat_interleave(times, dim=1)
 
 
-def _ordinal(number: int) -> str:
-    return f"{number}{ {2: 'nd', 3: 'rd'}.get(number, 'th') }"
-
-
 def groups_of(heads: int, query: int, keys: int) -> Iterator[Groups]:
     """The ways in which heads may share keys. query, keys : widths of what their matrices make, for all heads."""
     count, rest = divmod(keys * heads, query)
@@ -280,6 +250,29 @@ def groups_of(heads: int, query: int, keys: int) -> Iterator[Groups]:
         yield Groups(heads, count)
         if 1 < count < heads:
             yield Groups(heads, count, apart=True)
+
+
+def ways_of(module: nn.Module | None, biased: bool) -> list[tuple[str, Callable, Callable]]:
+    """How queries and keys of heads may be changed before their product, in words and as functions. biased : in no way
+    that positions change."""
+    ways: list[tuple[str, Callable, Callable]] = [("", lambda x: x, lambda x: x)]
+    norms = [(name, partial(_normed, norm, width)) for name, norm, width in norms_of(module)]
+    for (first, of_q), (second, of_k) in product(norms, repeat=2):
+        ways.append((f"queries of heads after `{first}`, keys after `{second}`", of_q, of_k))
+    for base, pairs in product(_BASES, (False, True)) if not biased else ():
+        turn = partial(rotary, base=base, pairs=pairs)
+        ways.append((f"rotary positions, base {base:g}", turn, turn))
+    unit = partial(F.normalize, dim=-1)
+    scaled_keys = ("keys divided by their length", lambda x: x, unit)
+    return ways if biased else [*ways, ("cosine", unit, unit), scaled_keys]
+
+
+def _normed(norm: Callable, width: int, x: Tensor) -> Tensor:
+    """x (B, H, T, d) after a norm of each head, or of all heads together."""
+    if x.shape[-1] == width:
+        return norm(x)
+    whole = x.transpose(1, 2)
+    return norm(whole.flatten(2)).view_as(whole).transpose(1, 2) if whole.shape[2:].numel() == width else x
 
 
 def rotary(x: Tensor, base: float, pairs: bool) -> Tensor:
@@ -290,6 +283,19 @@ def rotary(x: Tensor, base: float, pairs: bool) -> Tensor:
     return rotated(x.unflatten(-1, (-1, 2)).mT.flatten(-2) if pairs else x, base=base)
 
 
+def entmax(scores: Tensor, alpha: float) -> Tensor:
+    """Peters et al. 2019, eq. 10: ((alpha - 1) scores - t)^(1 / (alpha - 1)) where that is above 0; t is found by
+    halving. alpha = 2 is sparsemax (Martins & Astudillo 2016, eq. 3)."""
+    scores, power = (alpha - 1) * scores, 1 / (alpha - 1)
+    high = scores.amax(dim=-1, keepdim=True)
+    low = high - 1
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = ((scores - middle).clamp_min(0) ** power).sum(dim=-1, keepdim=True) >= 1
+        low, high = torch.where(above, middle, low), torch.where(above, high, middle)
+    return (scores - low).clamp_min(0) ** power
+
+
 def norms_of(module: nn.Module | None) -> Iterator[tuple[str, nn.Module, int]]:
     """The norms of vectors within a module, such as LayerNorm and RMSNorm, with their names and widths. That of a batch
     or of groups reads other axes too."""
@@ -298,6 +304,25 @@ def norms_of(module: nn.Module | None) -> Iterator[tuple[str, nn.Module, int]]:
         width = max(sizes)[0] if len(sizes) == 1 and len(max(sizes)) == 1 else 0
         if width > 1 and name and re.search("^(?!.*(batch|group|instance)).*norm", type(part).__name__, re.I):
             yield name, part, width
+
+
+def vectors_of(module, heads: int = 1) -> list[tuple[str, Tensor]]:
+    """The parameters with one axis that is longer than 1, or beside it that of heads, by name."""
+    named = [(n, p.detach()) for n, p in module.named_parameters() if p.ndim] if module else []
+    alone = [(n, p.flatten()) for n, p in named if p.numel() == max(p.shape)]
+    several = [(n, p) for n, p in named if heads > 1 and p.numel() != max(p.shape)]
+    return alone + [(n, p.flatten()) for n, p in several if p.numel() == heads * p.shape[-1]]
+
+
+def as_long(vectors: list, width: int, heads: int, halves: bool) -> list[tuple[str, Tensor]]:
+    """Vectors of a width, and one for every head; and with halves, two such vectors as the halves of each head's."""
+    free = [(f"`{n}`", v) for n, v in vectors if 1 < len(v) == width]
+    if halves:
+        free += [(f"`{n}`", v.repeat(heads)) for n, v in vectors if heads > 1 and 1 < len(v) == width // heads]
+        parts = [(n, v.unflatten(0, (heads, -1))) for n, v in vectors if 2 < 2 * len(v) == width]
+        pairs = permutations(parts, 2)
+        free += [(f"[`{m}`; `{n}`]", torch.cat([v, w], dim=1).flatten()) for (m, v), (n, w) in pairs]
+    return free
 
 
 def tell_apart(module: nn.Module) -> None:
@@ -311,36 +336,13 @@ def tell_apart(module: nn.Module) -> None:
         seen.append(parameter)
 
 
-def without_zeros(target: Callable) -> tuple[Callable, list[str]]:
-    """A copy whose parameters that are all 0, as those of an output projection may begin, are random, and their names:
-    what they multiply would have no effect. The target itself if it has none but biases, or cannot be copied."""
-    zeros: list[str] = []
-    try:
-        named = [*target.named_parameters()] if isinstance(target, nn.Module) else []
-        zeros = [name for name, p in named if _is_0(p) and ("lora" in name or not _BIAS.search(name.lower()))]
-        copied: Any = copy.deepcopy(target) if zeros else target
-    except ANYTHING:  # a person's code may raise anything
-        return target, []
-    generator = torch.Generator().manual_seed(5)
-    for name in zeros:
-        parameter = copied.get_parameter(name)
-        noise = torch.randn(parameter.shape, generator=generator) / (parameter.shape or (1,))[-1] ** 0.5
-        parameter.data.copy_(noise if parameter.numel() > 1 else torch.full_like(noise, 0.5))
-    return copied, zeros
-
-
-def _is_0(parameter: Tensor) -> bool:
-    trains = parameter.requires_grad and not isinstance(parameter, UninitializedParameter)
-    return trains and parameter.numel() > 0 and not bool(parameter.any())
-
-
 def reads_several(module: nn.Module | None) -> str:
-    """The name of a layer that reads several tokens at once, as an RNN or a convolution does; "" if there is none. A
-    convolution of one or two channels reads weights."""
+    """Why a key and its value may depend on others: a layer reads several tokens at once, as an RNN or a convolution
+    does; "" if there is none. A convolution of one or two channels reads weights."""
     for name, part in module.named_modules() if module is not None else ():
         wide = isinstance(part, nn.Conv1d | nn.Conv2d) and part.in_channels > 2 and max(part.kernel_size) > 1
         if wide or isinstance(part, nn.RNNBase):
-            return name
+            return f"`{name}` reads several tokens at once, so a key and its value change with the others"
     return ""
 
 
@@ -378,10 +380,7 @@ def _under_roots(module: nn.Module) -> list[int]:
     """The widths of which a module keeps the root or its inverse, as `self.scale = d_model ** 0.5` does."""
     parts = [part for part in module.modules() if not type(part).__module__.startswith("torch.nn")]
     attributes = [pair for part in parts for pair in (*vars(part).items(), *part.named_buffers(recurse=False))]
-    roots = [float(value) for name, value in attributes if _ROOTS.search(name.lower()) and _is_number(value)]
+    numbers = [(name, x) for name, x in attributes if isinstance(x, float | Tensor) and torch.as_tensor(x).numel() == 1]
+    roots = [float(value) for name, value in numbers if _ROOTS.search(name.lower())]
     squares = [root**power for root in roots if root > 0 for power in (2, -2)]
     return [round(square) for square in squares if 4 < square <= 4096 and abs(square - round(square)) < 1e-3]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, float) or (isinstance(value, Tensor) and value.numel() == 1)

@@ -98,10 +98,13 @@ def _recognised(target: Callable, title: str) -> Subject:
             trials.best, trials.rank = None, ()
     trials.misfit = None
     if trials.best is None and masks:  # perhaps it cannot do without a mask
-        for mask, form in product(mask_forms(masks), trials.close):
+        for form, mask in product(trials.close, mask_forms(masks)):
             if trials.done(form.roles):
                 break
             _try(target, title, replace(form, mask=mask, needs_mask=True), trials)
+        for name, form in product(masks, trials.close):  # or it lies over the queries
+            if not trials.done(form.roles):
+                _try(target, title, replace(form, roles={**form.roles, name: forms.ROWS}), trials)
     if trials.best is None:
         reason = f"{_reason(trials).rstrip('.')}.{_within(target)}"
         raise NotRecognised(f"{title} is not recognised as attention: {reason}\n{forms.FORMS}")
@@ -345,10 +348,8 @@ def _rank(subject: Subject, inputs, results: int) -> tuple:
     subject = _with_parts(subject) if subject.form.parts else subject  # so that sentences differ in what it reads
     outcome = subject.run(inputs)
     weights = outcome.weights
-    shares = bool((weights >= -1e-6).all()) and torch.allclose(
-        weights.sum(dim=-1), torch.ones_like(weights[..., 0]), atol=1e-4
-    )
-    independent = True
+    sums, independent = weights.sum(dim=-1), True
+    shares = bool((weights >= -1e-6).all()) and torch.allclose(sums, torch.ones_like(sums), atol=1e-4)
     for same, others in ((0, slice(1, None)), (-1, slice(0, -1))):
         query, keys, values = (tensor.clone() for tensor in (inputs.query, inputs.keys, inputs.values))
         for tensor in (query, keys, values):

@@ -12,41 +12,33 @@ from torch.nn.functional import one_hot
 
 from attnviz.own.capture import Subject
 from attnviz.own.forms import Inputs
-from attnviz.own.matrices import make_plain, norms_of, tell_apart
+from attnviz.own.gradients import make_plain
+from attnviz.own.matrices import entmax, norms_of, tell_apart
 
 _EQUAL = 1e-5  # relative, in double precision
 
 
 @dataclass(frozen=True)
 class Normaliser:
-    """What makes weights from scores. inverse : scores of weights above 0, up to a number for each row. words : how it
-    differs from a softmax."""
+    """What makes weights from scores. inverse : scores of weights above 0, up to a number for each row. words : what
+    takes the place of a softmax. exact : any factor of the scores would fit, so only the right one is told."""
 
     weights: Callable[[Tensor], Tensor]
     inverse: Callable[[Tensor], Tensor]
     words: str = ""
-
-
-def entmax(scores: Tensor, alpha: float) -> Tensor:
-    """Peters et al. 2019, eq. 10: ((alpha - 1) scores - t)^(1 / (alpha - 1)) where that is above 0; t is found by
-    halving. alpha = 2 is sparsemax (Martins & Astudillo 2016, eq. 3)."""
-    scores, power = (alpha - 1) * scores, 1 / (alpha - 1)
-    high = scores.amax(dim=-1, keepdim=True)
-    low = high - 1
-    for _ in range(60):
-        middle = (low + high) / 2
-        above = ((scores - middle).clamp_min(0) ** power).sum(dim=-1, keepdim=True) >= 1
-        low, high = torch.where(above, middle, low), torch.where(above, high, middle)
-    return (scores - low).clamp_min(0) ** power
+    exact: bool = False
 
 
 SOFTMAX = Normaliser(partial(torch.softmax, dim=-1), torch.log)
-_SPARSE = tuple(
-    Normaliser(partial(entmax, alpha=alpha), inverse, f"normalised by {name}, not by softmax")
-    for alpha, inverse, name in (
-        (2.0, torch.clone, "sparsemax (Martins & Astudillo 2016)"),
-        (1.5, lambda weights: 2 * weights.sqrt(), "1.5-entmax (Peters et al. 2019)"),
-    )
+_SPARSE = (
+    Normaliser(partial(entmax, alpha=2.0), torch.clone, "by sparsemax (Martins & Astudillo 2016)"),
+    Normaliser(partial(entmax, alpha=1.5), lambda weights: 2 * weights.sqrt(), "by 1.5-entmax (Peters et al. 2019)"),
+    Normaliser(
+        lambda scores: scores.relu() / scores.shape[-1],
+        lambda weights: weights * weights.shape[-1],
+        "by ReLU and the number of keys (Wortsman et al. 2023)",
+        exact=True,
+    ),
 )
 
 
@@ -153,9 +145,8 @@ class Seen:
         return self.normaliser.weights(scores.masked_fill(~open_to, -torch.inf))
 
     def difference(self) -> str:
-        """The largest difference of a weight from those of `fitted`, in words; of its share of the row, where rows do
-        not sum to 1."""
-        shares = self.weights / self.weights.sum(dim=-1, keepdim=True)
+        """The largest difference of a weight, or its share where rows do not sum to 1, from those of `fitted`."""
+        shares = self.weights / (self.weights.sum(dim=-1, keepdim=True) if self.normaliser is SOFTMAX else 1)
         return f"largest difference {float((self.made() - shares).nan_to_num().abs().max()):.0e}"
 
     def added(self) -> Tensor:
@@ -199,8 +190,7 @@ class Seen:
             return ""
         if not torch.equal(shown, (distance >= -before) & (distance <= after)):
             return "some keys are hidden by their positions"
-        last = len(keys) - 1
-        sides = [f"{before} before"] * (before < last) + [f"{after} after"] * (0 < after < last)
+        sides = [f"{before} before"] * (before < len(keys) - 1) + [f"{after} after"] * (0 < after < len(keys) - 1)
         return f"in a window: a token sees at most {' and '.join(sides)} it" if sides else ""
 
 
@@ -248,6 +238,34 @@ def variants(seen: Seen, module: nn.Module | None) -> Iterator[Seen]:
     shares = torch.allclose(seen.weights.sum(dim=-1), seen.weights.new_ones(()))
     if shares and len(seen.weights) > 1 and bool((seen.visible == seen.visible[0]).all()):
         yield from (replace(variant, biased=True, fitted=[]) for variant in whole)
+
+
+def uncapped(own: Subject, seen: Seen) -> Iterator[tuple[float, float, Seen]]:
+    """If scores are c · tanh(s / a): c, a, and a run with s in place of the logarithms, for a = c and a = 1; what they
+    are times, `factor` tells. A key that is a million times as large has the scores c and -c, for ± a million."""
+    inputs = own.inputs(3, 4, seen.keys.shape[1] + 1, seed=11)
+    large, rest = (slice(1), slice(1, None)) if own.form.causal else (slice(-1, None), slice(-1))
+    rows, less = rest if own.form.itself else slice(None), []
+    for size in (1e6, -1e6):
+        keys = inputs.keys.clone()
+        keys[:, large] *= size
+        run = seen_in(own, own.changed(inputs, keys=keys), 0.25)
+        logs = run.weights.log()[:, :, rows]
+        less.append(logs[..., large] - logs[..., rest])
+    weights, twice = run.weights[:, :, rows, rest], less[0] - less[1]
+    caps = twice[weights > 0].abs() / 2
+    if not len(caps) or not bool(caps.isfinite().all()) or caps.std() > 1e-6 * caps.mean() or caps.mean() < 1e-6:
+        return
+    cap, run = float(caps.mean()), replace(run, query=run.query[:, rows], keys=run.keys[:, rest], context=None)
+    run = replace(run, weights=weights / weights.sum(dim=-1, keepdim=True), values=run.values[:, rest], sparse=False)
+    for inner in (cap, 1.0):
+        whole = inner * (twice.sign() - less[0] / cap).clamp(1e-12 - 1, 1 - 1e-12).atanh()
+
+        def made(scores: Tensor, whole: Tensor = whole, inner: float = inner) -> Tensor:
+            added = (whole - scores)[weights > 0].mean()  # a bias within the tanh
+            return torch.where(scores.isinf(), scores, cap * ((scores + added) / inner).tanh()).softmax(dim=-1)
+
+        yield cap, inner, replace(run, normaliser=Normaliser(made, whole.view_as), fitted=[])
 
 
 def joined(own: Subject, seen: Seen) -> Iterator[Seen]:

@@ -32,7 +32,8 @@ from attnviz.own import forms
 from attnviz.own.capture import Subject
 from attnviz.own.forms import Form, Inputs
 from attnviz.own.formula import Formula, recognised
-from attnviz.own.matrices import Place, made_weights, make_plain, without_zeros
+from attnviz.own.gradients import made_weights, make_plain, without_zeros
+from attnviz.own.matrices import Place
 from attnviz.own.matrices import widths as widths_of
 from attnviz.own.recognise import recognise
 from attnviz.own.source import Built, Sizes, in_words, load

@@ -388,12 +388,3 @@ def test_keys_that_are_reshaped_and_the_length_of_another_sentence_are_told():
     assert fault.reason.endswith("view or reshape in place of transpose mixes positions"), fault
     fault = own.check(longest_of_all).faults[0]
     assert fault.test == "hidden keys get 0" and fault.reason.startswith("some sentences see hidden keys"), fault
-
-
-def over_queries(query, keys, values, mask):
-    scores = (query @ keys.mT * keys.shape[-1] ** -0.5).masked_fill(mask.unsqueeze(2) == 0, -1e4)
-    return (weights := scores.softmax(dim=-1)) @ values, weights
-
-
-def test_a_mask_over_queries_is_no_fault_of_heads():
-    assert {line.test for line in own.check(over_queries).faults} == {"hidden keys get 0", "nothing leaks from padding"}

@@ -108,13 +108,6 @@ class UnitKeys(Heads):
         return super().scores(q, F.normalize(k, dim=-1))
 
 
-class Rectified(Heads):
-    """Proportional to the scores where it is above 0, as sparsemax is, but of another sum."""
-
-    def shares(self, scores):
-        return F.relu(scores) / scores.shape[-1]
-
-
 class Relative(Heads):
     """Shaw et al. 2018, eq. 4: a learnt vector of each distance, up to 2, is added to the keys."""
 
@@ -167,12 +160,6 @@ def test_what_differs_from_a_formula_is_named(module, words, more):
     assert report.ok, report.faults
     assert report.formula.startswith(words) and report.formula.endswith(f"; {more}")
     assert float(report.formula.removesuffix(f"; {more}").split("largest difference ")[1]) < 1e-9
-
-
-def test_what_is_proportional_to_scores_is_no_sparsemax():
-    with torch.no_grad():
-        words = recognised(recognise(Rectified())).words
-    assert words == "none of the known ones; some keys get exactly 0 without a mask"
 
 
 def test_a_learnt_temperature_is_named():

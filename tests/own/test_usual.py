@@ -116,7 +116,7 @@ def rectified_shares(query, keys):
 
 
 def rectified(query, keys):
-    return F.relu(query @ keys.mT) / keys.shape[1]
+    return F.relu(query @ keys.mT)
 
 
 class OverAll(OverFeatures):
