@@ -14,7 +14,7 @@ ROW = GRID.weights[1].astype(float)
 COUNT = len(ROW)
 
 
-def of(weights, keys, **how):
+def grid_of(weights, keys, **how):
     """The grid of a row of weights."""
     arrays = {"cross": [np.array([weights])]}
     return select.select(from_arrays(arrays, list(keys), ["x"], special=["<eos>"]), **how)
@@ -22,7 +22,7 @@ def of(weights, keys, **how):
 
 def test_by_hand():
     """Row (.5, .3, .2) and a guess of 3 points on the first key and 1 on the last: min(.75, .5) + min(.25, .2) = .7."""
-    grid = of([[0.5, 0.3, 0.2]], "abc")
+    grid = grid_of([[0.5, 0.3, 0.2]], "abc")
     seen = guess.compare(grid, 0, [3, 0, 1])
     assert (seen.covered, seen.overlap) == pytest.approx((0.7, 0.7))
     assert seen.even == pytest.approx(1 / 3 + 0.3 + 0.2)
@@ -51,7 +51,7 @@ def test_what_is_no_guess(step, points, message):
 
 
 def test_a_blank_row_cannot_be_guessed():
-    blank = of([[0.0, 1.0]], ["a", "<eos>"], special=False)
+    blank = grid_of([[0.0, 1.0]], ["a", "<eos>"], special=False)
     with pytest.raises(ValueError, match="row 1 has no weights to guess"):
         guess.compare(blank, 0, [1])
 

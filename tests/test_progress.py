@@ -8,7 +8,7 @@ import time
 from attnviz import progress
 
 
-def written(monkeypatch, stream, seconds):
+def bar_text(monkeypatch, stream, seconds):
     monkeypatch.setattr(progress, "SECONDS", seconds)
     monkeypatch.setattr(sys, "stderr", stream)
     with progress.bar(total=3, unit="sentence") as bar:
@@ -24,17 +24,17 @@ class Terminal(io.StringIO):
 
 
 def test_a_file_gets_lines(monkeypatch):
-    lines = written(monkeypatch, io.StringIO(), 0.005).splitlines()
+    lines = bar_text(monkeypatch, io.StringIO(), 0.005).splitlines()
     assert len(lines) >= 3 and all("/3 [" in line and "sentence/s" in line for line in lines)
     assert not any("\r" in line for line in lines) and "3/3" in lines[-1]
 
 
 def test_short_work_writes_nothing_to_a_file(monkeypatch):
-    assert written(monkeypatch, io.StringIO(), 30) == ""
+    assert bar_text(monkeypatch, io.StringIO(), 30) == ""
 
 
 def test_a_terminal_gets_a_bar(monkeypatch):
-    assert "\r" in written(monkeypatch, Terminal(), 30)
+    assert "\r" in bar_text(monkeypatch, Terminal(), 30)
 
 
 def test_without_standard_error(monkeypatch):

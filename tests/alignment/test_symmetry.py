@@ -40,7 +40,7 @@ def printed(forward: set, backward: set, sources: int, targets: int, final: str 
 
 
 @st.composite
-def two(draw):
+def two_matrices(draw):
     matrix = arrays(bool, draw(st.tuples(st.integers(1, 6), st.integers(1, 6))))
     first = draw(matrix)
     return first, draw(arrays(bool, first.shape))
@@ -53,7 +53,7 @@ def cells(links: np.ndarray) -> set:
 @pytest.mark.parametrize(
     "method, final", [("grow-diag", None), ("grow-diag-final", "or"), ("grow-diag-final-and", "and")]
 )
-@given(two())
+@given(two_matrices())
 def test_as_the_paper_prints_it(method, final, both):
     targets, sources = both[0].shape
     expected = printed(*map(cells, both), sources, targets, final)

@@ -46,7 +46,7 @@ def oracle(predicted, sure, possible):
 
 
 @st.composite
-def drawn(draw):
+def pair_and_predicted(draw):
     sources, targets = draw(st.integers(1, 5)), draw(st.integers(1, 5))
     cells = st.sets(st.tuples(st.integers(0, sources - 1), st.integers(0, targets - 1)))
     sure, more, predicted = draw(cells), draw(cells), draw(cells)
@@ -55,7 +55,7 @@ def drawn(draw):
     return gold.LinkedPair(*texts, *spans, frozenset(sure), frozenset(sure | more)), predicted
 
 
-@given(drawn())
+@given(pair_and_predicted())
 def test_the_error_rate_is_that_of_the_definition(example):
     pair, predicted = example
     matrix = np.zeros((len(pair.target_words), len(pair.source_words)), dtype=bool)
@@ -68,7 +68,7 @@ def test_the_error_rate_is_that_of_the_definition(example):
     assert counts.predicted_sure <= counts.predicted_possible <= counts.predicted
 
 
-@given(drawn())
+@given(pair_and_predicted())
 def test_any_links_between_sure_and_possible_are_without_error(example):
     pair, predicted = example
     links = pair.sure | (predicted & pair.possible)

@@ -20,7 +20,7 @@ def numbers(*shape, seed=0):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
 
 
-def made(reach=2.0, spread=3.0, seed=3, dropout=0.0):
+def local_attention(reach=2.0, spread=3.0, seed=3, dropout=0.0):
     torch.manual_seed(seed)
     module = Local(DQ, DK, reach, dropout).requires_grad_(False)
     for parameter in module.parameters():
@@ -49,7 +49,8 @@ MASK = torch.arange(S).expand(B, 1, S) < torch.tensor(LENGTHS)[:, None, None]
 
 @pytest.mark.parametrize("reach", [1, 2.0, 4.5])
 def test_a_row_is_the_papers_product_over_its_sum(reach):
-    module, query, keys, values = made(reach), numbers(B, T, DQ), numbers(B, S, DK, seed=1), numbers(B, S, DV, seed=2)
+    module, query = local_attention(reach), numbers(B, T, DQ)
+    keys, values = numbers(B, S, DK, seed=1), numbers(B, S, DV, seed=2)
     context, weights = module(query, keys, values, MASK)
     inside = 0
     for b, length in enumerate(LENGTHS):
@@ -65,7 +66,7 @@ def test_a_row_is_the_papers_product_over_its_sum(reach):
 
 def test_a_wide_window_is_the_general_score():
     # D = 10^6: a Gaussian that is flat over 12 keys, all of them in reach
-    module, query, keys = made(1e6), numbers(B, T, DQ), numbers(B, S, DK, seed=1)
+    module, query, keys = local_attention(1e6), numbers(B, T, DQ), numbers(B, S, DK, seed=1)
     plain = General(DQ, DK).requires_grad_(False)
     plain.key.load_state_dict(module.key.state_dict())
     torch.testing.assert_close(module(query, keys, keys, MASK), plain(query, keys, keys, MASK), atol=1e-6, rtol=1e-5)
@@ -86,7 +87,7 @@ def test_no_window_is_empty(size, share, reach):
     seed=st.integers(0, 1000),
 )
 def test_rows_sum_to_one_also_where_the_centre_is_at_an_end(spread, lengths, reach, seed):
-    module, size = made(reach, spread, seed), max(lengths)
+    module, size = local_attention(reach, spread, seed), max(lengths)
     module.key.weight.div_(max(spread, 1))
     query, keys = numbers(len(lengths), T, DQ, seed=seed), numbers(len(lengths), size, DK, seed=seed + 1)
     mask = torch.arange(size).expand(len(lengths), 1, -1) < torch.tensor(lengths)[:, None, None]
@@ -100,7 +101,7 @@ def test_rows_sum_to_one_also_where_the_centre_is_at_an_end(spread, lengths, rea
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 1000), length=st.integers(1, 9), padding=st.integers(1, 9))
 def test_padding_changes_nothing(seed, length, padding):
-    module, query = made(), numbers(B, T, DQ, seed=seed)
+    module, query = local_attention(), numbers(B, T, DQ, seed=seed)
     keys, junk = numbers(B, length, DK, seed=seed), 1e3 * numbers(B, padding, DK, seed=seed + 1)
     context, weights = module(query, keys, keys)
     both = torch.cat([keys, junk], 1)
@@ -112,7 +113,7 @@ def test_padding_changes_nothing(seed, length, padding):
 
 def test_gradients_are_those_of_the_formula():
     # Against differences in double precision, in the middle between two window edges.
-    module = made().double().requires_grad_(True)
+    module = local_attention().double().requires_grad_(True)
     query, keys = (
         numbers(B, T, DQ).double().requires_grad_(True),
         numbers(B, S, DK, seed=1).double().requires_grad_(True),
@@ -130,7 +131,7 @@ def test_gradients_are_those_of_the_formula():
 @pytest.mark.parametrize("wanted", [3, 8])
 def test_the_centre_learns_to_go_where_it_should(wanted):
     # Scores all alike: only the Gaussian can put weight on one key, by moving its centre there.
-    module = made(reach=4, spread=1.0).requires_grad_(True)
+    module = local_attention(reach=4, spread=1.0).requires_grad_(True)
     query, keys = numbers(1, 1, DQ), torch.ones(1, S, DK)
     optimizer = torch.optim.Adam([module.hidden.weight, module.place.weight], lr=0.02)
     for _ in range(300):
@@ -142,7 +143,7 @@ def test_the_centre_learns_to_go_where_it_should(wanted):
 
 
 def test_dropout_is_for_training_only():
-    module, query, keys = made(reach=6, dropout=0.5).train(), numbers(1, 6, DQ), numbers(1, 20, DK, seed=1)
+    module, query, keys = local_attention(reach=6, dropout=0.5).train(), numbers(1, 6, DQ), numbers(1, 20, DK, seed=1)
     (first, shown), (other, same) = module(query, keys, keys), module(query, keys, keys)
     assert torch.equal(shown, same) and not torch.equal(first, other)
     module.eval()

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from attention_scores import DK, DV, B, S, T, every, made, numbers
+from attention_scores import DK, DV, B, S, T, every, module_query_and_score, numbers
 from torch.nn import functional as F
 
 from attnviz.attention import MultiHead, ScaledDot
@@ -29,7 +29,7 @@ def loops(score, query, keys, values, mask=None):
 @pytest.mark.parametrize("masked", [False, True])
 @torch.no_grad()
 def test_agrees_with_plain_loops(name, masked):
-    module, query, score = made(name)
+    module, query, score = module_query_and_score(name)
     keys, values = numbers(B, S, DK, seed=1), numbers(B, S, DV, seed=2)
     mask = None
     if masked:

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from attention_scores import DK, DV, B, S, T, every, made, numbers
+from attention_scores import DK, DV, B, S, T, every, module_query_and_score, numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
@@ -24,7 +24,7 @@ shapes = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 7))
 seeds = st.integers(0, 2**31)
 
 
-def drawn(shape, seed):
+def scores_and_mask(shape, seed):
     """Scores (B, T, S) over a wide range, and a mask in which every row sees something."""
     generator = torch.Generator().manual_seed(seed)
     scores = torch.randn(shape, generator=generator) * 10 ** torch.randint(-2, 4, (), generator=generator)
@@ -35,7 +35,7 @@ def drawn(shape, seed):
 
 @given(shapes, seeds)
 def test_rows_sum_to_one_and_hidden_keys_get_exactly_zero(shape, seed):
-    scores, mask = drawn(shape, seed)
+    scores, mask = scores_and_mask(shape, seed)
     for weights in (masked_softmax(scores), masked_softmax(scores, mask)):
         torch.testing.assert_close(weights.sum(-1), torch.ones(shape[:2]), atol=1e-5, rtol=0)
         assert (weights >= 0).all()
@@ -49,7 +49,7 @@ def test_hidden_is_minus_infinity_and_not_merely_low():
 
 @given(seeds)
 def test_hidden_scores_do_not_matter(seed):
-    scores, mask = drawn((2, 3, 5), seed)
+    scores, mask = scores_and_mask((2, 3, 5), seed)
     changed = torch.where(mask, scores, torch.full_like(scores, 1e30))
     assert torch.equal(masked_softmax(scores, mask), masked_softmax(changed, mask))
 
@@ -59,7 +59,7 @@ def test_hidden_scores_do_not_matter(seed):
 @given(seed=seeds, padding=st.integers(1, 4))
 @torch.no_grad()
 def test_padding_changes_nothing(name, seed, padding):
-    module, query, _ = made(name)
+    module, query, _ = module_query_and_score(name)
     keys, values = numbers(B, S, DK, seed=seed), numbers(B, S, DV, seed=seed + 1)
     junk = [1e3 * numbers(B, padding, width, seed=seed + 2) for width in (DK, DV)]
     mask = (torch.arange(S + padding) < S).expand(B, 1, -1)
@@ -75,7 +75,7 @@ def test_padding_changes_nothing(name, seed, padding):
 @given(seed=seeds, order=st.permutations(range(S)))
 @torch.no_grad()
 def test_permuting_keys_permutes_weights(name, seed, order):
-    module, query, _ = made(name)
+    module, query, _ = module_query_and_score(name)
     keys, values = numbers(B, S, DK, seed=seed), numbers(B, S, DV, seed=seed + 1)
     context, weights = module(query, keys, values)
     moved_context, moved = module(query, keys[:, order], values[:, order])
@@ -86,7 +86,7 @@ def test_permuting_keys_permutes_weights(name, seed, order):
 @every
 @torch.no_grad()
 def test_prepared_keys_are_the_same_attention(name):
-    module, query, _ = made(name)
+    module, query, _ = module_query_and_score(name)
     keys, values = numbers(B, S, DK, seed=1), numbers(B, S, DV, seed=2)
     prepared = module.prepare(keys)
     for t in range(T):  # a decoder prepares once and reads one query at a time

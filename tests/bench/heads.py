@@ -92,7 +92,7 @@ DRAWINGS = {
 }
 
 
-def made(size: int) -> Trace:
+def random_trace(size: int) -> Trace:
     generator = np.random.default_rng(0)
     text = " ".join(f"w{i:03}" for i in range(size))
     tokens = tuple(Token(f"w{i:03}", 5 * i, 5 * i + 4, word=i) for i in range(size))
@@ -184,7 +184,7 @@ def main() -> int:
         page.add_script_tag(path=plotlyjs.SCRIPT)
         page.evaluate(LOAD_WIDGET, str(View._esm))
         for tokens in (32, 128, 512):
-            trace = made(tokens)
+            trace = random_trace(tokens)
             for name, draw in DRAWINGS.items():
                 key = name, tokens
                 python[key], texts[key] = timed(lambda: draw(trace), options.runs)

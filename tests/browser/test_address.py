@@ -36,7 +36,7 @@ def press(dashboard, name: str, role: str = "button") -> None:
     settled(dashboard)
 
 
-def go(dashboard, stops: int) -> None:
+def go_in_history(dashboard, stops: int) -> None:
     dashboard.page.evaluate("stops => history.go(stops)", stops)
     settled(dashboard)
 
@@ -81,21 +81,21 @@ def test_back_from_a_page_is_one_step_to_the_page_and_sentence_that_were_there(d
     write(dashboard, "A man sleeps.")
     for name in ("Heads and layers", "Learn", "Watch it learn"):
         press(dashboard, name, "link")
-    go(dashboard, -2)
+    go_in_history(dashboard, -2)
     is_at(dashboard, "/heads", "A man sleeps.")
     expect(dashboard.page.locator(".said").first).to_contain_text("Un homme dort.", timeout=WAIT)
     write(dashboard, "Two dogs sleep.")
     for sentence, path in (("A man sleeps.", "/heads"), ("A man sleeps.", "/inside"), (TYPED, "/inside"), (TYPED, "/")):
-        go(dashboard, -1)
+        go_in_history(dashboard, -1)
         is_at(dashboard, path, sentence)
     expect(dashboard.page.locator(".st-key-target input")).to_have_value(re.compile("Bahdanau"))
     expect(dashboard.page.locator(".said").first).to_contain_text("Un chien court.", timeout=WAIT)
     press(dashboard, "Learn", "link")
-    go(dashboard, -1)
+    go_in_history(dashboard, -1)
     is_at(dashboard, "/", TYPED)
-    go(dashboard, -1)
+    go_in_history(dashboard, -1)
     is_at(dashboard, "/", BEFORE)
-    go(dashboard, 2)
+    go_in_history(dashboard, 2)
     assert dashboard.page.url.startswith(f"{dashboard.address}/learn")
 
 
@@ -111,7 +111,7 @@ def test_neither_a_reload_nor_a_link_to_the_same_page_makes_a_stop(dashboard):
     settled(dashboard)
     press(dashboard, "Inside a step", "link")
     is_at(dashboard, "/inside", TYPED)
-    go(dashboard, -2)  # one step for the link that was opened, one for the sentence
+    go_in_history(dashboard, -2)  # one step for the link that was opened, one for the sentence
     is_at(dashboard, "/inside", BEFORE)
 
 
@@ -122,20 +122,20 @@ def test_an_example_and_another_pair_are_stops_like_a_typed_sentence_and_a_contr
         dashboard.press("units", option)
         settled(dashboard)
     assert "units=words" in dashboard.page.url
-    go(dashboard, -1)
+    go_in_history(dashboard, -1)
     is_at(dashboard, "/", DEFAULT)
-    go(dashboard, 1)
+    go_in_history(dashboard, 1)
     is_at(dashboard, "/", TYPED)
     assert "units=words" in dashboard.page.url
     press(dashboard, "Tom is not here.")
     is_at(dashboard, "/", "Tom is not here.")
-    go(dashboard, -1)
+    go_in_history(dashboard, -1)
     is_at(dashboard, "/", TYPED)
     dashboard.choose("pair", "Reverse the sequence")
     settled(dashboard)
     expect(dashboard.sentence).not_to_have_value("", timeout=WAIT)  # as Streamlit draws it first
     assert dashboard.sentence.input_value() not in (TYPED, "Tom is not here.")
-    go(dashboard, -1)
+    go_in_history(dashboard, -1)
     is_at(dashboard, "/", TYPED)
     assert "pair" not in dashboard.page.url
 
@@ -153,7 +153,7 @@ def test_what_cannot_be_drawn_leaves_the_address_of_the_picture(dashboard):
     write(dashboard, "ox " * 160)  # the models count pieces, the page letters
     expect(notice).to_contain_text("The page still shows", timeout=WAIT)
     assert dashboard.page.url == opened
-    for comes in (functools.partial(go, stops=-1), functools.partial(press, name=FIRST_PAGE, role="link")):
+    for comes in (functools.partial(go_in_history, stops=-1), functools.partial(press, name=FIRST_PAGE, role="link")):
         press(dashboard, "Inside a step", "link")
         is_at(dashboard, "/inside", TYPED)
         comes(dashboard)
@@ -174,7 +174,7 @@ def test_what_cannot_be_drawn_leaves_the_address_of_the_picture(dashboard):
     dashboard.page.reload()
     settled(dashboard)
     is_at(dashboard, "/", BEFORE)
-    go(dashboard, -1)
+    go_in_history(dashboard, -1)
     is_at(dashboard, "/", TYPED)
 
 

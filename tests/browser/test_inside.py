@@ -33,19 +33,19 @@ def test_attention_is_changed_by_bars_that_stand_in_the_address_and_made_uniform
     page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
     bar = page.get_by_role("slider", name="weight of source token 3, dog")
     bar.press("End")
-    numbers = given(page)
+    numbers = weights_by_hand(page)
     expect(bar).to_be_focused()  # the next key moves the same bar
     assert float(numbers[2]) == 1 and len(numbers) == page.locator(".drag-bars input").count()
     bar.press("ArrowDown")  # by .01, which goes to the others
     page.wait_for_function("location.search.includes('0.99')", timeout=WAIT)
-    assert sum(map(float, given(page))) == pytest.approx(1, abs=1e-3)
+    assert sum(map(float, weights_by_hand(page))) == pytest.approx(1, abs=1e-3)
     expect(page.locator(".drag-sum")).to_have_text("Sum of the weights of Bahdanau: 1.00")
     page.get_by_role("button", name="The model’s weights").click()
     expect(page.locator(".st-key-given input")).to_have_value("", timeout=WAIT)
     page.wait_for_function("!location.search.includes('given=')", timeout=WAIT)
     page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
     drag_to_the_top(page, "weight of source token 2, black")
-    assert float(given(page)[1]) == 1
+    assert float(weights_by_hand(page)[1]) == 1
     page.set_viewport_size({"width": 390, "height": 844})  # no bar stands beyond the right edge of a phone
     bars = page.locator(".drag-bars label").all()
     assert max(sum(map(bar.bounding_box().get, ("x", "width"))) for bar in bars) <= 390
@@ -56,7 +56,7 @@ def test_attention_is_changed_by_bars_that_stand_in_the_address_and_made_uniform
     expect(page.get_by_text("The unchanged translation, forced under the change")).to_be_visible(timeout=WAIT)
 
 
-def given(page) -> list[str]:
+def weights_by_hand(page) -> list[str]:
     """The weights given by hand, once they are drawn and in the address."""
     page.wait_for_function("location.search.includes('given=')", timeout=WAIT)
     expect(page.locator(".st-key-given input")).not_to_have_value("", timeout=WAIT)

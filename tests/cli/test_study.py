@@ -20,7 +20,7 @@ LINKED = gold.shipped("en-fr")[:9]
 
 
 @pytest.fixture
-def few(root, tmp_path, monkeypatch):
+def models(root, tmp_path, monkeypatch):
     """A folder with three of the mechanisms, and a README.md with other text around a section."""
     monkeypatch.setattr(gold, "shipped", lambda pair: LINKED)
     folder = tmp_path / "few"
@@ -31,28 +31,28 @@ def few(root, tmp_path, monkeypatch):
     return folder
 
 
-def study(name, few, data, *more):
-    return main(["study", name, "--root", str(few), "--data", str(data), "--out", str(few / "out"), *more])
+def study(name, models, data, *more):
+    return main(["study", name, "--root", str(models), "--data", str(data), "--out", str(models / "out"), *more])
 
 
-def measured(few, name):
-    return json.loads((few / "studies" / f"{name}.json").read_text(encoding="utf-8"))
+def measured(models, name):
+    return json.loads((models / "studies" / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def test_length_twice(few, data, capsys, monkeypatch):
+def test_length_twice(models, data, capsys, monkeypatch):
     monkeypatch.setattr(length, "BUCKETS", (Bucket(3, 5, False), Bucket(8, 12, True), Bucket(50, 100, True)))
-    assert study("length", few, data) == 0
+    assert study("length", models, data) == 0
     assert (
         capsys.readouterr().out
-        == f"the study length is in {few / 'README.md'}, its numbers are in {few / 'studies/length'}.json\n"
+        == f"the study length is in {models / 'README.md'}, its numbers are in {models / 'studies/length'}.json\n"
     )
-    text, results = (few / "README.md").read_text(encoding="utf-8"), measured(few, "length")
+    text, results = (models / "README.md").read_text(encoding="utf-8"), measured(models, "length")
     start, end = text.index("<!-- study:length -->"), text.index("<!-- /study:length -->")
     assert text[:start] == "# Trained models\n\nOurs.\n\n" and text[end:] == "<!-- /study:length -->\n\nLast words.\n"
     assert (
         "outdated" not in text
         and "](studies/length.svg)" in text
-        and (few / "studies/length.svg").read_bytes().startswith(b"<?xml")
+        and (models / "studies/length.svg").read_bytes().startswith(b"<?xml")
     )
     assert [row["texts"] for row in results["rows"][:3]] == [10, 4, 0] and len(results["rows"]) == 9
     assert {row["mechanism"] for row in results["fits"]} == {"bahdanau", "transformer"}
@@ -67,18 +67,18 @@ def test_length_twice(few, data, capsys, monkeypatch):
     for row in results["rows"]:  # nothing in the tables that is not in the results
         assert "bleu_lc" not in row or f"{row['bleu_lc']:.1f} / {row['bleu_tok_lc']:.1f}" in text
     assert {entry["weights_sha256"] for entry in results["models"]} == {
-        checkpoint_files.fingerprint(name, few) for name in checkpoint_files.names(few)
+        checkpoint_files.fingerprint(name, models) for name in checkpoint_files.names(models)
     }
-    assert study("length", few, data) == 0 and (few / "README.md").read_text(encoding="utf-8") == text
+    assert study("length", models, data) == 0 and (models / "README.md").read_text(encoding="utf-8") == text
 
 
-def test_mechanisms(few, data):
+def test_mechanisms(models, data):
     checkpoint_files.write_json(
-        few / "en-fr" / "bahdanau" / "card.json",
+        models / "en-fr" / "bahdanau" / "card.json",
         {"seed": 1, "epochs": 20, "seconds": 3600, "peak_memory_mb": 512, "device": "abacus", "remark": "Slow."},
     )
-    assert study("mechanisms", few, data) == 0
-    text, results = (few / "README.md").read_text(encoding="utf-8"), measured(few, "mechanisms")
+    assert study("mechanisms", models, data) == 0
+    text, results = (models / "README.md").read_text(encoding="utf-8"), measured(models, "mechanisms")
     line = next(line for line in text.splitlines() if line.startswith("| Bahdanau")).split(" | ")
     row = results["rows"][1]
     assert (
@@ -106,26 +106,27 @@ def two_kinds(key, scores):
 
 
 @pytest.fixture
-def trained(few):
+def trained(models):
     """The folder with cards of a run, of two that began with others, and of a classifier."""
-    (few / "studies").mkdir()
-    (few / "sst2").mkdir()
-    shutil.copytree(few / "en-fr" / "bahdanau", few / "sst2" / "self-attention")  # the card is all that is read of it
+    (models / "studies").mkdir()
+    (models / "sst2").mkdir()
+    # The card is all that is read of it.
+    shutil.copytree(models / "en-fr" / "bahdanau", models / "sst2" / "self-attention")
     other = {
         "epochs": 40,
         "data": {"mine.tsv": "01"},
         "history": history("val_bleu_lc", [70] * 40),
     }  # on other sentences
     begun = {"epochs": 3, "start": other, "history": history("val_bleu_lc", [11, 60, 13])}
-    shutil.copytree(few / "en-fr" / "bahdanau", few / "en-fr" / "luong-dot")
+    shutil.copytree(models / "en-fr" / "bahdanau", models / "en-fr" / "luong-dot")
     for name, card in {
         "en-fr/luong-dot": {"history": two_kinds("val_bleu_lc", [45, 55.5, 50]), "start": begun},
         "en-fr/bahdanau": {"seed": 4, "history": history("val_bleu_lc", [5, 20, 30.04, 40, 38, 37, 36, 35])},
         "en-fr/transformer": {"history": history("val_bleu_lc", [50.5, 51.5]), "start": {"epochs": 40}},
         "sst2/self-attention": {"history": history("val_accuracy", [71.0, 75.0, 74.0]), "teachers": [{"epochs": 9}]},
     }.items():
-        checkpoint_files.write_json(few / name / "card.json", card)
-    return few
+        checkpoint_files.write_json(models / name / "card.json", card)
+    return models
 
 
 def test_curves(trained):
@@ -153,17 +154,17 @@ def test_curves(trained):
     assert "Bahdanau · additive" in picture and ">en-fr<" in picture and "sst2" not in picture
 
 
-def test_order_replaces_the_picture_of_an_earlier_run_or_removes_it(few, data, monkeypatch):
-    (few / "studies").mkdir()
-    (few / "studies" / "order.svg").write_text("of an earlier run")
-    assert study("order", few, data) == 0
-    text = (few / "README.md").read_text(encoding="utf-8")
-    assert "order.svg" in text and (few / "studies/order.svg").read_bytes().startswith(b"<?xml")
+def test_order_replaces_the_picture_of_an_earlier_run_or_removes_it(models, data, monkeypatch):
+    (models / "studies").mkdir()
+    (models / "studies" / "order.svg").write_text("of an earlier run")
+    assert study("order", models, data) == 0
+    text = (models / "README.md").read_text(encoding="utf-8")
+    assert "order.svg" in text and (models / "studies/order.svg").read_bytes().startswith(b"<?xml")
     assert re.search(r"\| Bahdanau · additive \| −1 step \| 0\.\d{3} \| 0\.\d{3} to [01]\.\d{3} \|", text)
-    assert "These models were missing: Luong · concat." in text and measured(few, "order")["differences"] == []
+    assert "These models were missing: Luong · concat." in text and measured(models, "order")["differences"] == []
     monkeypatch.setattr(order, "panels", lambda results: [])
-    report.write("order", order, measured(few, "order"), few)
-    assert "order.svg" not in (few / "README.md").read_text() and not (few / "studies/order.svg").exists()
+    report.write("order", order, measured(models, "order"), models)
+    assert "order.svg" not in (models / "README.md").read_text() and not (models / "studies/order.svg").exists()
 
 
 @pytest.mark.parametrize("name", ["mechanisms", "length", "order", "curves"])
@@ -177,8 +178,8 @@ def test_no_models_at_all(tmp_path, data, capsys, name):
     )
 
 
-def test_curves_are_of_one_run(few, data, capsys):
-    assert study("curves", few, data, "--seeds", "2") == 2
+def test_curves_are_of_one_run(models, data, capsys):
+    assert study("curves", models, data, "--seeds", "2") == 2
     assert capsys.readouterr().err.endswith(
         "the curves come from the cards, which have one run each; --seeds must be 1, got 2\n"
     )
@@ -200,7 +201,7 @@ def test_curves_are_of_one_run(few, data, capsys):
         ),
     ],
 )
-def test_errors(few, capsys, arguments, message):
+def test_errors(models, capsys, arguments, message):
     try:
         status = main(["study", *arguments])
     except SystemExit as stop:

@@ -32,7 +32,7 @@ class Attention(nn.Module):
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch):
+def short_test(monkeypatch):
     """A shorter test of what was learnt."""
     monkeypatch.setattr(train, "_TESTED", 30)
 

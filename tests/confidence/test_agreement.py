@@ -6,7 +6,7 @@ import judged
 import numpy as np
 import pytest
 import tiny
-from judged import SURE, made
+from judged import SURE, signs_and_scores
 from sacrebleu.metrics import CHRF
 
 from attnviz import confidence, loading
@@ -44,7 +44,7 @@ def test_another_translation_is_named_where_they_differ():
 
 
 def test_calibration_weighs_agreement_where_all_have_it():
-    read, scores = made()
+    read, scores = signs_and_scores()
     generator = np.random.default_rng(5)
     sampled = [replace(SURE, agreement=score + generator.normal(0, 5)) for score in scores]  # nothing else tells
     result = calibrate(sampled, scores)

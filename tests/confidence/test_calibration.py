@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from judged import SURE, made
+from judged import SURE, signs_and_scores
 
 from attnviz.confidence import Scale, judgement
 from attnviz.confidence.calibration import calibrate, fit
@@ -13,7 +13,7 @@ from attnviz.confidence.lexicon import Unsaid
 
 
 def test_calibration_finds_what_goes_with_poor_translations():
-    read, scores = made()
+    read, scores = signs_and_scores()
     result = calibrate(read, scores)
     assert result.worst_tenth > 0.8 and result.best_half <= 0.05
     assert (
@@ -21,7 +21,7 @@ def test_calibration_finds_what_goes_with_poor_translations():
         and sum(count for *_, count in result.bins) == 600
     )
     assert result == calibrate(read, scores) and Scale(**result.to_dict()["scale"]) == result.scale
-    others, other_scores = made(seed=2)
+    others, other_scores = signs_and_scores(seed=2)
     flagged = np.array([judgement(signs, result.scale).level != "usual" for signs in others])
     assert flagged[other_scores <= np.quantile(other_scores, 0.1)].mean() > 0.7
     assert flagged[other_scores >= np.median(other_scores)].mean() < 0.1
@@ -30,12 +30,12 @@ def test_calibration_finds_what_goes_with_poor_translations():
 @pytest.mark.parametrize("count", [100, 507, 1014])
 def test_of_the_best_half_no_more_than_a_twentieth_is_flagged(count):
     """Also where a twentieth of the sentences is not a whole number."""
-    assert 0 < calibrate(*made(count, seed=3)).best_half <= 0.05
+    assert 0 < calibrate(*signs_and_scores(count, seed=3)).best_half <= 0.05
 
 
 def test_what_a_rule_calls_outside_counts_as_flagged():
     """The shares are those of the page: a text that was cut off is outside whatever its risk."""
-    read, scores = made()
+    read, scores = signs_and_scores()
     order = np.argsort(scores)
     for place in (*order[:60], *order[-10:]):
         read[place] = replace(read[place], complete=False)
@@ -45,7 +45,7 @@ def test_what_a_rule_calls_outside_counts_as_flagged():
 
 def test_words_left_out_are_flagged_of_a_small_share_of_the_better_half():
     """Whatever their probabilities; with what else is flagged, it is a twentieth."""
-    read, scores = made()
+    read, scores = signs_and_scores()
     read = [replace(signs, unsaid=(Unsaid("dog", ("chien",), number / 100),)) for number, signs in enumerate(read)]
     result = calibrate(read, scores)
     best = [signs for signs, score in zip(read, scores) if score >= np.median(scores)]
@@ -54,7 +54,7 @@ def test_words_left_out_are_flagged_of_a_small_share_of_the_better_half():
 
 def test_fewer_words_left_out_are_flagged_where_they_would_leave_nothing_to_the_risk():
     """Texts that were cut off use 27 of the 30 of the better half that may be flagged."""
-    read, scores = made(1200)
+    read, scores = signs_and_scores(1200)
     order = np.argsort(scores)
     for place in order[-27:]:
         read[place] = replace(read[place], complete=False)

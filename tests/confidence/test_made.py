@@ -31,11 +31,11 @@ def is_flagged(judge, trace):
     seen = signs(trace, judge.known_words, (), judge.target_words, judge.lexicon)
     if outside_by_rule(seen) or unusual_by_rule(seen, judge.scale.unread, judge.scale.unsaid):
         return True
-    return judge(trace, drawn(judge.samplers, trace.text)).level != "usual"
+    return judge(trace, drawn_samples(judge.samplers, trace.text)).level != "usual"
 
 
 @functools.cache
-def drawn(samplers, text):
+def drawn_samples(samplers, text):
     return confidence.Judge.load(samplers[0]).samples(text) if samplers else ()
 
 

@@ -40,7 +40,7 @@ def lines(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def whole(root, lines, tmp_path_factory):
+def finished_run(root, lines, tmp_path_factory):
     """What a run writes that nobody interrupts."""
     folder = tmp_path_factory.mktemp("whole")
     list(corpus.run(corpus.CorpusConfig((MODEL,), str(lines), root=str(root)), folder))
@@ -92,7 +92,7 @@ def resumed(root, lines, folder):
 
 @pytest.mark.xdist_group("interrupted")  # one process makes `whole`
 @pytest.mark.parametrize("reached", [has_workers, has_a_shard])
-def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, begin, root, lines, whole, tmp_path):
+def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, begin, root, lines, finished_run, tmp_path):
     """Ctrl-C, as a terminal sends it: to all processes of a run."""
     folder = tmp_path / "out"
     running, _ = begin(reached)
@@ -105,18 +105,18 @@ def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, begin, root, lin
     first, last = resumed(root, lines, folder)
     assert first <= last == len(SENTENCES)
     assert first > 0 or reached is has_workers
-    same_files(folder, whole)
+    same_files(folder, finished_run)
 
 
 @pytest.mark.xdist_group("interrupted")
-def test_workers_end_with_the_process_that_started_them(begin, root, lines, whole, tmp_path):
+def test_workers_end_with_the_process_that_started_them(begin, root, lines, finished_run, tmp_path):
     running, workers = begin(has_a_shard)
     running.kill()  # this process alone: nobody tells its workers
     assert running.wait() == -signal.SIGKILL and len(workers) == 2
     assert ended(workers)
     _, last = resumed(root, lines, tmp_path / "out")
     assert last == len(SENTENCES)
-    same_files(tmp_path / "out", whole)
+    same_files(tmp_path / "out", finished_run)
 
 
 @pytest.mark.xdist_group("interrupted")

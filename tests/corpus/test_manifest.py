@@ -46,7 +46,7 @@ def settings(root, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def whole(settings, tmp_path_factory):
+def finished_run(settings, tmp_path_factory):
     list(corpus.run(settings, folder := tmp_path_factory.mktemp("whole")))
     return folder
 
@@ -68,7 +68,7 @@ FIRST_MODEL, BETWEEN, LAST_SHARD = 2, 6, 11  # shards that are done when the sen
         (deleted, LAST_SHARD),
     ],
 )
-def test_sentences_that_change_stop_the_run(change, progress, settings, whole, tmp_path):
+def test_sentences_that_change_stop_the_run(change, progress, settings, finished_run, tmp_path):
     path = tmp_path / "in.txt"
     shutil.copyfile(settings.input, path)
     mine = corpus.CorpusConfig(MODELS, str(path), root=settings.root, shard=5)
@@ -81,7 +81,7 @@ def test_sentences_that_change_stop_the_run(change, progress, settings, whole, t
     assert not (tmp_path / "out" / "sentences.parquet").exists()
     shutil.copyfile(settings.input, path)
     list(corpus.run(mine, tmp_path / "out", resume=True))
-    same_files(tmp_path / "out", whole)
+    same_files(tmp_path / "out", finished_run)
 
 
 @pytest.mark.parametrize("ending", ["txt.gz", "parquet"])
@@ -103,7 +103,7 @@ def test_files_of_other_formats_that_are_cut_have_changed_and_are_not_called_dam
         list(run)
 
 
-def test_a_file_that_is_touched_has_not_changed(settings, whole, tmp_path):
+def test_a_file_that_is_touched_has_not_changed(settings, finished_run, tmp_path):
     path = tmp_path / "in.txt"
     shutil.copyfile(settings.input, path)
     run = corpus.run(corpus.CorpusConfig(MODELS, str(path), root=settings.root, shard=5), tmp_path / "out")
@@ -112,7 +112,7 @@ def test_a_file_that_is_touched_has_not_changed(settings, whole, tmp_path):
     shutil.copyfile(path, tmp_path / "copy")
     (tmp_path / "copy").replace(path)
     list(run)
-    same_files(tmp_path / "out", whole)
+    same_files(tmp_path / "out", finished_run)
 
 
 @pytest.mark.parametrize("progress", [2, 11])

@@ -29,15 +29,15 @@ def settings(root, tmp_path):
 
 
 @pytest.fixture
-def whole(settings, tmp_path):
+def finished_run(settings, tmp_path):
     """The folder of a run from beginning to end."""
     list(corpus.run(settings, tmp_path / "whole"))
     return tmp_path / "whole"
 
 
-def test_numbers_are_those_of_the_traces(whole, root):
-    rows = parquet.read_table(whole / "statistics.parquet").to_pandas().astype({"model": str, "kind": str})
-    table = parquet.read_table(whole / "sentences.parquet").to_pandas().astype({"model": str})
+def test_numbers_are_those_of_the_traces(finished_run, root):
+    rows = parquet.read_table(finished_run / "statistics.parquet").to_pandas().astype({"model": str, "kind": str})
+    table = parquet.read_table(finished_run / "sentences.parquet").to_pandas().astype({"model": str})
     for name in MODELS:
         model = Translator.load(name, root)
         mine = table[table["model"] == name].reset_index(drop=True)
@@ -77,18 +77,18 @@ def test_what_is_kept_may_be_said_in_any_order(settings, tmp_path):
     assert last.done == last.total
 
 
-def test_the_manifest_says_what_made_the_files(whole, settings):
-    manifest = json.loads((whole / "manifest.json").read_text())
+def test_the_manifest_says_what_made_the_files(finished_run, settings):
+    manifest = json.loads((finished_run / "manifest.json").read_text())
     assert manifest["complete"] is True and manifest["input"]["records"] == len(WITH_BAD)
     assert set(manifest["models"]) == set(MODELS) and len(manifest["models"][MODELS[0]]["weights_sha256"]) == 64
     assert manifest["settings"] == {"batch_size": 4, "beam": 1, "keep": ["statistics"], "shard": 5}
-    assert str(Path(settings.input).parent) not in (whole / "manifest.json").read_text()  # no path leaves
-    assert sorted(files(whole)) == ["manifest.json", "sentences.parquet", "statistics.parquet"]
+    assert str(Path(settings.input).parent) not in (finished_run / "manifest.json").read_text()  # no path leaves
+    assert sorted(files(finished_run)) == ["manifest.json", "sentences.parquet", "statistics.parquet"]
 
 
-def test_only_what_repeats_has_a_dictionary(whole):
+def test_only_what_repeats_has_a_dictionary(finished_run):
     """A dictionary of other numbers is larger than the numbers, and takes most of the time of writing."""
-    metadata = parquet.ParquetFile(whole / "statistics.parquet").metadata
+    metadata = parquet.ParquetFile(finished_run / "statistics.parquet").metadata
     assert metadata.num_row_groups == 2 * 5  # one of each shard
     group = metadata.row_group(0)
     columns = [group.column(place) for place in range(group.num_columns)]
@@ -97,13 +97,13 @@ def test_only_what_repeats_has_a_dictionary(whole):
     assert plain == floats and {"gini", "entropy_nats"} < floats
 
 
-def test_two_workers_give_the_same_files(settings, whole, tmp_path):
+def test_two_workers_give_the_same_files(settings, finished_run, tmp_path):
     *_, last = corpus.run(settings, tmp_path / "two", workers=2)
     assert last.done == last.total == 2 * len(WITH_BAD)
-    same_files(tmp_path / "two", whole)
+    same_files(tmp_path / "two", finished_run)
 
 
-def test_stopped_anywhere_and_resumed_it_gives_the_same_files(settings, whole, tmp_path):
+def test_stopped_anywhere_and_resumed_it_gives_the_same_files(settings, finished_run, tmp_path):
     folder, reported = tmp_path / "stopped", []
     running = corpus.run(settings, folder)
     for _ in range(4):
@@ -112,11 +112,11 @@ def test_stopped_anywhere_and_resumed_it_gives_the_same_files(settings, whole, t
     (folder / "parts" / "0-000002-sentences.arrow").unlink()  # as if it had died between a shard's two files
     resumed = list(corpus.run(settings, folder, resume=True))
     assert resumed[0].done == reported[-1].done - 5 and resumed[-1].done == resumed[-1].total
-    same_files(folder, whole)
+    same_files(folder, finished_run)
     assert [progress.done for progress in corpus.run(settings, folder, resume=True)] == [resumed[-1].total]
 
 
-def test_files_that_a_killed_process_had_begun_are_cleared_away(settings, whole, tmp_path):
+def test_files_that_a_killed_process_had_begun_are_cleared_away(settings, finished_run, tmp_path):
     """A kill in the middle of a write leaves a part of a file beside the whole ones, in any folder of the run."""
     out = tmp_path / "out"
     running = corpus.run(settings, out)
@@ -126,13 +126,13 @@ def test_files_that_a_killed_process_had_begun_are_cleared_away(settings, whole,
     for name in ("parts/0-000001-sentences.arrow", "manifest.json"):
         (out / f"{name}.{'0a' * 8}.part").write_bytes(b"half")
     list(corpus.run(settings, out, resume=True))
-    same_files(out, whole)
+    same_files(out, finished_run)
     assert not [*out.rglob("*.part")]
 
 
 @pytest.mark.parametrize("deleted", [0, 1, 3])
 def test_stopped_while_its_parts_are_deleted_it_is_complete_and_resuming_deletes_the_rest(
-    settings, whole, tmp_path, monkeypatch, deleted
+    settings, finished_run, tmp_path, monkeypatch, deleted
 ):
     out, unlink, left = tmp_path / "out", Path.unlink, [deleted]
 
@@ -148,7 +148,7 @@ def test_stopped_while_its_parts_are_deleted_it_is_complete_and_resuming_deletes
         list(corpus.run(settings, out))
     assert [*out.glob("parts/*.arrow")]
     list(corpus.run(settings, out, resume=True))
-    same_files(out, whole)
+    same_files(out, finished_run)
 
 
 def test_lines_that_are_skipped_are_reported_by_number(settings, tmp_path):
@@ -207,7 +207,7 @@ def test_models_of_the_transformers_library_take_part(root, folder, load, tmp_pa
     same_files(tmp_path / "stopped", out)
 
 
-def test_traces_that_were_kept_are_read_again_whole(settings, whole, root, tmp_path):
+def test_traces_that_were_kept_are_read_again_whole(settings, finished_run, root, tmp_path):
     both = replace(settings, keep=("statistics", "weights"))
     list(corpus.run(both, tmp_path / "out"))
     traces = list(corpus.read(tmp_path / "out"))
@@ -226,7 +226,7 @@ def test_traces_that_were_kept_are_read_again_whole(settings, whole, root, tmp_p
     assert {trace.model for trace in corpus.read(tmp_path / "out", MODELS[1])} == {MODELS[1]}
     for folder, model, message in (
         (tmp_path, None, f"{tmp_path} holds no run: there is no manifest.json"),
-        (whole, None, f"{whole} has no weights; run `corpus` with --keep statistics weights"),
+        (finished_run, None, f"{finished_run} has no weights; run `corpus` with --keep statistics weights"),
         (tmp_path / "out", "x", f"model must be one of {', '.join(MODELS)}; got 'x'"),
     ):
         with pytest.raises(ValueError) as error:
@@ -240,25 +240,27 @@ def test_traces_that_were_kept_are_read_again_whole(settings, whole, root, tmp_p
         last.unlink(missing_ok=True)
 
 
-def test_refusals(settings, whole, tmp_path):
+def test_refusals(settings, finished_run, tmp_path):
     def refused(message, *given, **options):
         with pytest.raises(ValueError) as error:
             list(corpus.run(*given, **options))
         assert str(error.value) == message
 
-    refused(f"{whole} is not empty; give a new folder, or --resume to continue the run in it", settings, whole)
-    file = whole / "sentences.parquet"
+    refused(
+        f"{finished_run} is not empty; give a new folder, or --resume to continue the run in it", settings, finished_run
+    )
+    file = finished_run / "sentences.parquet"
     refused(f"{file} is not a folder; give the name of a new folder", settings, file)
     (nowhere := tmp_path / "link").symlink_to(tmp_path / "nowhere")
     refused(f"{nowhere} is not a folder; give the name of a new folder", settings, nowhere)
     empty = tmp_path / "empty"
     refused(f"{empty} holds no run to resume: there is no manifest.json", settings, empty, resume=True)
     other = corpus.CorpusConfig(MODELS[:1], settings.input, root=settings.root)
-    message = f"{whole} holds a run with other models, settings; begin again in a new folder"
-    refused(message, other, whole, resume=True)
-    (whole / "manifest.json").write_text("{")
-    damaged = f"{whole / 'manifest.json'} is damaged; begin again in a new folder"
-    refused(damaged, settings, whole, resume=True)
+    message = f"{finished_run} holds a run with other models, settings; begin again in a new folder"
+    refused(message, other, finished_run, resume=True)
+    (finished_run / "manifest.json").write_text("{")
+    damaged = f"{finished_run / 'manifest.json'} is damaged; begin again in a new folder"
+    refused(damaged, settings, finished_run, resume=True)
     for values, message in (
         ({"models": ()}, "models must be different names, at least one; got none"),
         ({"models": ("a", "a")}, "models must be different names, at least one; got a, a"),
@@ -281,12 +283,12 @@ def test_a_model_that_cannot_run_is_refused_before_anything_is_written(settings,
         assert str(error.value).startswith(message) and not (tmp_path / "out").exists()
 
 
-def test_a_run_that_stopped_before_its_first_shard_can_begin_anew(settings, whole, tmp_path):
+def test_a_run_that_stopped_before_its_first_shard_can_begin_anew(settings, finished_run, tmp_path):
     folder = tmp_path / "begun"
     next(corpus.run(settings, folder))
     assert files(folder).keys() == {"manifest.json"}
     list(corpus.run(settings, folder))
-    same_files(folder, whole)
+    same_files(folder, finished_run)
     lone = tmp_path / "lone"
     lone.mkdir()
     for content in ('{"complete": true}', "{}", "["):  # of another program, perhaps
@@ -296,7 +298,7 @@ def test_a_run_that_stopped_before_its_first_shard_can_begin_anew(settings, whol
         assert (lone / "manifest.json").read_text() == content
 
 
-def test_two_runs_do_not_write_into_one_folder(settings, whole, tmp_path):
+def test_two_runs_do_not_write_into_one_folder(settings, finished_run, tmp_path):
     folder = tmp_path / "shared"
     next(first := corpus.run(settings, folder))
     for resume in (False, True):
@@ -304,7 +306,7 @@ def test_two_runs_do_not_write_into_one_folder(settings, whole, tmp_path):
             next(corpus.run(settings, folder, resume=resume))
     *_, last = first
     assert last.done == last.total
-    same_files(folder, whole)  # and no lock is left
+    same_files(folder, finished_run)  # and no lock is left
 
 
 def test_a_wrong_label_is_skipped_alone(root, tmp_path):
@@ -323,7 +325,7 @@ def test_a_command_that_skips_every_sentence_ends_with_status_1(settings, tmp_pa
     assert "1 of 1 skipped" in capsys.readouterr().out
 
 
-def test_the_command(settings, whole, tmp_path, capsys):
+def test_the_command(settings, finished_run, tmp_path, capsys):
     options = ["--model", *MODELS, "--input", settings.input, "--batch-size", "4", "--root", settings.root]
     assert main(["corpus", *options, "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr()

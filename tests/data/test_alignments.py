@@ -10,7 +10,7 @@ SOURCE, TARGET = "The dog runs .\nIt  is | late\n", "Le chien court .\nIl est ta
 
 
 @pytest.fixture
-def place(tmp_path):
+def write_links(tmp_path):
     """place(links, …) -> the paths of the links and of the two texts."""
 
     def write(links: str, source: str = SOURCE, target: str = TARGET):
@@ -22,38 +22,38 @@ def place(tmp_path):
     return write
 
 
-def test_pharaoh(place):
-    first, second = alignments.read(*place("0-0 1-1 2?2 3p1\n0-0 3-2?\n"))
+def test_pharaoh(write_links):
+    first, second = alignments.read(*write_links("0-0 1-1 2?2 3p1\n0-0 3-2?\n"))
     assert (first.source, first.words()[1]) == ("The dog runs .", ["Le", "chien", "court", "."])
     assert first.sure == {(0, 0), (1, 1)} and first.possible == first.sure | {(2, 2), (3, 1)}
     assert second.words()[0] == ["It", "is", "|", "late"]  # words stand between spaces; a bar is a word like another
     assert second.sure == {(0, 0)} and second.possible == {(0, 0), (3, 2)}
 
 
-def test_counted_from_one_and_the_target_first(place):
-    first, second = alignments.read(*place("1-1 2-1 0-3\n\n"), first=1, swapped=True)
+def test_counted_from_one_and_the_target_first(write_links):
+    first, second = alignments.read(*write_links("1-1 2-1 0-3\n\n"), first=1, swapped=True)
     assert first.sure == {(0, 0), (0, 1)} and not second.possible  # word 0 says that the other has no link
 
 
-def test_naacl(place):
+def test_naacl(write_links):
     links = "0001 1 1\n1 2 2 P\n1 3 3 s 0.9\n\n2 1 1 S\n2 4 3 P .5\n2 2 0\n"
-    first, second = alignments.read(*place(links))
+    first, second = alignments.read(*write_links(links))
     assert first.sure == {(0, 0), (2, 2)} and first.possible == first.sure | {(1, 1)}
     assert second.sure == {(0, 0)} and second.possible == {(0, 0), (3, 2)}
 
 
-def test_sentences_have_the_numbers_of_their_tags(place):
+def test_sentences_have_the_numbers_of_their_tags(write_links):
     texts = (
         "<s snum=0007> The dog runs </s>\n<s snum=9> It rains </s>\n",
         "<s snum=7>Le chien court</s>\n<s snum=9>Il pleut</s>",
     )
-    (pair,) = alignments.read(*place("9 1 1 S\n9 2 2 S\n", *texts))
+    (pair,) = alignments.read(*write_links("9 1 1 S\n9 2 2 S\n", *texts))
     assert (pair.source, pair.target, pair.sure) == ("It rains", "Il pleut", {(0, 0), (1, 1)})
 
 
-def test_two_files_for_sure_and_possible(place, tmp_path):
+def test_two_files_for_sure_and_possible(write_links, tmp_path):
     (tmp_path / "possible").write_text("0-0 2-1\n0-0\n", encoding="utf-8")
-    first, second = alignments.read(*place("0-0\n\n"), possible=tmp_path / "possible")
+    first, second = alignments.read(*write_links("0-0\n\n"), possible=tmp_path / "possible")
     assert (first.sure, first.possible) == ({(0, 0)}, {(0, 0), (2, 1)})
     assert (second.sure, second.possible) == (set(), {(0, 0)})
 
@@ -70,9 +70,9 @@ def test_two_files_for_sure_and_possible(place, tmp_path):
         ("1-1 999999999999-1\n", "a link must be i-j"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(place, links, words):
+def test_what_is_wrong_is_said_with_its_line(write_links, links, words):
     with pytest.raises(ValueError, match=words):
-        alignments.read(*place(links))
+        alignments.read(*write_links(links))
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_what_is_wrong_is_said_with_its_line(place, links, words):
         ("<s snum=1>a</s>\n<s snum=1>b</s>\n", "c\nd\n", "sentence 1 must come once"),
     ],
 )
-def test_texts_that_are_not_side_by_side(place, source, target, words):
+def test_texts_that_are_not_side_by_side(write_links, source, target, words):
     with pytest.raises(ValueError, match=words):
-        alignments.sentences(*place("", source, target)[1:])
+        alignments.sentences(*write_links("", source, target)[1:])
 
 
 LINES = st.lists(st.text(st.sampled_from("0123456789-?p SPs.:\t–x"), max_size=12), max_size=4).map("\n".join)

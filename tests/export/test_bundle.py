@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nasty import NASTY, drawn, trace
+from nasty import NASTY, nasty_figure, trace
 
 from attnviz.export import bundle
 from attnviz.trace import Trace
@@ -45,13 +45,13 @@ def test_figure_name_is_safe(text, name):
 @pytest.mark.parametrize("name", ["heatmap", "bars", "difference", "steps", "table"])
 def test_no_token_can_end_the_script(name):
     """The file has as many script elements as with harmless tokens, and the tokens' markup appears nowhere."""
-    page = bundle.figure_html(drawn(name), name=NASTY[0]).decode()
+    page = bundle.figure_html(nasty_figure(name), name=NASTY[0]).decode()
     after = page[page.rindex("Plotly.newPlot") :]
     assert after.count("</script>") == 1 and "<b>x</b>" not in page and "<!--" not in after
 
 
 def test_html_needs_nothing_else_and_says_what_it_shows():
-    figure = drawn("heatmap")
+    figure = nasty_figure("heatmap")
     page = bundle.figure_html(figure, "Heatmap").decode()
     assert not re.search(r"<(script|link|img)[^>]+(src|href)=", page)
     assert "<title>Heatmap</title>" in page and 'lang="en"' in page
@@ -59,8 +59,8 @@ def test_html_needs_nothing_else_and_says_what_it_shows():
 
 
 def test_html_takes_the_page_colour_of_its_theme():
-    assert "background: #0e1117" in bundle.figure_html(drawn("bars")).decode()
-    assert "background: #ffffff" in bundle.figure_html(drawn("heatmap")).decode()
+    assert "background: #0e1117" in bundle.figure_html(nasty_figure("bars")).decode()
+    assert "background: #ffffff" in bundle.figure_html(nasty_figure("heatmap")).decode()
 
 
 # --- CSV

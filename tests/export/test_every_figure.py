@@ -16,7 +16,7 @@ from attnviz.figures.theme import CLEAR, DARK
 
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMN = printed.Style("column")
-DRAWN = {function.__name__: chart for function, chart in every_figure.drawn().items()}
+DRAWN = {function.__name__: chart for function, chart in every_figure.all_charts().items()}
 
 
 def texts_of(tree: ElementTree.Element) -> set[str]:
@@ -57,7 +57,7 @@ def rectangles(chart: Chart) -> int:
 
 
 def test_every_function_that_makes_a_figure_is_here():
-    assert set(every_figure.drawn()) == every_figure.functions()
+    assert set(every_figure.all_charts()) == every_figure.functions()
 
 
 @pytest.mark.parametrize("name", DRAWN)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nasty import NASTY, drawn, nasty_grid
+from nasty import NASTY, nasty_figure, nasty_grid
 
 import attnviz
 from attnviz import figures, select
@@ -25,7 +25,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def offline(chrome, tmp_path_factory):
     """A browser without a network: a page that stays open keeps the scripts compiled for those that follow."""
     context, file = chrome.new_context(offline=True), tmp_path_factory.mktemp("open") / "figure.html"
-    file.write_bytes(bundle.figure_html(drawn("heatmap"), "x"))
+    file.write_bytes(bundle.figure_html(nasty_figure("heatmap"), "x"))
     context.new_page().goto(file.as_uri())
     return context
 
@@ -48,7 +48,7 @@ def opened(offline, path, width=1280):
 @pytest.mark.parametrize("name", ["heatmap", "bars", "difference", "steps", "table"])
 def test_exported_html_draws_offline_in_a_browser(offline, tmp_path, name):
     file = tmp_path / "figure.html"
-    file.write_bytes(bundle.figure_html(drawn(name), NASTY[0]))
+    file.write_bytes(bundle.figure_html(nasty_figure(name), NASTY[0]))
     page = opened(offline, file)
     assert page.locator("svg b, figcaption b").count() == 0 and page.locator(".main-svg").count() >= 1
     page.close()
@@ -56,7 +56,7 @@ def test_exported_html_draws_offline_in_a_browser(offline, tmp_path, name):
 
 def test_tokens_read_in_the_browser_as_they_were_typed(offline, tmp_path):
     file = tmp_path / "figure.html"
-    file.write_bytes(bundle.figure_html(drawn("heatmap"), "x"))
+    file.write_bytes(bundle.figure_html(nasty_figure("heatmap"), "x"))
     page = opened(offline, file)
     shown = page.locator(".ytick text").all_text_contents()
     assert {'"', "'", "\\", "<!--", "$x$", "&amp;", "\u2068שלום\u2069"} <= set(shown) and "</script><b…" in " ".join(

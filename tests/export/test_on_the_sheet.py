@@ -22,7 +22,7 @@ from attnviz.export.printed.sheet import settings as sheet_settings
 from attnviz.trace import AttentionMap, Token, Trace
 
 SVG = "{http://www.w3.org/2000/svg}"
-CHARTS = list(every_figure.drawn().values())
+CHARTS = list(every_figure.all_charts().values())
 WORDS = (
     "a",
     "Donaudampfschifffahrt" * 9,

@@ -86,12 +86,12 @@ def test_too_many_rectangles_are_an_image(monkeypatch):
     assert texts(sheet.save("svg")) == texts(vectors)
     as_image, as_shapes = (
         np.asarray(Image.open(io.BytesIO(drawing.save("png"))).convert("RGB"), float)
-        for drawing in (sheet, _with(monkeypatch, 300_000))
+        for drawing in (sheet, _overview_with_most_rectangles(monkeypatch, 300_000))
     )
     assert np.abs(as_image - as_shapes).mean() < 2
 
 
-def _with(monkeypatch, most: int) -> printed.Sheet:
+def _overview_with_most_rectangles(monkeypatch, most: int) -> printed.Sheet:
     monkeypatch.setattr(marks, "MOST_RECTANGLES", most)
     return printed.of_overview(TRACE)
 

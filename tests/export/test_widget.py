@@ -160,7 +160,7 @@ def page(chrome):
     page.close()
 
 
-def written(cells: list, path: Path, **metadata) -> None:
+def write_notebook(cells: list, path: Path, **metadata) -> None:
     """A notebook at a path, which trusts its output as its author would. cells : the code of each and its outputs."""
     import nbformat  # takes two seconds, which a process that collects tests need not spend
     from nbformat.sign import NotebookNotary
@@ -224,7 +224,7 @@ def test_a_saved_notebook_is_alive_and_in_jupyterlab_python_and_the_browser_read
     cells = ["import attnviz, synthetic\nview = attnviz.view(synthetic.trace(heads=2), synthetic.trace(seed=1))\nview"]
     cells += ["print('Python has', view.step, view.head)\nview.step = 0"]
     (address, folder), (view, outputs, widgets) = lab, saved_view()
-    written([(cells[0], outputs), (cells[1], [])], folder / "alive.ipynb", widgets=widgets)
+    write_notebook([(cells[0], outputs), (cells[1], [])], folder / "alive.ipynb", widgets=widgets)
     page.goto(f"{address}/workspaces/alive/tree/alive.ipynb")
     choose_the_second_head_and_step(page)  # before a cell is run
     assert (view.step, view.head) == (0, None)  # this Python has no part in it
@@ -292,7 +292,7 @@ def draw_saved(chrome, tmp_path, check, *traces) -> None:
 
     _, outputs, widgets = saved_view(*traces)
     (tmp_path / "JUPYTER_DATA_DIR").mkdir()
-    written([("view", outputs)], tmp_path / "saved.ipynb", widgets=widgets)
+    write_notebook([("view", outputs)], tmp_path / "saved.ipynb", widgets=widgets)
     (tmp_path / "saved.html").write_text(HTMLExporter().from_filename(tmp_path / "saved.ipynb")[0], encoding="utf-8")
     context = chrome.new_context(offline=True)
     page = context.new_page()

@@ -12,7 +12,7 @@ from attnviz import figures, rollout, select
 from attnviz.figures.theme import DARK, LIGHT
 
 
-def drawn(figure):
+def drawn_lines(figure):
     """(y of the query, y of the key) of each line, in the order of drawing, and its path."""
     lines = []
     for path in figure.layout.shapes:
@@ -24,7 +24,7 @@ def drawn(figure):
 
 def test_a_line_for_each_weight_that_is_large_enough():
     """chien .8 .1 .1 / noir .05 .83 .12 / <eos> .2 .2 .6 with a limit of .15: five lines."""
-    lines = drawn(figures.token_lines([dog()], least=0.15))
+    lines = drawn_lines(figures.token_lines([dog()], least=0.15))
     assert sorted((a, b) for a, b, _ in lines) == [(0, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
     wide = {(a, b): path for a, b, path in lines}
     assert wide[0, 0].line.width > wide[2, 2].line.width > wide[2, 0].line.width
@@ -34,12 +34,12 @@ def test_a_line_for_each_weight_that_is_large_enough():
 def test_few_paths_however_many_lines():
     long = grid(words(*"abcdefgh" * 16), words(*"klmnopqr" * 16))
     figure = figures.token_lines([long] * 4, step=3, least=0.001)
-    assert len(figure.data) == 2 and len(figure.layout.shapes) <= 4 * 6 * 2 and len(drawn(figure)) > 4 * 129 * 10
+    assert len(figure.data) == 2 and len(figure.layout.shapes) <= 4 * 6 * 2 and len(drawn_lines(figure)) > 4 * 129 * 10
 
 
 def test_keys_are_spread_over_the_height_of_the_queries():
     single = grid(words("a", "b", "c"), words("k"), np.eye(2)[[0, 1, 0, 1]])
-    assert sorted((a, b) for a, b, _ in drawn(figures.token_lines([single]))) == [
+    assert sorted((a, b) for a, b, _ in drawn_lines(figures.token_lines([single]))) == [
         (0, 0.5),
         (1, 2.5),
         (2, 0.5),
@@ -51,13 +51,13 @@ def test_keys_are_spread_over_the_height_of_the_queries():
 
 def test_the_chosen_query_stands_out():
     figure = figures.token_lines([dog()], step=1, least=0.04)
-    opacity = {query: max(path.opacity for a, _, path in drawn(figure) if a == query) for query in range(3)}
+    opacity = {query: max(path.opacity for a, _, path in drawn_lines(figure) if a == query) for query in range(3)}
     assert opacity[1] > 0.8 > 0.3 > max(opacity[0], opacity[2])
     assert (
         figure.layout.yaxis.ticktext[1] == "<b>noir</b>"
         and "Step 2, ‘noir’: looks at ‘black’ 0.83" in figure.layout.meta["description"]
     )
-    order = [a for a, _, _ in drawn(figure)]
+    order = [a for a, _, _ in drawn_lines(figure)]
     assert order.index(1) > max(i for i, a in enumerate(order) if a != 1)  # on top
 
 
@@ -110,7 +110,7 @@ def test_masked_and_blank_draw_nothing():
     figure = figures.token_lines(
         [grid(words("a", "b"), words("c", "d"), weights, "decoder", np.tri(3, dtype=bool), [0, 1, 0])]
     )
-    assert sorted((a, b) for a, b, _ in drawn(figure)) == [(0, 0), (2, 0), (2, 1), (2, 2)]
+    assert sorted((a, b) for a, b, _ in drawn_lines(figure)) == [(0, 0), (2, 0), (2, 1), (2, 2)]
 
 
 def test_tokens_take_the_pointer_and_the_click():
@@ -124,7 +124,7 @@ def test_tokens_take_the_pointer_and_the_click():
 def test_several_heads_have_their_colours():
     trace = synthetic.trace(heads=3, kinds=("encoder",))
     figure = figures.token_lines([select.select(trace, "encoder", head=head) for head in range(3)], dark=True)
-    assert {path.line.color for _, _, path in drawn(figure)} == set(DARK.lines[:3])
+    assert {path.line.color for _, _, path in drawn_lines(figure)} == set(DARK.lines[:3])
     legend = figure.layout.annotations[-1].text
     assert [f"layer 1, head {i}" in legend for i in (1, 2, 3)] == [True] * 3 and DARK.lines[2] in legend
 

@@ -29,7 +29,7 @@ MAKERS = {
     "difference": lambda: figures.difference(np.eye(3) - 0.5, grids.dog(), ("a", "b")),
     "steps": lambda: figures.by_step({"bahdanau": grids.frame(["a", "b"])}, 4, references={"bahdanau": LEVELS}),
     "steps without a number": lambda: figures.by_step({"a": grids.frame(["x"], np.nan)}, None),
-    "table": lambda: nasty.drawn("table"),
+    "table": lambda: nasty.nasty_figure("table"),
     "lines": lambda: figures.token_lines([grids.dog()]),
     "distribution": lambda: distribution({"a": [1.0, 2.0]}, "x", uniform=1.0),
     "scatter": lambda: scatter({"a": ([1.0, np.nan], [2.0, 3.0])}, ("x", "y"), {"a": ["<s>", "\ud800"]}),
@@ -42,7 +42,7 @@ MAKERS = {
 WITH_NAN = ("steps without a number",)
 
 
-def whole(text: str):
+def parsed(text: str):
     """JSON, without arrays of numbers in place of which it has bytes; NaN must not be there."""
     return json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
 
@@ -54,7 +54,7 @@ def test_the_text_is_that_of_plotly_s_figure(name):
     assert ("_parts" in vars(chart)) == (name not in WITH_NAN)  # else Plotly's copy was made after all
     figure = MAKERS[name]()
     assert figure.data is not None and figure._validate  # it is Plotly's now
-    assert whole(text) == whole(figure.to_json(validate=False)) == whole(figure.text())
+    assert parsed(text) == parsed(figure.to_json(validate=False)) == parsed(figure.text())
     go.Figure(json.loads(text))  # and Plotly takes every property of it
 
 
@@ -64,7 +64,7 @@ def test_what_is_marked_is_marked_in_both_kinds(name):
     assert figure.layout.meta
     for drawing in (chart, figure):
         drawing.mark({"label": "x", "description": "not this"})
-    assert whole(chart.text())["layout"] == whole(figure.text())["layout"]
+    assert parsed(chart.text())["layout"] == parsed(figure.text())["layout"]
     assert chart.plain_layout["meta"]["label"] == figure.plain_layout["meta"]["label"] == "x"
     assert chart.layout.meta["description"] == chart.description
 
@@ -77,7 +77,7 @@ def test_a_chart_is_plotly_s_for_all_who_ask_for_a_part():
         pickle.loads(pickle.dumps(MAKERS["heatmap"]())),
         go.Figure(chart),
     ):
-        ours, theirs = (whole(drawing.to_json()) for drawing in (chart, other))
+        ours, theirs = (parsed(drawing.to_json()) for drawing in (chart, other))
         del (
             theirs["layout"]["template"],
             ours["layout"]["template"],

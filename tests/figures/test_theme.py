@@ -20,7 +20,7 @@ from attnviz.mechanisms import Mechanism
 
 
 @pytest.fixture
-def made():
+def figures_made():
     """One figure from every factory."""
     dog, trace = grids.dog(), synthetic.trace(heads=2, kinds=("decoder",))
     table = heads.table(trace)
@@ -40,16 +40,16 @@ def made():
     ]
 
 
-def test_every_figure_passes_the_whole_check_of_plotly(made):
-    for figure in made:
+def test_every_figure_passes_the_whole_check_of_plotly(figures_made):
+    for figure in figures_made:
         checked, ours = (json.loads(drawn.to_json()) for drawn in (go.Figure(figure.to_dict()), figure))
         for drawn in (checked, ours):
             del drawn["layout"]["template"]  # an empty one; the check writes it out
         assert checked == ours
 
 
-def test_figures_can_be_changed_like_any_other(made):
-    for figure in made:
+def test_figures_can_be_changed_like_any_other(figures_made):
+    for figure in figures_made:
         figure.update_layout(title="new")
         assert figure.layout.title.text == "new"
         for wrong in (lambda: figure.update_layout(xaxis_nonsense=1), lambda: figure.data[0].update(nonsense=1)):
@@ -57,8 +57,8 @@ def test_figures_can_be_changed_like_any_other(made):
                 wrong()
 
 
-def test_every_figure_carries_its_description_and_theme(made):
-    for figure in made:
+def test_every_figure_carries_its_description_and_theme(figures_made):
+    for figure in figures_made:
         assert figure.layout.meta["description"] and figure.layout.meta["dark"] is True
         assert figure.layout.font.color == theme.DARK.text and figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
         assert figure.layout.title.text == "&lt;i&gt;"

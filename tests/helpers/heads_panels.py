@@ -25,7 +25,7 @@ def charts(dashboard, panel: str) -> list[dict]:
     )
 
 
-def drawn(dashboard, panel: str, wanted) -> list[dict]:
+def charts_once(dashboard, panel: str, wanted) -> list[dict]:
     """The charts of a panel once `wanted` is true of them: the answer to what was pressed takes its time."""
     shown = charts(dashboard, panel)
     for _ in range(600):

@@ -30,7 +30,7 @@ def memories(pid: int) -> list[int]:
     return [_kilobytes(process) // 1024 for process in family(pid)]
 
 
-def own(pid: int) -> int:
+def own_megabytes(pid: int) -> int:
     """MB that they have made themselves: without the files of libraries, whose share falls to them when others end."""
     return sum(_kilobytes(process, "Pss_Anon:") for process in family(pid)) // 1024
 

@@ -76,7 +76,7 @@ class State:
     def _counted(cls, pid: int) -> "State":
         members = processes.family(pid)
         files = sum(len(os.listdir(f"/proc/{member}/fd")) for member in members)
-        return cls(len(members), files, processes.own(pid))
+        return cls(len(members), files, processes.own_megabytes(pid))
 
 
 def cases(place: Workplace, seed: int, end: float, tally: Tally) -> None:
@@ -154,7 +154,7 @@ def run(options: argparse.Namespace, place: Workplace) -> int:
     asyncio.run(sentences(server.address, random.Random(0), forever, FILLING, tally, 0))
     warm = time.monotonic() + options.warm
     workers = [(hostile, options.seed + number) for number in range(options.visitors)]
-    together(place, workers, warm, tally)
+    run_together(place, workers, warm, tally)
     time.sleep(LEFT)
     before, tally.cases = State.of(server.pid), 0
     print(f"start  {before}", flush=True)
@@ -162,7 +162,7 @@ def run(options: argparse.Namespace, place: Workplace) -> int:
     end = begun + 60 * options.minutes
     watching = threading.Thread(target=watch, args=(server.pid, begun, end, tally), daemon=True)
     watching.start()
-    together(place, [*workers, (stops, options.seed), (typing, options.seed)], end, tally)
+    run_together(place, [*workers, (stops, options.seed), (typing, options.seed)], end, tally)
     time.sleep(LEFT)
     after = State.of(server.pid)
     print(f"end    {after}")
@@ -175,7 +175,7 @@ def run(options: argparse.Namespace, place: Workplace) -> int:
     return int(bool(grown or tally.failed))
 
 
-def together(place: Workplace, workers: list, end: float, tally: Tally) -> None:
+def run_together(place: Workplace, workers: list, end: float, tally: Tally) -> None:
     threads = [threading.Thread(target=work, args=(place, seed, end, tally)) for work, seed in workers]
     for thread in threads:
         thread.start()

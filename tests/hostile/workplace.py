@@ -45,12 +45,12 @@ def prepared(folder: Path, kind) -> Iterator[Workplace]:
     tiny_writer.write_models(folder / "whole" / "checkpoints")
     place.put_back("checkpoints")
     os.environ["ATTNVIZ_CHECKPOINTS"] = str(place.root)
-    with getattr(kind, "around", _nothing)(place) as place.around:
+    with getattr(kind, "around", _no_preparation)(place) as place.around:
         yield place
 
 
 @contextlib.contextmanager
-def _nothing(place: Workplace) -> Iterator[None]:
+def _no_preparation(place: Workplace) -> Iterator[None]:
     yield
 
 

@@ -152,7 +152,7 @@ def test_anything_that_can_be_read_gives_a_trace(translator, typed):
 
 
 # No side effects.
-def everything(translator):
+def weights_and_random_states(translator):
     parameters = {name: value.clone() for name, value in translator.model.state_dict().items()}
     return parameters, (torch.get_rng_state().tolist(), random.getstate(), repr(np.random.get_state()))
 
@@ -170,7 +170,7 @@ def everything(translator):
     ],
 )
 def test_nothing_else_changes(translator, settings, fails, monkeypatch):
-    parameters, randomness = everything(translator)
+    parameters, randomness = weights_and_random_states(translator)
     if fails is KeyboardInterrupt:  # in the middle of decoding
         step, calls = translator.model.step, []
 
@@ -187,7 +187,7 @@ def test_nothing_else_changes(translator, settings, fails, monkeypatch):
     else:
         translator.trace(TYPED, **settings)
     monkeypatch.undo()
-    after, random_after = everything(translator)
+    after, random_after = weights_and_random_states(translator)
     assert checkpoints.same(after, parameters) and random_after == randomness
     assert not any(part.training for part in translator.model.modules())
     assert not any(p.requires_grad for p in translator.model.parameters())

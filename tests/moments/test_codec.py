@@ -12,7 +12,7 @@ def of_rank(rank, shape=(300, 120), seed=0):
     return (product / rank**0.5).astype(np.float32)
 
 
-def back(difference, step):
+def coded_and_decoded(difference, step):
     coded = codec.Difference(difference).coded(step)
     assert len(coded.levels) == codec.count_levels(difference.shape, coded.rank)
     return coded, codec.decode_difference(difference.shape, *coded)
@@ -26,33 +26,33 @@ def root_mean_square(a, b):
 @pytest.mark.parametrize("rank", [1, 5, 20])
 def test_few_directions_are_found_and_stored(shape, rank):
     difference = of_rank(rank, shape)
-    coded, restored = back(difference, 0.05)
+    coded, restored = coded_and_decoded(difference, 0.05)
     assert coded.rank == rank and len(coded.levels) == rank * (300 + 120)
     assert root_mean_square(difference, restored) < 0.05
 
 
 def test_a_matrix_that_changes_in_all_directions_is_stored_as_it_is():
     difference = np.random.default_rng(1).normal(0, 1, (300, 120)).astype(np.float32)
-    coded, restored = back(difference, 0.5)
+    coded, restored = coded_and_decoded(difference, 0.5)
     assert coded.rank == codec.AS_IT_IS and coded.levels.size == difference.size
     assert root_mean_square(difference, restored) == pytest.approx(0.5 / 12**0.5, rel=0.02)  # rounding, evenly spread
 
 
 def test_what_is_small_against_the_step_is_left_out():
-    coded, restored = back(of_rank(5), 100.0)
+    coded, restored = coded_and_decoded(of_rank(5), 100.0)
     assert coded.rank == 0 and not restored.any() and restored.shape == (300, 120)
 
 
 @pytest.mark.parametrize("shape", [(40,), (30, 20), (25_000,)])
 def test_other_tensors_are_stored_as_they_are(shape):
     difference = np.random.default_rng(2).normal(0, 3, shape).astype(np.float32)
-    coded, restored = back(difference, 0.5)
+    coded, restored = coded_and_decoded(difference, 0.5)
     assert coded.rank == codec.AS_IT_IS and restored.shape == shape
     assert root_mean_square(difference, restored) < (0.05 * 3 if difference.size < codec.SMALL else 0.5) / 12**0.5 * 1.1
 
 
 def test_a_tensor_that_did_not_change():
-    coded, restored = back(np.zeros((200, 150), np.float32), 1e-12)
+    coded, restored = coded_and_decoded(np.zeros((200, 150), np.float32), 1e-12)
     assert coded.rank == 0 and not restored.any()
 
 
@@ -65,7 +65,7 @@ def test_a_rank_that_cannot_be(shape, rank):
 SHAPES = {"large": (200, 150), "small": (40,)}
 
 
-def way(count=4, seed=0):
+def wandering_weights(count=4, seed=0):
     """The weights of an untrained model, and weights that wander from there to another place."""
     generator = np.random.default_rng(seed)
     ends = [{name: generator.normal(0, 1, shape) for name, shape in SHAPES.items()} for _ in range(2)]
@@ -82,7 +82,7 @@ def way(count=4, seed=0):
     return first, moments
 
 
-def within(moments, most):
+def near_enough(moments, most):
     return lambda number, weights: root_mean_square(weights["large"], moments[number]["large"]) <= most
 
 
@@ -92,8 +92,8 @@ def size(entries):
 
 @pytest.mark.parametrize("count", [1, 2, 7, 12])
 def test_every_moment_comes_back_in_its_place(count):
-    first, moments = way(count)
-    restored = dict(codec.decode(first, codec.encode(first, moments, within(moments, 0.05))))
+    first, moments = wandering_weights(count)
+    restored = dict(codec.decode(first, codec.encode(first, moments, near_enough(moments, 0.05))))
     assert sorted(restored) == list(range(count)) == sorted(codec.order(count)) and codec.order(count)[0] == count - 1
     for number, moment in enumerate(moments):
         assert root_mean_square(restored[number]["large"], moment["large"]) <= 0.05
@@ -101,8 +101,8 @@ def test_every_moment_comes_back_in_its_place(count):
 
 
 def test_as_coarse_as_is_near_enough():
-    first, moments = way()
-    fine, coarse = (codec.encode(first, moments, within(moments, most)) for most in (0.05, 0.2))
+    first, moments = wandering_weights()
+    fine, coarse = (codec.encode(first, moments, near_enough(moments, most)) for most in (0.05, 0.2))
     assert size(coarse) < size(fine)
     finest = codec.encode(first, moments, lambda number, weights: False)
     assert all(
@@ -112,13 +112,13 @@ def test_as_coarse_as_is_near_enough():
 
 def test_what_lies_between_others_takes_little():
     """A moment on the way between two that are coded already needs no levels of its own."""
-    first, (last,) = way(1)
+    first, (last,) = wandering_weights(1)
     middle = {name: (first[name] + last[name]) / 2 for name in first}
-    ends, between = codec.encode(first, [middle, last], within([middle, last], 0.06))
+    ends, between = codec.encode(first, [middle, last], near_enough([middle, last], 0.06))
     assert size([between]) < size([ends]) / 20 and between["large"].mix == pytest.approx([0.5], abs=0.02)
 
 
 def test_a_moment_of_another_model():
-    first, moments = way()
+    first, moments = wandering_weights()
     with pytest.raises(ValueError, match="must have the tensors"):
-        codec.encode(first, [{"large": moments[0]["large"]}], within(moments, 1))
+        codec.encode(first, [{"large": moments[0]["large"]}], near_enough(moments, 1))

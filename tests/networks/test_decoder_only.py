@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from writer_by_hand import LAYERS, LONGEST, H, V, ids, made, read
+from writer_by_hand import LAYERS, LONGEST, H, V, ids, random_writer, read
 
 from attnviz.networks.decoder_only import DecoderOnly
 
 
 def test_it_is_what_the_papers_say():
-    network, tokens = made(), ids(1, 9)
+    network, tokens = random_writer(), ids(1, 9)
     logits, maps = network(tokens)
     wanted, weights = read(network, tokens[0].numpy())
     np.testing.assert_allclose(logits[0], wanted, atol=1e-5, rtol=1e-5)
@@ -18,7 +18,7 @@ def test_it_is_what_the_papers_say():
 
 @pytest.mark.parametrize("sizes", [(1,) * 7, (3, 1, 1, 2), (6, 1), (7,)])
 def test_kept_keys_and_values_change_nothing(sizes):
-    network, tokens = made(1), ids(2, 7)
+    network, tokens = random_writer(1), ids(2, 7)
     logits, maps = network(tokens)
     state, first = (), 0
     for part in tokens.split(sizes, dim=1):
@@ -31,13 +31,13 @@ def test_kept_keys_and_values_change_nothing(sizes):
 
 
 def test_the_path_of_training_gives_what_the_path_with_weights_gives():
-    network, tokens = made(2), ids(3, LONGEST)
+    network, tokens = random_writer(2), ids(3, LONGEST)
     torch.testing.assert_close(network.readouts(tokens), network.read(tokens).readouts, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("changed", range(8))
 def test_a_later_token_changes_no_earlier_row(changed):
-    network, tokens = made(3), ids(1, 8)
+    network, tokens = random_writer(3), ids(1, 8)
     other = tokens.clone()
     other[0, changed] = 4 + (tokens[0, changed] - 3) % (V - 4)
     before, after = network(tokens), network(other)
@@ -51,7 +51,7 @@ def test_a_later_token_changes_no_earlier_row(changed):
 
 
 def test_weights_can_be_changed_layer_by_layer():
-    network, tokens = made(), ids(1, 5)
+    network, tokens = random_writer(), ids(1, 5)
 
     def first_only(weights, mask):
         return torch.nn.functional.one_hot(torch.zeros(weights.shape[:-1], dtype=torch.long), 5).to(weights)
@@ -65,9 +65,9 @@ def test_weights_can_be_changed_layer_by_layer():
 @pytest.mark.parametrize("call", ["read", "readouts"])
 def test_more_tokens_than_the_context_are_refused(call):
     with pytest.raises(ValueError) as caught:
-        getattr(made(), call)(ids(1, LONGEST + 1))
+        getattr(random_writer(), call)(ids(1, LONGEST + 1))
     assert str(caught.value) == f"the model takes at most {LONGEST} tokens; got {LONGEST + 1}"
-    network = made()
+    network = random_writer()
     state = network.read(ids(1, LONGEST)).state
     with pytest.raises(ValueError, match=f"at most {LONGEST} tokens; got {LONGEST + 1}"):
         network.read(ids(1, 1), state)
@@ -80,7 +80,7 @@ def test_a_head_must_have_an_even_width():
 
 
 def test_dropout_is_for_training_only():
-    network, tokens = made(dropout=0.5), ids(1, 6)
+    network, tokens = random_writer(dropout=0.5), ids(1, 6)
     assert torch.equal(network.readouts(tokens), network.readouts(tokens))
     network.train()
     assert not torch.equal(network.readouts(tokens), network.readouts(tokens))

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from decoding import every, ids, made
+from decoding import every, ids, random_model
 from torch.nn import functional as F
 
 from attnviz.networks import decode
@@ -40,7 +40,7 @@ def test_the_quick_product_follows_a_changed_matrix(matrix):
 
 @every
 def test_quick_products_change_no_token_and_no_weight(name):
-    model, source = made(name), ids(1, 7)
+    model, source = random_model(name), ids(1, 7)
     plain = decode.greedy(model, source)
     with quick_products():
         quick = decode.greedy(model, source)
@@ -52,7 +52,7 @@ def test_quick_products_change_no_token_and_no_weight(name):
 
 @every
 def test_a_network_whose_parts_are_found_at_once_writes_the_same_and_can_be_copied_and_changed(name):
-    model, source = made(name), ids(1, 7)
+    model, source = random_model(name), ids(1, 7)
     plain = decode.greedy(model, source)
     found_at_once(model)
     assert torch.equal(decode.greedy(model, source).logits, plain.logits)

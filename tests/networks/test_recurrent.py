@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from equations import EQUATIONS
-from recurrents import SUMMED, E, V, W, attending, both_cells, every, ids, luong, made, untouched
+from recurrents import SUMMED, E, V, W, attending, both_cells, every, ids, luong, random_model, untouched
 
 from attnviz.data.tokenizer import BOS
 from attnviz.mechanisms import Config
@@ -15,7 +15,7 @@ from attnviz.networks.registry import build
 @both_cells
 @pytest.mark.parametrize("length", [1, 9])
 def test_agrees_with_the_equations(name, cell, length):
-    model = made(name, cell)
+    model = random_model(name, cell)
     source, target = ids(1, length), torch.cat([torch.tensor([[BOS]]), ids(1, 3, seed=1)], 1)
     logits, weights = model(source, target)
     assert name in EQUATIONS, f"add the equation of {name} to EQUATIONS in tests/helpers/networks/equations.py"
@@ -32,7 +32,7 @@ def test_agrees_with_the_equations(name, cell, length):
 
 def first_rows(name, cell, tokens):
     """The weights of each step when the decoder reads these tokens."""
-    return made(name, cell)(ids(1, 5), torch.tensor([tokens]))[1][0]
+    return random_model(name, cell)(ids(1, 5), torch.tensor([tokens]))[1][0]
 
 
 @both_cells
@@ -53,7 +53,7 @@ def test_luong_steps_before_it_looks(name, cell):
 
 
 def test_bahdanau_asks_with_the_previous_state_whatever_the_cell_makes_of_it():
-    model, source = made("bahdanau"), ids(1, 5)
+    model, source = random_model("bahdanau"), ids(1, 5)
     before = model.step(model.encode(source), model.encode(source).state, torch.tensor([BOS])).cross[0]
     torch.nn.init.normal_(model.cell.weight_ih, std=3)
     after = model.step(model.encode(source), model.encode(source).state, torch.tensor([BOS]))
@@ -63,7 +63,7 @@ def test_bahdanau_asks_with_the_previous_state_whatever_the_cell_makes_of_it():
 @luong
 @both_cells
 def test_luong_feeds_the_attentional_vector_into_the_next_step(name, cell):
-    model = made(name, cell)
+    model = random_model(name, cell)
     memory = model.encode(ids(1, 5))
     first = model.step(memory, memory.state, torch.tensor([BOS]))
     *state, vector = first.state
@@ -79,7 +79,7 @@ def test_luong_feeds_the_attentional_vector_into_the_next_step(name, cell):
 
 @both_cells
 def test_a_fixed_context_is_the_same_at_every_step_and_all_there_is(cell):
-    model = made("fixed-context", cell)
+    model = random_model("fixed-context", cell)
     memory = model.encode(ids(2, 7))
     assert (
         memory.values.shape == (2, 2 * W)
@@ -108,7 +108,7 @@ def test_a_fixed_context_is_dropped_in_training_and_the_first_state_is_not():
 
 
 def test_a_fixed_context_reads_both_ends():
-    model, source = made("fixed-context"), ids(1, 6)
+    model, source = random_model("fixed-context"), ids(1, 6)
     whole = model.encode(source).values
     for place in range(6):
         changed = source.clone()
@@ -122,7 +122,7 @@ def test_a_fixed_context_reads_both_ends():
 @attending
 @both_cells
 def test_rows_are_distributions_of_the_right_shape(name, cell):
-    model = made(name, cell)
+    model = random_model(name, cell)
     memory = model.encode(ids(2, 5))
     step = model.step(memory, memory.state, torch.tensor([BOS, BOS]))
     wide = W if name in SUMMED else 2 * W
@@ -134,10 +134,11 @@ def test_rows_are_distributions_of_the_right_shape(name, cell):
 def test_an_lstms_state_has_a_memory_cell_and_attention_reads_the_other():
     for name, rest in (("fixed-context", 0), ("bahdanau", 0), ("luong-general", 1)):
         shapes = {
-            cell: [tuple(part.shape) for part in made(name, cell).encode(ids(2, 5)).state] for cell in ("gru", "lstm")
+            cell: [tuple(part.shape) for part in random_model(name, cell).encode(ids(2, 5)).state]
+            for cell in ("gru", "lstm")
         }
         assert shapes == {"gru": [(2, W)] + [(2, E)] * rest, "lstm": [(2, W)] * 2 + [(2, E)] * rest}
-    model = made("bahdanau", "lstm")
+    model = random_model("bahdanau", "lstm")
     memory = model.encode(ids(1, 5))
     h, c = memory.state
     states = ((h, c), (h, c + 1), (h + 1, c))

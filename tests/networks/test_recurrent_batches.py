@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recurrents import W, attending, both_cells, every, ids, luong, made, padded, untouched
+from recurrents import W, attending, both_cells, every, ids, luong, padded, random_model, untouched
 
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.mechanisms import Config
@@ -40,7 +40,7 @@ MASKS = (None, torch.arange(7) < torch.tensor([[7], [3], [1]]))
 @both_cells
 @pytest.mark.parametrize("mask", MASKS)
 def test_forward_is_stepwise(name, cell, mask):
-    model, source, target = made(name, cell), ids(3, 7), ids(3, 5, seed=1)
+    model, source, target = random_model(name, cell), ids(3, 7), ids(3, 5, seed=1)
     for forward, stepwise in zip(model(source, target, mask), unrolled(model, source, target, mask)):
         close(forward, stepwise, atol=2e-6)
 
@@ -50,7 +50,7 @@ def test_forward_is_stepwise(name, cell, mask):
 @settings(max_examples=12, deadline=None)
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=5), seed=st.integers(0, 1000))
 def test_a_sentence_is_the_same_alone_and_in_a_batch(name, cell, lengths, seed):
-    model, target = made(name, cell, seed), ids(len(lengths), 4, seed=seed)
+    model, target = random_model(name, cell, seed), ids(len(lengths), 4, seed=seed)
     sentences = [ids(length, seed=seed + i) for i, length in enumerate(lengths)]
     source = padded(sentences)
     logits, weights = model(source, target, source != PAD)
@@ -66,7 +66,7 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(name, cell, lengths, seed):
 @both_cells
 def test_what_stands_in_the_padding_does_not_matter(name, cell):
     model, source, target, mask = (
-        made(name, cell),
+        random_model(name, cell),
         ids(2, 6),
         ids(2, 4, seed=1),
         torch.arange(6) < torch.tensor([[6], [2]]),

@@ -13,7 +13,7 @@ TRANSFORMER = {"width": 8, "hidden": 8, "layers": 2, "heads": 2}
 
 def model(name):
     if name != "transformer":
-        return recurrents.made(name)
+        return recurrents.random_model(name)
     torch.manual_seed(0)
     return build(Config(name, recurrents.V, TRANSFORMER)).eval().requires_grad_(False)
 
@@ -22,7 +22,7 @@ def layers(name):
     return TRANSFORMER["layers"] if name == "transformer" else 1
 
 
-def even(weights, _mask):
+def uniform(weights, _mask):
     return torch.full_like(weights, 1 / weights.shape[-1])
 
 
@@ -32,7 +32,7 @@ def test_other_weights_are_used_and_returned(name):
     memory = network.encode(source)
     plain = network.step(memory, memory.state, token)
     same = network.step(memory, memory.state, token, (lambda weights, _mask: weights,) * layers(name))
-    changed = network.step(memory, memory.state, token, (even,) * layers(name))
+    changed = network.step(memory, memory.state, token, (uniform,) * layers(name))
     assert torch.equal(same.logits, plain.logits)
     assert all(torch.equal(weights, torch.full_like(weights, 0.2)) for weights in changed.cross)
     assert not torch.allclose(changed.logits, plain.logits)
@@ -56,7 +56,7 @@ def test_a_transformer_changes_the_layers_that_were_named():
     network, token = model("transformer"), torch.tensor([4])
     memory = network.encode(recurrents.ids(1, 5))
     plain = network.step(memory, memory.state, token)
-    changed = network.step(memory, memory.state, token, (None, even))
+    changed = network.step(memory, memory.state, token, (None, uniform))
     assert torch.equal(plain.cross[0], changed.cross[0]) and not torch.equal(plain.cross[1], changed.cross[1])
 
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from transformers_by_hand import FIRST, LENGTHS, H, V, at_once, close, ids, made, stepwise
+from transformers_by_hand import FIRST, LENGTHS, H, V, at_once, close, ids, random_transformer, stepwise
 
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.networks import Walk
@@ -16,7 +16,7 @@ from attnviz.networks.transformer import QuickWalk, Transformer, positions
 @FIRST
 @pytest.mark.parametrize("mask", [None, LENGTHS])
 def test_kept_keys_and_values_change_nothing(mask, norm_first):
-    model, source, target = made(layers=3, norm_first=norm_first), ids(3, 6), ids(3, 7, seed=1)
+    model, source, target = random_transformer(layers=3, norm_first=norm_first), ids(3, 6), ids(3, 7, seed=1)
     (logits, cross, own), (kept_logits, kept_cross, kept_own) = (
         at_once(model, source, target, mask),
         stepwise(model, source, target, mask),
@@ -36,7 +36,7 @@ def walked(walk, target) -> tuple:
 @pytest.mark.parametrize("mask", [None, LENGTHS])
 @pytest.mark.parametrize("steps", [1, 7, 40])  # more than the room for keys and values at the beginning
 def test_a_quick_walk_is_step_by_step(mask, steps):
-    model = made(layers=3).eval()
+    model = random_transformer(layers=3).eval()
     source, target = ids(3, 6), ids(3, steps, seed=1)
     memory = model.encode(source, mask)
     with torch.inference_mode():
@@ -52,7 +52,7 @@ def test_a_quick_walk_is_step_by_step(mask, steps):
 
 
 def test_a_quick_walk_follows_weights_that_change():
-    model, target = made(layers=2).eval(), ids(1, 4, seed=1)
+    model, target = random_transformer(layers=2).eval(), ids(1, 4, seed=1)
     with torch.inference_mode():
         memory = model.encode(ids(1, 5))
         before = walked(model.walk(memory), target)[0]
@@ -68,10 +68,14 @@ def test_a_quick_walk_follows_weights_that_change():
 def test_a_walk_is_slow_where_modules_are_changed_or_watched():
     """Hooks see every call, other modules are used, and a norm after the sub-layers stays there."""
     seen = []
-    watched, other, post = made().eval(), made().eval(), made(norm_first=False).eval()
+    watched, other, post = (
+        random_transformer().eval(),
+        random_transformer().eval(),
+        random_transformer(norm_first=False).eval(),
+    )
     watched.decoder[0].cross.output.register_forward_pre_hook(lambda module, inputs: seen.append(inputs))
     other.decoder[0].feed = nn.Sequential(other.decoder[0].feed)
-    for model in (watched, other, post, made().train()):
+    for model in (watched, other, post, random_transformer().train()):
         walk = model.walk(model.encode(ids(1, 4)))
         assert type(walk) is Walk
         walk(torch.tensor([[BOS]]))
@@ -79,7 +83,7 @@ def test_a_walk_is_slow_where_modules_are_changed_or_watched():
 
 
 def test_logits_follow_weights_that_change():
-    model = made().eval()
+    model = random_transformer().eval()
     readout = torch.randn(1, model.embedding.embedding_dim)
     with torch.no_grad():
         before = model.logits(readout)
@@ -88,7 +92,7 @@ def test_logits_follow_weights_that_change():
 
 
 def test_several_tokens_after_kept_ones_change_nothing():
-    model, target = made(), ids(2, 6, seed=1)
+    model, target = random_transformer(), ids(2, 6, seed=1)
     memory = model.encode(ids(2, 4))
     whole, _, own, _ = model.decode(memory, memory.state, target)
     first, state, _, _ = model.decode(memory, memory.state, target[:, :2])
@@ -98,7 +102,7 @@ def test_several_tokens_after_kept_ones_change_nothing():
 
 
 def test_forward_is_decode_with_the_last_layers_weights():
-    model, source, target = made(), ids(3, 6), ids(3, 5, seed=1)
+    model, source, target = random_transformer(), ids(3, 6), ids(3, 5, seed=1)
     logits, weights = model(source, target, LENGTHS)
     wanted, cross, _ = at_once(model, source, target, LENGTHS)
     assert torch.equal(logits, wanted) and torch.equal(weights, cross[-1])
@@ -107,7 +111,7 @@ def test_forward_is_decode_with_the_last_layers_weights():
 @settings(max_examples=15, deadline=None)
 @given(lengths=st.lists(st.integers(1, 8), min_size=1, max_size=5), seed=st.integers(0, 1000))
 def test_a_sentence_is_the_same_alone_and_in_a_batch(lengths, seed):
-    model, target = made(seed), ids(len(lengths), 4, seed=seed)
+    model, target = random_transformer(seed), ids(len(lengths), 4, seed=seed)
     source = torch.full((len(lengths), max(lengths)), PAD)
     for i, length in enumerate(lengths):
         source[i, :length] = ids(length, seed=seed + i)
@@ -129,7 +133,7 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(lengths, seed):
 @pytest.mark.parametrize("run", [at_once, stepwise])
 @pytest.mark.parametrize("changed", range(5))
 def test_the_future_cannot_change_the_past(run, changed):
-    model, source, target = made(), ids(1, 6), ids(1, 5, seed=1)
+    model, source, target = random_transformer(), ids(1, 6), ids(1, 5, seed=1)
     other = target.clone()
     other[:, changed] = (target[:, changed] - 3) % (V - 4) + 4
     (logits, cross, own), (other_logits, other_cross, other_own) = run(model, source, target), run(model, source, other)
@@ -141,7 +145,7 @@ def test_the_future_cannot_change_the_past(run, changed):
 
 @pytest.mark.parametrize("run", [at_once, stepwise])
 def test_causal_weights_are_exactly_zero_and_rows_sum_to_one(run):
-    model, source = made(), ids(3, 6)
+    model, source = random_transformer(), ids(3, 6)
     _, cross, own = run(model, source, ids(3, 5, seed=1), LENGTHS)
     above = torch.ones(5, 5).triu(1).bool()
     for weights in own:
@@ -151,7 +155,7 @@ def test_causal_weights_are_exactly_zero_and_rows_sum_to_one(run):
 
 
 def test_unequal_lengths_and_one_token():
-    model = made()
+    model = random_transformer()
     for source_length, target_length in ((1, 1), (1, 7), (9, 1), (4, 6)):
         logits, cross, own = at_once(model, ids(1, source_length), ids(1, target_length, seed=1))
         maps = model.encode(ids(1, source_length)).maps
@@ -168,13 +172,13 @@ def test_positions_by_hand():
 
 
 def test_the_same_word_in_another_place_is_another_input():
-    model = made()
+    model = random_transformer()
     assert not torch.allclose(model.embed(torch.tensor([[5, 5]]))[0, 0], model.embed(torch.tensor([[5, 5]]))[0, 1])
     assert torch.equal(model.embed(torch.tensor([[5]]), first=3), model.embed(torch.tensor([[9, 9, 9, 5]]))[:, 3:])
 
 
 def test_the_position_limit():
-    model = made(longest=6)
+    model = random_transformer(longest=6)
     assert model(ids(1, 6), ids(1, 6))[0].shape == (1, 6, V)
     memory = model.encode(ids(1, 6))
     for call in (
@@ -188,7 +192,7 @@ def test_the_position_limit():
 
 
 def test_dropout_is_for_training_only():
-    model = made(dropout=0.5, attention_dropout=0.5)
+    model = random_transformer(dropout=0.5, attention_dropout=0.5)
     assert torch.equal(model(ids(1, 6), ids(1, 3))[0], model(ids(1, 6), ids(1, 3))[0])
     model.train()
     assert not torch.equal(model(ids(1, 6), ids(1, 3))[0], model(ids(1, 6), ids(1, 3))[0])
@@ -198,11 +202,11 @@ def test_dropout_is_for_training_only():
 
 def test_dropout_of_hidden_units_is_that_of_the_rest_unless_it_is_given():
     for options, wanted in ({}, 128), ({"activation_dropout": 0.0}, 0), ({"activation_dropout": 0.25}, 64):  # of 256
-        model = made(dropout=0.5, **options)
+        model = random_transformer(dropout=0.5, **options)
         assert {layer.feed.dropout.dropped for layer in [*model.encoder, *model.decoder]} == {wanted}
         assert {layer.dropout.dropped for layer in [*model.encoder, *model.decoder]} == {model.dropout.dropped} == {128}
     with pytest.raises(ValueError, match="^activation_dropout must be at least 0 and below 1; got 1$"):
-        made(activation_dropout=1)
+        random_transformer(activation_dropout=1)
 
 
 def test_post_norm_begins_with_the_weights_of_glorot_and_bengio():
@@ -218,7 +222,7 @@ def test_post_norm_begins_with_the_weights_of_glorot_and_bengio():
 
 @FIRST
 def test_gradients_reach_every_parameter(norm_first):
-    model = made(norm_first=norm_first).requires_grad_(True).train()
+    model = random_transformer(norm_first=norm_first).requires_grad_(True).train()
     logits, _ = model(ids(3, 6), ids(3, 5, seed=1), LENGTHS)
     (logits.logsumexp(-1) - logits[..., 0]).sum().backward()
     assert [name for name, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum()] == []

@@ -2,7 +2,7 @@
 
 import torch
 from torch import nn
-from transformers_by_hand import FIRST, HIDDEN, LENGTHS, D, H, close, hidden, ids, made
+from transformers_by_hand import FIRST, HIDDEN, LENGTHS, D, H, close, hidden, ids, random_transformer
 
 from attnviz.networks.transformer import DecoderLayer, EncoderLayer
 
@@ -29,7 +29,7 @@ def torch_layer(ours):
 @FIRST
 @torch.no_grad()
 def test_encoder_layer_agrees_with_torch(norm_first):
-    ours = made(norm_first=norm_first).encoder[1]
+    ours = random_transformer(norm_first=norm_first).encoder[1]
     assert isinstance(ours, EncoderLayer)
     x = hidden(3, 6, D)
     out, weights = ours(x, LENGTHS[:, None, None, :])
@@ -42,7 +42,7 @@ def test_encoder_layer_agrees_with_torch(norm_first):
 @FIRST
 @torch.no_grad()
 def test_decoder_layer_agrees_with_torch(norm_first):
-    ours = made(norm_first=norm_first).decoder[1]
+    ours = random_transformer(norm_first=norm_first).decoder[1]
     x, memory = hidden(3, 5, D), hidden(3, 6, D, seed=1)
     causal = torch.ones(5, 5, dtype=torch.bool).tril()
     out, _, own, cross = ours(x, (), causal, ours.cross.remember(memory), LENGTHS[:, None, None, :])
@@ -58,7 +58,7 @@ def test_decoder_layer_agrees_with_torch(norm_first):
 @FIRST
 @torch.no_grad()
 def test_the_whole_model_agrees_with_torch(norm_first):
-    model, source, target = made(norm_first=norm_first), ids(3, 6), ids(3, 5, seed=1)
+    model, source, target = random_transformer(norm_first=norm_first), ids(3, 6), ids(3, 5, seed=1)
     width = torch.arange(0, D, 2)
 
     def embed(tokens):  # Vaswani et al. 2017, sec. 3.4 and 3.5, position by position

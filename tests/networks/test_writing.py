@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from writer_by_hand import LONGEST, ids, made
+from writer_by_hand import LONGEST, ids, random_writer
 
 from attnviz.data.tokenizer import BOS, EOS
 from attnviz.networks.decode import NEVER
@@ -16,7 +16,7 @@ from attnviz.networks.writing import Sampling, allowed, chooser, write
 LOGITS = torch.tensor([9.0, 9.0, -30.0, 9.0, *map(math.log, (0.2, 0.4, 0.1, 0.3))])
 
 
-def chances(**settings):
+def probabilities(**settings):
     return allowed(LOGITS, Sampling(**settings)).softmax(dim=-1)[4:].tolist()
 
 
@@ -35,7 +35,7 @@ def chances(**settings):
     ],
 )
 def test_cut_offs_by_hand(settings, wanted):
-    assert chances(**settings) == pytest.approx(wanted, abs=1e-6)
+    assert probabilities(**settings) == pytest.approx(wanted, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_draws_follow_the_probabilities_and_the_seed():
 
 
 def test_steps_are_those_of_whole_passes():
-    network, begun = made(), ids(5).tolist()
+    network, begun = random_writer(), ids(5).tolist()
     written = write(network, begun, 8, chooser(Sampling(temperature=0)))
     assert written.ids[:5] == begun and len(written.ids) <= 13
     logits, maps = network(torch.tensor([[BOS, *written.ids[:-1]]]))
@@ -87,14 +87,14 @@ def test_steps_are_those_of_whole_passes():
 
 
 def test_it_ends_with_eos_or_with_its_steps():
-    network, choices = made(), iter([7, 8, EOS, 9])
+    network, choices = random_writer(), iter([7, 8, EOS, 9])
     assert write(network, [5], 9, lambda logits: next(choices)).ids == [5, 7, 8, EOS]
     assert write(network, [5, 6], 3, lambda logits: 9).ids == [5, 6, 9, 9, 9]
     assert len(write(network, [5], LONGEST - 1, lambda logits: 9).ids) == LONGEST
 
 
 def test_no_steps_only_read():
-    network, begun = made(), ids(6).tolist()
+    network, begun = random_writer(), ids(6).tolist()
     written = write(network, begun, 0, chooser(Sampling()))
     logits, maps = network(torch.tensor([[BOS, *begun[:-1]]]))
     assert written.ids == begun and torch.equal(written.logits, logits[0])

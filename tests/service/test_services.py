@@ -29,10 +29,10 @@ def service(request):
         yield service
         service.close()
         return
-    yield from _on(request.getfixturevalue("cluster"))
+    yield from _service_on(request.getfixturevalue("cluster"))
 
 
-def _on(cluster):
+def _service_on(cluster):
     """The last who needs the cluster: it ends here."""
     import ray
     from ray import serve

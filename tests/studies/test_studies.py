@@ -126,7 +126,7 @@ def test_mechanisms_differ_in_more_than_colour():
 
 
 @pytest.fixture
-def few(root, tmp_path):
+def models(root, tmp_path):
     """A folder with two of the tiny models, one of which says how it was trained."""
     (tmp_path / "few" / "en-fr").mkdir(parents=True)
     for name in ("tokenizer.json", "bahdanau", "fixed-context"):
@@ -137,10 +137,10 @@ def few(root, tmp_path):
     return tmp_path / "few"
 
 
-def test_more_seeds_are_trained_once_as_the_first_one_was(few, data, tmp_path, monkeypatch):
+def test_more_seeds_are_trained_once_as_the_first_one_was(models, data, tmp_path, monkeypatch):
     monkeypatch.setattr(gold, "shipped", lambda pair: ())
     corpus = corpora.load("en-fr", data)
-    config = studies.StudyConfig(few, tmp_path / "out", corpus, seeds=2)
+    config = studies.StudyConfig(models, tmp_path / "out", corpus, seeds=2)
     assert config.missing(("bahdanau", "luong-dot", "transformer")) == ["luong-dot", "transformer"]
     first, second = measured_models.models(config, ("bahdanau", "luong-dot"))
     assert (first.seed, second.seed) == (1, 2) and first.sha256 != second.sha256
@@ -148,7 +148,7 @@ def test_more_seeds_are_trained_once_as_the_first_one_was(few, data, tmp_path, m
     assert (
         card["settings"] == {**first.translator.card["settings"], "seed": 2} and card["weights_sha256"] == second.sha256
     )
-    assert (tmp_path / "out/seed-2/en-fr/tokenizer.json").read_bytes() == (few / "en-fr/tokenizer.json").read_bytes()
+    assert (tmp_path / "out/seed-2/en-fr/tokenizer.json").read_bytes() == (models / "en-fr/tokenizer.json").read_bytes()
     monkeypatch.setattr(measured_models, "train", lambda *_, **__: pytest.fail("it is trained already"))
     assert [model.sha256 for model in measured_models.models(config, ("bahdanau",))] == [first.sha256, second.sha256]
     made = measured_models.record(config, [first, second], ("bahdanau", "luong-dot"))
@@ -156,14 +156,14 @@ def test_more_seeds_are_trained_once_as_the_first_one_was(few, data, tmp_path, m
     assert made["missing"] == ["luong-dot"] and made["data"] == corpus.files and made["seeds"] == 2
 
 
-def test_more_seeds_take_as_many_runs_as_the_first_one(few, data, tmp_path, monkeypatch):
+def test_more_seeds_take_as_many_runs_as_the_first_one(models, data, tmp_path, monkeypatch):
     monkeypatch.setattr(gold, "shipped", lambda pair: ())
-    corpus, path = corpora.load("en-fr", data), few / "en-fr" / "bahdanau" / "card.json"
+    corpus, path = corpora.load("en-fr", data), models / "en-fr" / "bahdanau" / "card.json"
     first, second = asdict(runs.config(epochs=2)), asdict(runs.config(epochs=1, learning_rate=1e-3, start="0123"))
     checkpoint_files.write_json(
         path, {"seed": 1, "settings": second, "data": corpus.files, "start": {"settings": first, "data": corpus.files}}
     )
-    _, other = measured_models.models(studies.StudyConfig(few, tmp_path / "out", corpus, seeds=2), ("bahdanau",))
+    _, other = measured_models.models(studies.StudyConfig(models, tmp_path / "out", corpus, seeds=2), ("bahdanau",))
     begun = checkpoint_files.read_card("en-fr/bahdanau", tmp_path / "out/seed-2/run-1")
     card = other.translator.card
     assert begun["settings"] == {**first, "seed": 2} and begun["epochs"] == 2 and "start" not in begun
@@ -172,12 +172,14 @@ def test_more_seeds_take_as_many_runs_as_the_first_one(few, data, tmp_path, monk
     monkeypatch.setattr(measured_models, "train", lambda *_, **__: pytest.fail("it is trained already"))
     assert [
         model.seed
-        for model in measured_models.models(studies.StudyConfig(few, tmp_path / "out", corpus, seeds=2), ("bahdanau",))
+        for model in measured_models.models(
+            studies.StudyConfig(models, tmp_path / "out", corpus, seeds=2), ("bahdanau",)
+        )
     ] == [1, 2]
 
 
-def test_a_model_with_another_seed_that_was_trained_otherwise_is_not_taken_for_it(few, data, tmp_path):
-    config = studies.StudyConfig(few, tmp_path / "out", corpora.load("en-fr", data), seeds=2)
+def test_a_model_with_another_seed_that_was_trained_otherwise_is_not_taken_for_it(models, data, tmp_path):
+    config = studies.StudyConfig(models, tmp_path / "out", corpora.load("en-fr", data), seeds=2)
     checkpoint_files.write_json(
         tmp_path / "out/seed-2/en-fr/bahdanau/card.json", {"settings": asdict(runs.config(epochs=2, seed=2))}
     )
@@ -216,12 +218,14 @@ def begun(mechanism="bahdanau", data=(), **changes):
         card(begun(), data=[("a", "89ab")]),
     ],
 )
-def test_a_model_whose_training_is_not_known_has_no_other_seed(few, data, tmp_path, card):
-    checkpoint_files.write_json(few / "en-fr" / "bahdanau" / "card.json", card)
+def test_a_model_whose_training_is_not_known_has_no_other_seed(models, data, tmp_path, card):
+    checkpoint_files.write_json(models / "en-fr" / "bahdanau" / "card.json", card)
     with pytest.raises(
         ValueError, match="^en-fr/bahdanau cannot be trained with seed 1: its card must have the settings of a run"
     ):
-        list(measured_models.models(studies.StudyConfig(few, tmp_path, corpora.load("en-fr", data), 2), ("bahdanau",)))
+        list(
+            measured_models.models(studies.StudyConfig(models, tmp_path, corpora.load("en-fr", data), 2), ("bahdanau",))
+        )
 
 
 def test_the_parser_knows_the_studies():

@@ -24,25 +24,27 @@ PAIRS = tiny.sentences(9, 7)
 
 
 @pytest.fixture(scope="module")
-def whole(data):
+def whole_corpus(data):
     return corpora.load("en-fr", data)
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory, whole):
+def root(tmp_path_factory, whole_corpus):
     """With one model, trained on a pair that has tests and aligned sentences."""
     folder = tmp_path_factory.mktemp("whole")
-    train(config(), whole, folder, "en-fr", command="python -m attnviz train ...")
+    train(config(), whole_corpus, folder, "en-fr", command="python -m attnviz train ...")
     return folder
 
 
-def test_a_run_writes_a_complete_card(root, whole):
+def test_a_run_writes_a_complete_card(root, whole_corpus):
     written = checkpoint_files.read_card(NAME, root)
     keys = ("pair", "mechanism", "seed", "command", "epochs", "training_pairs")
-    expected = ("en-fr", "bahdanau", 1, "python -m attnviz train ...", 3, len(whole.train))
+    expected = ("en-fr", "bahdanau", 1, "python -m attnviz train ...", 3, len(whole_corpus.train))
     assert {key: written[key] for key in keys} == dict(zip(keys, expected))
-    assert len(written["examples"]) == 4 and set(written["examples"]) <= {source for source, _ in whole.val}
-    assert written["data"] == whole.files and all(re.fullmatch("[0-9a-f]{64}", sha) for sha in written["data"].values())
+    assert len(written["examples"]) == 4 and set(written["examples"]) <= {source for source, _ in whole_corpus.val}
+    assert written["data"] == whole_corpus.files and all(
+        re.fullmatch("[0-9a-f]{64}", sha) for sha in written["data"].values()
+    )
     assert written["settings"] == dataclasses.asdict(config())
     model_config = mechanisms.Config(**checkpoint_files.read_json(root / NAME / "config.json"))
     assert written["parameters"] == sum(p.numel() for p in registry.build(model_config).parameters())
@@ -62,26 +64,26 @@ def test_a_run_writes_a_complete_card(root, whole):
     assert checkpoints.verify(NAME, root) == written  # its hashes are those of the files
 
 
-def test_a_card_that_is_missing_is_written_and_one_that_is_there_stays(root, whole, tmp_path):
+def test_a_card_that_is_missing_is_written_and_one_that_is_there_stays(root, whole_corpus, tmp_path):
     copy = shutil.copytree(root, tmp_path / "copy")
     path = copy / NAME / "card.json"
     before = json.loads(path.read_text())
     path.unlink()
-    train(config(), whole, copy, "en-fr", command="again")
+    train(config(), whole_corpus, copy, "en-fr", command="again")
     after = json.loads(path.read_text())
     assert after["command"] == "again" and after["weights_sha256"] == before["weights_sha256"]
     assert after["history"] == before["history"]
-    train(config(), whole, copy, "en-fr", command="a third time")
+    train(config(), whole_corpus, copy, "en-fr", command="a third time")
     assert json.loads(path.read_text()) == after
 
 
-def test_the_card_says_nothing_of_what_was_not_recorded(root, whole, tmp_path):
+def test_the_card_says_nothing_of_what_was_not_recorded(root, whole_corpus, tmp_path):
     def forget(tensors, record):
         for entry in record["history"]:
             del entry["peak_memory_mb"], entry["device"], entry["precision"]
 
     rewrite(shutil.copytree(root, tmp_path / "copy") / NAME, forget)
-    rebuilt = card.card(NAME, tmp_path / "copy", whole, "")
+    rebuilt = card.card(NAME, tmp_path / "copy", whole_corpus, "")
     assert rebuilt["peak_memory_mb"] is rebuilt["device"] is rebuilt["precision"] is None
 
 

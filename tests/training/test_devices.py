@@ -49,7 +49,7 @@ def learn(make, device, folder=None):
     return again, losses
 
 
-def both(make, tmp_path):
+def learn_on_both(make, tmp_path):
     on_cpu = learn(make, "cpu", tmp_path / "here")[1]
     with Elsewhere() as device:
         trainer, on_device = learn(make, device, tmp_path / "there")
@@ -61,12 +61,12 @@ def both(make, tmp_path):
 def test_a_mechanism_learns_the_same_there(mechanism, tmp_path):
     """One of each decoder, and the one that makes positions of its own."""
     config = runs.config(mechanism)
-    on_cpu, on_device = both(lambda device: Trainer(config, tiny.vocabulary(), PAIRS, device), tmp_path)
+    on_cpu, on_device = learn_on_both(lambda device: Trainer(config, tiny.vocabulary(), PAIRS, device), tmp_path)
     assert on_device == pytest.approx(on_cpu, rel=1e-3)  # in bfloat16, and the CPU's GRU is made of one piece
 
 
 def test_a_classifier_learns_the_same_there(tmp_path):
-    on_cpu, on_device = both(
+    on_cpu, on_device = learn_on_both(
         lambda device: ClassifierTrainer(CLASSIFIER, tiny.vocabulary(), REVIEWS, device, labels=LABELS), tmp_path
     )
     assert on_device == pytest.approx(on_cpu, rel=1e-3)
@@ -78,7 +78,7 @@ def test_a_taught_classifier_learns_the_same_there(tmp_path):
     torch.manual_seed(1)
     model = build(Config("self-attention", len(text), tiny.CLASSIFIER)).eval()
     teacher = Classifier("sst2/self-attention", "self-attention", model, text, {})
-    on_cpu, on_device = both(
+    on_cpu, on_device = learn_on_both(
         lambda device: DistillationTrainer(config, text, REVIEWS, device, labels=LABELS, teachers=[teacher]), tmp_path
     )
     assert on_device == pytest.approx(on_cpu, rel=1e-3)

@@ -19,12 +19,12 @@ MECHANISMS = ("fixed-context", "bahdanau", "transformer")
 def copy(finished, tmp_path):
     """The root of a copy of a finished run, to be damaged."""
     root = tmp_path / "copy"
-    shutil.copytree(finished(), place(root))
+    shutil.copytree(finished(), checkpoint_folder(root))
     shutil.copy(finished().parent / "tokenizer.json", root / PAIR)
     return root
 
 
-def place(root):
+def checkpoint_folder(root):
     return root / PAIR / "bahdanau"
 
 
@@ -109,7 +109,7 @@ def test_another_measure_is_refused(finished, corpus):
 
 
 def test_a_finished_model_is_not_overwritten_by_chance(copy, corpus):
-    folder = place(copy)
+    folder = checkpoint_folder(copy)
     (folder / "card.json").write_text("{}")
     (folder / "training.safetensors").unlink()
     with pytest.raises(ValueError) as caught:
@@ -123,7 +123,7 @@ def test_a_finished_model_is_not_overwritten_by_chance(copy, corpus):
 
 @pytest.mark.parametrize("victim", ["train.validate", "saved_run.save"])  # before there is a new model, and just after
 def test_a_restart_keeps_the_model_that_was_there(copy, finished, corpus, monkeypatch, victim):
-    folder, old = place(copy), finished()
+    folder, old = checkpoint_folder(copy), finished()
     (folder / "card.json").write_text('{"seed": 1}')
 
     def die(*_):
@@ -149,7 +149,7 @@ def test_a_fresh_run_puts_nothing_aside(finished):
 
 
 def test_a_restart_that_is_refused_loses_nothing(copy, finished, corpus):
-    begun = place(copy) / "training.safetensors"
+    begun = checkpoint_folder(copy) / "training.safetensors"
     with pytest.raises(ValueError, match="holds a different model"):
         train(config(), corpus, copy, PAIR, restart=True, start=finished("transformer"))
     assert begun.exists()
@@ -157,7 +157,7 @@ def test_a_restart_that_is_refused_loses_nothing(copy, finished, corpus):
 
 def test_a_run_from_before_a_setting_existed_goes_on(finished, corpus, tmp_path, monkeypatch):
     begin_and_kill(monkeypatch, tmp_path, corpus)
-    rewrite(place(tmp_path), lambda tensors, record: record["settings"].pop("rates"))
+    rewrite(checkpoint_folder(tmp_path), lambda tensors, record: record["settings"].pop("rates"))
     folder = train(config(), corpus, tmp_path, PAIR)
     assert same(folder, finished(), "model.safetensors")
 
@@ -166,7 +166,7 @@ def test_a_run_from_before_a_setting_existed_goes_on(finished, corpus, tmp_path,
     "settings", [{"mechanism": "bahdanau", "colour": "red"}, [], {"mechanism": "bahdanau", "epochs": 0}]
 )
 def test_settings_of_no_version_are_others(copy, corpus, settings):
-    rewrite(place(copy), lambda tensors, record: record.update(settings=settings))
+    rewrite(checkpoint_folder(copy), lambda tensors, record: record.update(settings=settings))
     with pytest.raises(
         ValueError,
         match="holds a training run with different settings; give the same again, use --restart, "
@@ -191,7 +191,7 @@ def test_settings_of_no_version_are_others(copy, corpus, settings):
     ],
 )
 def test_a_damaged_run_is_a_checkpoint_error(copy, corpus, change, message):
-    folder = place(copy)
+    folder = checkpoint_folder(copy)
     rewrite(folder, change)
     with pytest.raises(checkpoint_files.CheckpointError, match=message) as caught:
         train(config(), corpus, copy, PAIR)

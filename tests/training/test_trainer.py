@@ -94,7 +94,7 @@ NAME = f"{PAIR}/bahdanau"
 
 
 @pytest.fixture
-def good(tmp_path, finished):
+def trained_copy(tmp_path, finished):
     """A copy of a folder with a trained model, and the hash of its weights."""
     root = shutil.copytree(finished().parent, tmp_path / PAIR).parent
     return root, checkpoint_files.fingerprint(NAME, root)
@@ -111,8 +111,8 @@ def not_finite(trainer, logits, target):
     return float("nan") * logits.sum()
 
 
-def test_a_loss_that_is_no_number_ends_the_run_before_anything_is_written(good, corpus, monkeypatch):
-    root, weights = good
+def test_a_loss_that_is_no_number_ends_the_run_before_anything_is_written(trained_copy, corpus, monkeypatch):
+    root, weights = trained_copy
     monkeypatch.setattr(Trainer, "_smoothed_loss", not_finite)
     assert diverge(root, corpus) == (
         "training diverged in epoch 1: the gradient of the loss is not finite; use a lower learning_rate and --restart"
@@ -124,14 +124,14 @@ def test_a_loss_that_is_no_number_ends_the_run_before_anything_is_written(good, 
     assert not (root / NAME / "training.safetensors").exists()  # no state to go on with
 
 
-def test_a_rate_that_is_far_too_high_says_so_and_leaves_the_model(good, corpus):
-    root, weights = good
+def test_a_rate_that_is_far_too_high_says_so_and_leaves_the_model(trained_copy, corpus):
+    root, weights = trained_copy
     assert diverge(root, corpus, learning_rate=1e30).startswith("training diverged in epoch 1: ")
     assert checkpoint_files.fingerprint(NAME, root) == weights
 
 
-def test_a_validation_loss_that_is_no_number(good, corpus, monkeypatch):
-    root, weights = good
+def test_a_validation_loss_that_is_no_number(trained_copy, corpus, monkeypatch):
+    root, weights = trained_copy
     monkeypatch.setattr(validation, "mean_loss", lambda *_, **__: float("inf"))
     assert diverge(root, corpus).startswith("training diverged in epoch 1: the loss on validation is inf; ")
     assert checkpoint_files.fingerprint(NAME, root) == weights

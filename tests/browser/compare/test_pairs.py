@@ -75,10 +75,10 @@ def test_four_columns_stay_whole(dashboard):
     for width, across in ((1920, 4), (1366, 2), (800, 1)):
         dashboard.page.set_viewport_size({"width": width, "height": 900})
         dashboard.drawn(7)
-        whole(dashboard, across)
+        columns_do_not_overlap(dashboard, across)
 
 
-def whole(dashboard, across: int) -> None:
+def columns_do_not_overlap(dashboard, across: int) -> None:
     boxes = dashboard.page.evaluate("""() => ['.part', '.said', '.st-key-chart-step .cell'].map((what) =>
       [...document.querySelectorAll(what)].map((element) => element.getBoundingClientRect())
         .map((box) => [box.left, box.top]))""")

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from heads_panels import CHARTS, OPEN, TEXT, drawn, layers, near, pick, pick_head, point, switch
+from heads_panels import CHARTS, OPEN, TEXT, charts_once, layers, near, pick, pick_head, point, switch
 from playwright.sync_api import expect
 
 import attnviz
@@ -87,7 +87,7 @@ def test_another_head_is_clicked_its_lines_lie_between_the_same_tokens_and_back_
     dashboard.page.go_back()
     dashboard.page.wait_for_function("location.search.includes('head=2')")
     dashboard.drawn(CHARTS)
-    closeup = drawn(dashboard, "closeup", lambda shown: near(shown[0]["z"], weights))
+    closeup = charts_once(dashboard, "closeup", lambda shown: near(shown[0]["z"], weights))
     assert near(closeup[0]["z"], weights) and "layer 1, head 2" in closeup[1]["told"]
     dashboard.page.go_back()  # the page of the tests that follow
     dashboard.page.wait_for_function("!location.search.includes('head=')")
@@ -126,7 +126,7 @@ def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(view, trace
     page.wait_for_function("location.search.includes('special=false')")
     dashboard.drawn(CHARTS)
     grid = select.select(trace, "encoder", -1, 1, special=False)
-    closeup = drawn(dashboard, "closeup", lambda shown: near(shown[0]["z"], grid.weights))[0]
+    closeup = charts_once(dashboard, "closeup", lambda shown: near(shown[0]["z"], grid.weights))[0]
     assert near(closeup["z"], grid.weights) and not any("eos" in key for key in closeup["keys"])
     shown_text = page.locator(".st-key-chart-closeup").inner_text()
     assert f"pecial tokens are hidden: {100 * grid.removed.mean():.0f}% of the weight on average" in shown_text
@@ -144,7 +144,7 @@ def test_the_overview_takes_an_order_and_colours(view, trace):
     table = heads.table(trace, "encoder")
     best = heads.most_like(table, "previous", len(table))
     names = [f"{layer + 1}·{head + 1}" for layer, head in zip(best.layer, best["head"])]
-    [overview] = drawn(
+    [overview] = charts_once(
         dashboard,
         "overview",
         lambda shown: shown[0]["names"] == names and near(np.ravel(shown[0]["z"]), best.special_mass),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from heads_panels import CHARTS, OPEN, TEXT, charts, drawn, layers, near, pick, switch
+from heads_panels import CHARTS, OPEN, TEXT, charts, charts_once, layers, near, pick, switch
 from playwright.sync_api import expect
 
 import attnviz
@@ -27,7 +27,7 @@ def test_heads_compared_and_their_mean_and_heads_off(dashboard, trace):
     dashboard.drawn(CHARTS + 1)
     chosen = [(0, 0), (0, 1), (2, 3)]
     expected = select.mean(trace, "decoder", chosen).weights
-    *maps, mean = drawn(dashboard, "compared", lambda shown: len(shown) == 4 and near(shown[-1]["z"], expected))
+    *maps, mean = charts_once(dashboard, "compared", lambda shown: len(shown) == 4 and near(shown[-1]["z"], expected))
     assert len(maps) == 3 and near(mean["z"], expected)
     assert all(
         chart["shapes"] == ["hidden"] and np.isnan(chart["z"][0][1]) for chart in (*maps, mean)
@@ -75,13 +75,13 @@ def test_the_heads_most_like_a_pattern_and_most_like_a_head(view, trace):
     table = heads.table(trace, "encoder")
     pick(dashboard, "pattern", "Next token")
     dashboard.drawn(CHARTS)
-    [scores] = drawn(dashboard, "pattern", lambda shown: near(np.ravel(shown[0]["z"]), table["next"]))
+    [scores] = charts_once(dashboard, "pattern", lambda shown: near(np.ravel(shown[0]["z"]), table["next"]))
     assert near(np.ravel(scores["z"]), table["next"])
     pick(dashboard, "pattern", "layer 2, head 3")
     dashboard.drawn(CHARTS)
     nearest = heads.nearest(trace, Head("encoder", 1, 2))
     expected = nearest.pivot(index="layer", columns="head", values="jensen_shannon")
-    [distances] = drawn(dashboard, "pattern", lambda shown: near(shown[0]["z"], expected))
+    [distances] = charts_once(dashboard, "pattern", lambda shown: near(shown[0]["z"], expected))
     assert near(distances["z"], expected) and np.isnan(distances["z"][1][2])
     best = nearest.iloc[0]
     row = dashboard.page.get_by_role(
@@ -96,7 +96,7 @@ def test_rollout_up_to_a_layer(view, trace):
     dashboard.page.wait_for_function("location.search.includes('depth=2')")
     dashboard.drawn(CHARTS)
     expected = rollout.rollout(trace).map("encoder", 1).weights[0]
-    rolled, far = drawn(dashboard, "depth", lambda shown: near(shown[0]["z"], expected))
+    rolled, far = charts_once(dashboard, "depth", lambda shown: near(shown[0]["z"], expected))
     assert near(rolled["z"], expected) and "layer 3 most at" in far["told"]
 
 

@@ -33,7 +33,7 @@ def models(tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch):
+def few_sentences(monkeypatch):
     """Of the sentences with names and numbers only these: a model that has learnt little writes as long as it may."""
     sentences = evaluation.read_cases()[:9]
     monkeypatch.setattr(evaluation, "read_cases", lambda: sentences)

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 from client import chart_cells, widened
-from compare_app import charts, htmls, run, scene, shows, sound, together
+from compare_app import charts, htmls, run, scene, shown_together, shows, sound
 
 import attnviz
 from attnviz import mechanisms
@@ -35,7 +35,7 @@ def test_what_ships():
     assert {("en-fr", name) for name in pairs.FIRST} <= set(SHIPPED)
 
 
-@pytest.mark.parametrize("pair, names", together(SHIPPED))
+@pytest.mark.parametrize("pair, names", shown_together(SHIPPED))
 def test_each_shipped_model(pair, names):
     """In pieces; test_pairs.py has each mechanism of each pair in words."""
     shows(pair, names, "pieces")

@@ -7,7 +7,7 @@ import other_pairs
 import pytest
 import tiny
 from client import chart_text
-from compare_app import charts, has_text, mechanisms, run, scene, shows, sound, together
+from compare_app import charts, has_text, mechanisms, run, scene, shown_together, shows, sound
 
 from attnviz import gold
 from attnviz.mechanisms import MECHANISMS
@@ -28,16 +28,16 @@ def untrained(tmp_path_factory):
 
 
 @pytest.fixture
-def elsewhere(untrained, monkeypatch):
+def untrained_served(untrained, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(untrained))
 
 
-@pytest.mark.parametrize("pair, names", together(UNTRAINED))
-def test_each_mechanism_of_each_pair(elsewhere, pair, names):
+@pytest.mark.parametrize("pair, names", shown_together(UNTRAINED))
+def test_each_mechanism_of_each_pair(untrained_served, pair, names):
     shows(pair, names, "words")
 
 
-def test_a_link_without_a_pair_opens_the_first(elsewhere):
+def test_a_link_without_a_pair_opens_the_first(untrained_served):
     app = run(text="A dog runs.")
     sound(app)
     assert scene(app).choices.pair == "en-fr" and mechanisms(app) == list(pairs.FIRST)
@@ -46,7 +46,7 @@ def test_a_link_without_a_pair_opens_the_first(elsewhere):
     ]
 
 
-def test_another_pair_takes_its_own_examples_and_the_mechanisms_that_it_has(elsewhere):
+def test_another_pair_takes_its_own_examples_and_the_mechanisms_that_it_has(untrained_served):
     app = run(show=["Luong dot", "Transformer"], target="One text for all: typed", force="Un chien")
     app.selectbox(key="pair").set_value("en-ja").run()
     sound(app)
@@ -62,7 +62,7 @@ def test_another_pair_takes_its_own_examples_and_the_mechanisms_that_it_has(else
     sound(app)
 
 
-def test_a_mechanism_of_ones_own_that_the_pair_lacks_gives_its_place_to_one_that_it_has(elsewhere, monkeypatch):
+def test_a_mechanism_of_ones_own_that_the_pair_lacks_gives_its_place_to_one_that_it_has(untrained_served, monkeypatch):
     ship = set(MECHANISMS) - {"luong-dot", "transformer"}
     monkeypatch.setattr("attnviz.mechanisms._SHIPPED", ship)
     app = run(show=["Bahdanau", "Luong dot"])
@@ -70,7 +70,7 @@ def test_a_mechanism_of_ones_own_that_the_pair_lacks_gives_its_place_to_one_that
     assert mechanisms(app) == ["bahdanau", "transformer"]
 
 
-def test_the_labels_name_the_language(elsewhere):
+def test_the_labels_name_the_language(untrained_served):
     app = run(pair="English → German")
     assert app.selectbox(key="target").label == "German text" and app.text_input(key="force").placeholder.startswith(
         "Ein Mann"
@@ -83,7 +83,7 @@ def test_the_labels_name_the_language(elsewhere):
     )
 
 
-def test_a_fifth_mechanism_is_refused_in_words(elsewhere):
+def test_a_fifth_mechanism_is_refused_in_words(untrained_served):
     app = run(show=["Bahdanau", "Luong dot", "Luong concat", "Scaled dot", "Transformer"])
     assert mechanisms(app) == ["bahdanau", "luong-dot", "luong-concat", "scaled-dot"] and has_text(
         app, "4 mechanisms fit"
@@ -101,7 +101,7 @@ def test_a_fifth_mechanism_is_refused_in_words(elsewhere):
     assert not has_text(app, "4 mechanisms fit")
 
 
-def test_where_no_two_maps_can_be_subtracted_the_page_says_what_to_do(elsewhere):
+def test_where_no_two_maps_can_be_subtracted_the_page_says_what_to_do(untrained_served):
     app = run(show=["Bahdanau", "Luong dot"], target="Each model's own text")
     texts = {column.trace.translation for column in scene(app).columns}
     assert len(texts) == 2 and has_text(app, "choose one text for all under “French text” on the left")
@@ -109,7 +109,7 @@ def test_where_no_two_maps_can_be_subtracted_the_page_says_what_to_do(elsewhere)
     assert not has_text(app, "No two maps can be subtracted")
 
 
-def test_letters_are_not_called_pieces(elsewhere):
+def test_letters_are_not_called_pieces(untrained_served):
     app = run(pair="Reverse the sequence")
     cells = chart_text(charts(app)[0].proto)
     assert has_text(app, "200 letters)") and "per letter)" in cells and "per piece)" not in cells
@@ -117,7 +117,7 @@ def test_letters_are_not_called_pieces(elsewhere):
     assert has_text(run(), "<summary>piece</summary>")
 
 
-def test_no_attention_is_said_and_left_out(elsewhere):
+def test_no_attention_is_said_and_left_out(untrained_served):
     app = run(show=["Fixed context", "Bahdanau"], target="One text for all: Bahdanau's")
     sound(app)
     assert has_text(app, "Fixed context has no attention, so it has no statistics and no difference.")
@@ -127,7 +127,7 @@ def test_no_attention_is_said_and_left_out(elsewhere):
 
 
 @pytest.mark.parametrize("pair, units", [("en-fr", "pieces"), ("en-de", "words"), ("en-ja", "words")])
-def test_a_sentence_linked_by_hand(elsewhere, pair, units):
+def test_a_sentence_linked_by_hand(untrained_served, pair, units):
     linked = gold.shipped(pair)[7]
     app = run(
         pair=pairs.TASKS[pair].title,
@@ -161,7 +161,7 @@ def test_an_example_that_goes_wrong_says_so_before_it_is_clicked(pair):
     assert scene(app).choices.text == pairs.TASKS["en-de"].first
 
 
-def test_the_whole_set_can_be_chosen_and_only_where_there_is_one(elsewhere):
+def test_the_whole_set_can_be_chosen_and_only_where_there_is_one(untrained_served):
     app = run()
     assert len(app.selectbox(key="gold").options) == 1 + len(gold.shipped("en-fr")) > 30
     app.selectbox(key="pair").set_value("reverse").run()

@@ -32,7 +32,7 @@ def models(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def here(models, monkeypatch):
+def models_served(models, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
 
 
@@ -47,7 +47,7 @@ def placed(app) -> list[bool]:
     return ['<p class="small placed">' in cell["below"] for cell in cells]
 
 
-def by_step(app) -> dict:
+def by_step_figure(app) -> dict:
     (chart,) = [chart for chart in charts(app) if "by-step" in chart.proto.id]
     return chart_cells(chart.proto)[0]["figure"]
 
@@ -63,14 +63,14 @@ def test_a_sentence_is_placed_among_the_test_set_of_each_model_that_has_one():
     )
     assert 0 <= int(share) <= 100
     heads = sum(len(attention.weights) for attention in several.trace.maps if attention.kind == "cross")
-    sharp = replace(several.grid, weights=first(several))
+    sharp = replace(several.grid, weights=all_on_first_key(several))
     expected = f"(each of its {heads} cross-attention heads alone, then the mean); the map as drawn has 0.00."
     assert expected in captions.percentile(several.trace, sharp)
-    sharp = replace(single.grid, weights=first(single))
+    sharp = replace(single.grid, weights=all_on_first_key(single))
     assert "(of pieces, with special tokens); the map as drawn has 0.00." in captions.percentile(single.trace, sharp)
 
 
-def first(column):
+def all_on_first_key(column):
     """Weights of the shape of a map, all on the first key."""
     return np.eye(1, column.grid.weights.shape[1]).repeat(len(column.grid.weights), axis=0)
 
@@ -98,7 +98,7 @@ def test_a_text_that_the_model_was_made_to_write_is_not_placed():
 
 
 def test_the_untrained_model_and_shuffled_words_are_marked_in_the_statistics_by_step():
-    figure = by_step(shown())
+    figure = by_step_figure(shown())
     marks = [trace for trace in figure["data"] if trace["mode"] == "markers"]
     assert len(marks) == 2 * 3 * 2  # models, panels, references
     assert "marked at the right: Bahdanau untrained" in figure["layout"]["meta"]["description"]
@@ -107,7 +107,7 @@ def test_the_untrained_model_and_shuffled_words_are_marked_in_the_statistics_by_
 
 @pytest.mark.parametrize("query", [{"units": "words"}, {"special": "false"}])
 def test_other_maps_than_the_one_that_was_measured_have_no_marks(query):
-    assert not [trace for trace in by_step(shown(**query))["data"] if trace["mode"] == "markers"]
+    assert not [trace for trace in by_step_figure(shown(**query))["data"] if trace["mode"] == "markers"]
 
 
 def test_one_head_of_the_transformer_has_no_marks():

@@ -31,7 +31,7 @@ def run(**query) -> AppTest:
     return app.run()
 
 
-def written(app: AppTest) -> str:
+def html_of(app: AppTest) -> str:
     assert not app.exception and not app.error, (app.exception, app.error)
     return " ".join(element.proto.body for element in app.get("html"))
 
@@ -43,7 +43,7 @@ def scene(app: AppTest):
 @pytest.mark.parametrize("place", range(len(STOPS)))
 def test_a_link_to_a_stop_shows_its_view_its_question_and_its_answer(place):
     app = run(tour=str(place + 1))
-    words, stop = written(app), STOPS[place]
+    words, stop = html_of(app), STOPS[place]
     assert stop.is_shown(scene(app)) and app.session_state["step"] == stop.view["step"]
     assert f"Tour, stop {place + 1} of {len(STOPS)}" in words and words.index("question") < words.index(
         "Show the answer"
@@ -76,17 +76,17 @@ def test_words_of_another_form_are_refused_with_the_file_and_the_heading(old, ne
 
 def test_from_the_offer_to_the_end():
     app = run()
-    assert "New here?" in written(app)
+    assert "New here?" in html_of(app)
     app.button(key="tour_yes").click().run()
-    assert "stop 1 of 5" in written(app) and list(app.query_params["tour"]) == ["1"]
+    assert "stop 1 of 5" in html_of(app) and list(app.query_params["tour"]) == ["1"]
     app.button(key="tour_next").click().run()
     assert STOPS[1].is_shown(scene(app)) and app.session_state["show"] == STOPS[1].view["show"]
     app.button(key="tour_back").click().run()
     assert STOPS[0].is_shown(scene(app))
     app.button(key="tour_end").click().run()
-    assert "tour" not in app.query_params and "Tour, stop" not in written(app) and "New here?" not in written(app)
+    assert "tour" not in app.query_params and "Tour, stop" not in html_of(app) and "New here?" not in html_of(app)
     app.button(key="tour_begin").click().run()
-    assert "stop 1 of 5" in written(app)
+    assert "stop 1 of 5" in html_of(app)
 
 
 def test_each_stop_on_the_way_begins_at_its_own_step():
@@ -115,7 +115,7 @@ def test_a_link_copied_at_the_first_step_shows_the_first_step():
     written_stop = "".join(app.query_params["tour"])
     link = {"tour": written_stop, "show": [title(name) for name in STOPS[1].view["show"]]}
     copied = run(**link)
-    assert copied.slider(key="step").value == 1 and "Tour, stop 2 of" in written(copied)
+    assert copied.slider(key="step").value == 1 and "Tour, stop 2 of" in html_of(copied)
     copied.slider(key="step").set_value(3).run()
     assert list(copied.query_params["tour"]) == ["2"]
 
@@ -123,16 +123,16 @@ def test_a_link_copied_at_the_first_step_shows_the_first_step():
 def test_the_offer_is_made_once_and_not_to_who_comes_with_a_link():
     app = run()
     app.button(key="tour_no").click().run()
-    assert "New here?" not in written(app.run())
-    assert "New here?" not in written(run(text="A dog runs."))
+    assert "New here?" not in html_of(app.run())
+    assert "New here?" not in html_of(run(text="A dog runs."))
 
 
 def test_a_link_that_says_more_than_the_stop_is_left_as_it_is():
     app = run(tour="2", text="A dog runs.")
     assert scene(app).text == "A dog runs."
-    assert "You have changed the view" in written(app)
+    assert "You have changed the view" in html_of(app)
     app.button(key="tour_again").click().run()
-    assert STOPS[1].is_shown(scene(app)) and "Show the answer" in written(app)
+    assert STOPS[1].is_shown(scene(app)) and "Show the answer" in html_of(app)
 
 
 def test_a_link_to_a_picture_that_stays_does_not_bring_the_sentence_of_the_stop():

@@ -9,7 +9,7 @@ import tiny
 from heads_app import cells, heads_scene, page, sound
 from streamlit.testing.v1 import AppTest
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("models_served")
 SENTIMENT = {"model": "Sentiment of a sentence · Self-attention"}
 TEXT = "The black dog runs."
 

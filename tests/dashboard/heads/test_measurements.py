@@ -10,7 +10,7 @@ from attnviz.figures.wording import signed
 from attnviz.heads import Head
 from dashboard.session import caches, memory
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("models_served")
 TEXT = "The black dog runs."
 
 

@@ -24,7 +24,7 @@ TEXT = "The black dogs."
 
 
 @pytest.fixture(autouse=True)
-def here(root, monkeypatch):
+def models_served(root, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
 
 
@@ -32,7 +32,7 @@ def run(**query) -> AppTest:
     return heads_app.run(**{"text": TEXT, **query})
 
 
-def own(folder, family, **query) -> AppTest:
+def run_own_model(folder, family, **query) -> AppTest:
     return run(model=HF, own=str(folder(family)), **query)
 
 
@@ -41,17 +41,17 @@ def as_named(place):
     return loading.load_from(str(place), catalogue.guest(str(place)))
 
 
-def drawn(app: AppTest) -> None:
+def check_panels_are_drawn(app: AppTest) -> None:
     assert all(cells(sound(app), key) for key in ("overview", "closeup", "compared", "compared-lines", "depth"))
 
 
 def test_heads_that_share_keys_are_named_as_a_group(folder):
     """In the overview, the close-up and the table; a model whose heads have their own says nothing of it."""
-    app = own(folder, "llama")
+    app = run_own_model(folder, "llama")
     assert "Heads that share keys and values: 1–2, 3–4." in cells(app, "overview")[0]["words"]
     assert "head 1 (heads 1–2 share keys and values)" in cells(app, "closeup")[0]["words"]
     assert list(app.dataframe[0].value["Share keys"][:4]) == ["1–2", "1–2", "3–4", "3–4"]
-    app = own(folder, "gpt2")
+    app = run_own_model(folder, "gpt2")
     assert "share keys" not in cells(app, "overview")[0]["words"] and "Share keys" not in app.dataframe[0].value
 
 
@@ -68,11 +68,11 @@ def test_heads_that_share_keys_are_named_as_a_group(folder):
 )
 def test_every_panel_of_every_kind(folder, family, counts):
     """Layers and heads are those of the trace; a layer that the next kind lacks is left for one that it has."""
-    app = own(folder, family)
+    app = run_own_model(folder, family)
     assert app.selectbox(key="kind").options == [KINDS[kind] for kind in counts]
     for kind, of_layers in counts.items():
         app.selectbox(key="kind").set_value(kind).run()
-        drawn(app)
+        check_panels_are_drawn(app)
         assert heads_scene(app).heads == [
             Head(kind, layer, head) for layer, many in enumerate(of_layers) for head in range(many)
         ]
@@ -83,15 +83,15 @@ def test_every_panel_of_every_kind(folder, family, counts):
 
 
 def test_a_writer_is_forced_to_produce_a_text(folder):
-    app = sound(own(folder, "t5", output="Le chien noir court.", off="cross layer 2, head 1"))
+    app = sound(run_own_model(folder, "t5", output="Le chien noir court.", off="cross layer 2, head 1"))
     trace = heads_scene(app).trace
     assert trace == as_named(folder("t5")).trace(TEXT, "Le chien noir court.") and trace.forced
     assert "Change in log-probability of the forced text" in page(app)
-    assert not [field for field in sound(own(folder, "bert")).text_input if field.key == "output"]
+    assert not [field for field in sound(run_own_model(folder, "bert")).text_input if field.key == "output"]
 
 
 def test_a_writer_without_some_heads(folder):
-    app = sound(own(folder, "t5", off=["cross layer 2, head 1", "encoder layer 3, head 4"]))
+    app = sound(run_own_model(folder, "t5", off=["cross layer 2, head 1", "encoder layer 3, head 4"]))
     effect = ablation.effect(attnviz.load(f"hf:{folder('t5')}"), [Head("cross", 1, 0), Head("encoder", 2, 3)], TEXT)
     assert f"<b>{signed(effect.change, 2)}</b> nats" in page(app) and effect.change != 0
     assert len(cells(app, "without")) == 2  # the heads of the encoder, which are on show, and of the cross-attention
@@ -109,7 +109,7 @@ def test_a_writer_without_some_heads(folder):
     ],
 )
 def test_a_reader_without_some_heads_says_what_is_measured_instead(folder, family, kind, how):
-    app = sound(own(folder, family, off=f"{kind} layer 1, head 2", tables="true"))
+    app = sound(run_own_model(folder, family, off=f"{kind} layer 1, head 2", tables="true"))
     assert how in page(app) and len(cells(app, "without")) == 1
     model = as_named(folder(family))
     effect = ablation.effect(model, [Head(kind, 0, 1)], TEXT)
@@ -121,7 +121,7 @@ def test_a_reader_without_some_heads_says_what_is_measured_instead(folder, famil
 
 
 def test_a_reader_that_predicts_nothing_says_so(folder):
-    app = sound(own(folder, "distilbert", off="encoder layer 1, head 2"))
+    app = sound(run_own_model(folder, "distilbert", off="encoder layer 1, head 2"))
     assert page(app).count("so head importance cannot be measured") == 2 and len(cells(app, "without")) == 1
     assert not [button for button in app.button if button.key == "measure"]
 
@@ -131,7 +131,7 @@ def test_heads_of_a_family_that_is_not_known(tmp_path, monkeypatch):
         families.FAMILIES, "albert", (families.wordpiece, "AlbertForMaskedLM", {**families.STACK, "embedding_size": 8})
     )
     app = run(model=HF, own=str(families.write(tmp_path / "albert", "albert")))
-    drawn(app)
+    check_panels_are_drawn(app)
     assert page(app).count("(albert): heads of its family cannot be switched off") == 2
 
 
@@ -144,21 +144,21 @@ def test_heads_of_a_family_that_is_not_known(tmp_path, monkeypatch):
     ],
 )
 def test_a_text_that_the_model_cannot_take(folder, text, wanted):
-    app = own(folder, "bert")
+    app = run_own_model(folder, "bert")
     app.text_input(key="text").set_value(text).run()
     assert not app.exception and wanted in [*app.info, *app.error][0].value.replace("\\", "")
     assert app.text_input(key="text").value == text and heads_scene(app).choices.text == TEXT and cells(app, "overview")
 
 
 def test_one_token(folder):
-    app = sound(own(folder, "gpt2", text="n", off="decoder layer 1, head 1", tables="true"))
+    app = sound(run_own_model(folder, "gpt2", text="n", off="decoder layer 1, head 1", tables="true"))
     assert "The text has one token, so there is nothing to predict it from" in page(app)
     app.button(key="measure").click().run()
     assert not app.exception and "no token comes before its only token" in app.error[0].value
 
 
 def test_a_model_that_cannot_be_read_leaves_picture_and_text(folder, tmp_path):
-    app = own(folder, "bert")
+    app = run_own_model(folder, "bert")
     for name, wanted in (
         ("/no/such", "such: there is no such folder, and this cannot be"),
         (str(tmp_path), "config.json is missing"),
@@ -203,8 +203,8 @@ def test_a_model_whose_files_changed_is_read_again(tmp_path):
 def test_a_causal_model_writes_on(folder):
     """Greedy, five tokens; the next ones can be clicked; heads off, the lens and every panel follow the whole text."""
     change = {"rule": "uniform", "prompt_word": "2 black", "prompt_new": "green", "rows_alone": "true"}
-    app = own(folder, "gpt2", written="5", temperature="0 (greedy)", off="layer 1, head 1", **change)
-    drawn(app)
+    app = run_own_model(folder, "gpt2", written="5", temperature="0 (greedy)", off="layer 1, head 1", **change)
+    check_panels_are_drawn(app)
     trace = heads_scene(app).trace
     assert trace.target and trace == beginning(as_named(folder("gpt2")).write(TEXT, 32, 0), trace.given + 5)
     shown = " ".join(element.value for element in app.get("html") if hasattr(element, "value"))
@@ -219,13 +219,13 @@ def test_a_causal_model_writes_on(folder):
 
 
 def test_an_encoder_has_no_controls_that_write(folder):
-    assert not [slider for slider in own(folder, "bert").slider if slider.key == "written"]
+    assert not [slider for slider in run_own_model(folder, "bert").slider if slider.key == "written"]
 
 
 def test_a_token_is_found_and_each_head_is_a_link(folder):
-    app = sound(own(folder, "bert"))
+    app = sound(run_own_model(folder, "bert"))
     assert "Choose a token" in page(app)
-    app = sound(own(folder, "bert", find="dog"))
+    app = sound(run_own_model(folder, "bert", find="dog"))
     best = heads.search(heads_scene(app).shown, "dog", "encoder").query("way == 'gets'").iloc[0]
     shown = page(app)
     assert "Heads that give “dog” most weight" in shown and "Heads in which “dog” looks most at one token" in shown
@@ -237,7 +237,7 @@ def test_a_hybrid_names_its_other_layers_and_two_texts_are_read(folder, tmp_path
     any_family.write(tmp_path, "Qwen3NextForCausalLM", families.byte_pairs())
     app = sound(run(model=HF, own=str(tmp_path)))
     assert "Layers 1–3: linear attention, no weights." in page(app) and heads_scene(app).layers == [3]
-    app = sound(own(folder, "bert", text="The dog ||| a ball"))
+    app = sound(run_own_model(folder, "bert", text="The dog ||| a ball"))
     assert "Read as two texts, divided at |||" in page(app) and "type ||| between" in app.sidebar.caption[0].value
 
 

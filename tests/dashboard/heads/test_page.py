@@ -16,7 +16,7 @@ from dashboard.heads.scene import COLUMNS
 from dashboard.heads.sources import TrainedSource
 from dashboard.session import memory
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("models_served")
 SENTIMENT = {"model": "Sentiment of a sentence · Self-attention"}
 TEXT = "The black dog runs."
 

@@ -19,7 +19,7 @@ TEXT = "The black dogs."
 
 
 @pytest.fixture(autouse=True)
-def here(root, monkeypatch):
+def models_served(root, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
 
 
@@ -27,7 +27,7 @@ def run(**query) -> AppTest:
     return heads_app.run(**{"text": TEXT, **query})
 
 
-def own(folder, family, **query) -> AppTest:
+def run_own_model(folder, family, **query) -> AppTest:
     return run(model=HF, own=str(folder(family)), **query)
 
 
@@ -35,7 +35,7 @@ def upload(app: AppTest, content: bytes, name: str = "mine.safetensors") -> AppT
     return app.file_uploader[0].set_value((name, content, "application/octet-stream")).run()
 
 
-def drawn(app: AppTest) -> None:
+def check_panels_are_drawn(app: AppTest) -> None:
     assert all(cells(sound(app), key) for key in ("overview", "closeup", "compared", "compared-lines", "depth"))
 
 
@@ -60,7 +60,7 @@ def test_every_panel_of_a_saved_trace(name, tmp_path):
     upload(app, (tmp_path / name).read_bytes(), name)
     for kind in ("encoder", "cross"):
         app.selectbox(key="kind").set_value(kind).run()
-        drawn(app)
+        check_panels_are_drawn(app)
     assert heads_scene(app).trace == trace and app.selectbox(key="kind").options == [KINDS["encoder"], KINDS["cross"]]
     assert page(app).count("does not contain its model") == 2 and not app.multiselect(key="compare").disabled
     assert (
@@ -99,7 +99,7 @@ def test_some_layers_only_have_no_rollout():
         "maps": [{"kind": m.kind, "layer": 2 * m.layer + 1, "weights": m.weights.tolist()} for m in trace.maps]
     }
     app = upload(run(model=SAVED), files.pack(type(trace).from_dict(values)))
-    drawn(app)
+    check_panels_are_drawn(app)
     assert (
         "Rollout is not possible here: the trace must have the encoder maps of every layer"
         in cells(app, "depth")[0]["words"]
@@ -121,16 +121,16 @@ def test_a_saved_trace_of_words(folder):
     app = upload(
         run(model=SAVED, units="words"), files.pack(select.words(attnviz.load(f"hf:{folder('bert')}").trace(TEXT)))
     )
-    drawn(app)
+    check_panels_are_drawn(app)
     assert "Rollout is not possible here: the trace must be of pieces" in cells(app, "depth")[0]["words"]
 
 
 def test_heads_compared_are_those_of_the_model_that_is_shown(folder):
     """Their names, which the page keeps, do not say of which kind they are."""
-    app = own(folder, "gpt2")
+    app = run_own_model(folder, "gpt2")
     assert {head.kind for head in heads_scene(sound(app)).heads} == {"decoder"}
     app.selectbox(key="model").set_value("saved trace").run()
-    drawn(upload(app, files.pack(arrays())))
+    check_panels_are_drawn(upload(app, files.pack(arrays())))
     assert {head.kind for head in heads_scene(app).heads} == {"encoder"}
 
 
@@ -147,7 +147,7 @@ def test_arrays_with_their_tokens():
     """The page shows what `from_arrays` makes of them."""
     layers = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, 4, 3))
     app = upload(run(model=SAVED), npz(layer_0=layers[0], layer_1=layers[1], tokens=["The", "<b>", "runs"]), "mine.npz")
-    drawn(app)
+    check_panels_are_drawn(app)
     trace = attnviz.from_arrays(list(layers), ["The", "<b>", "runs"], name="mine")
     assert heads_scene(app).trace == trace
 
@@ -179,7 +179,7 @@ def test_arrays_are_read_as_the_person_says():
     app.number_input(key="array_batch").set_value(1).run()
     assert 'rest="sink"' in app.error[0].value
     app.toggle(key="array_rest").set_value(True).run()
-    drawn(app)
+    check_panels_are_drawn(app)
     assert heads_scene(app).trace.maps[0].sink
     assert heads_scene(app).trace.notes and all(note in page(app) for note in heads_scene(app).trace.notes)
 

@@ -14,7 +14,7 @@ from attnviz.syntax import DIRECTIONS, RELATIONS
 from dashboard.choices.options import KINDS
 from dashboard.heads.syntax import question, rows_of_model
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("models_served")
 FIRST = TASKS["en-fr"].first
 
 

@@ -40,7 +40,7 @@ def test_a_link_gives_the_text_that_the_library_writes():
     assert app.session_state["row"] == scene.written_row + 1  # of the close-up
     app.slider(key="row").set_value(0).run()
     assert app.query_params["row"] == "0" and sound(run(row="0")).session_state["row"] == 0  # all rows, in a link too
-    hidden = np.isnan(drawn(cells(app, "closeup")[0]["figure"]["data"][0]["z"], len(wanted.target)))
+    hidden = np.isnan(decoded(cells(app, "closeup")[0]["figure"]["data"][0]["z"], len(wanted.target)))
     assert np.array_equal(hidden, ~np.tri(len(wanted.target), dtype=bool))  # a later letter is masked
     assert "equal to the logit of the model" in page(app) and "NOT equal" not in page(app)
     assert "10 of at most 2,500 characters<" in page(app)  # not the 500 of translators
@@ -178,7 +178,7 @@ def test_attention_is_changed_in_one_head_and_the_text_is_written_again():
     assert wanted.free.translation in spoken and trace.translation in spoken
     changes = [round(float(change), 4) for change in wanted.log_prob_changes]
     assert bars["figure"]["data"][1]["y"] == changes and any(changes) and not any(changes[:11])
-    maps = [drawn(cell["figure"]["data"][0]["z"], len(trace.target)) for cell in (before, after)]
+    maps = [decoded(cell["figure"]["data"][0]["z"], len(trace.target)) for cell in (before, after)]
     assert maps[1][11, :12] == pytest.approx(1 / 12, abs=1e-4) and maps[0][10, :11] == pytest.approx(maps[1][10, :11])
 
 
@@ -187,7 +187,7 @@ def spoken_words(words: str) -> str:
     return html.unescape(re.sub("<[^>]*>", "", words))
 
 
-def drawn(values: dict, size: int) -> np.ndarray:
+def decoded(values: dict, size: int) -> np.ndarray:
     return np.frombuffer(base64.b64decode(values["bdata"]), "float32").reshape(size, size)
 
 

@@ -10,5 +10,5 @@ def models(tmp_path_factory):
 
 
 @pytest.fixture
-def here(models, monkeypatch):
+def models_served(models, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))

@@ -27,7 +27,7 @@ from dashboard.session import caches
 from dashboard.session.waiting_line import WaitingLine
 from dashboard.shell import turns
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("models_served")
 ATTENDING = [name for name in MECHANISMS if MECHANISMS[name].kinds]
 
 

@@ -23,7 +23,7 @@ def root(models):
 
 
 @pytest.fixture(autouse=True)
-def here(root, monkeypatch):
+def models_served(root, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
 
 

@@ -299,12 +299,14 @@ def test_the_buttons_turn_the_pages():
 def test_only_the_open_chapter_is_worked_out(monkeypatch):
     drawn = []
     for chapter in CHAPTERS:
-        monkeypatch.setitem(chapter.__dict__, "draw", lambda dark, key=chapter.key: drawn.append(key) or _nothing())
+        monkeypatch.setitem(
+            chapter.__dict__, "draw", lambda dark, key=chapter.key: drawn.append(key) or _draw_nothing()
+        )
     run(chapter=chapter_title("heads"))
     assert drawn == ["heads"]
 
 
-def _nothing():
+def _draw_nothing():
     from dashboard.learn.chapter import Drawn
 
     return Drawn([])

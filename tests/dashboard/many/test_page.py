@@ -37,7 +37,7 @@ def models(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def here(models, monkeypatch):
+def models_served(models, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
 
 

@@ -36,7 +36,7 @@ def page(server, tab):
 
 
 @pytest.fixture
-def other(server, tab):
+def second_page(server, tab):
     """A second person's."""
     with tab(server[0]) as page:
         yield page
@@ -47,8 +47,8 @@ def write(page, text: str) -> None:
     page.locator(".st-key-text input").press("Enter")
 
 
-def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server, held, page, other):
-    (stop, go), first, second = held, page, other
+def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server, held, page, second_page):
+    (stop, go), first, second = held, page, second_page
     for arriving in (first, second):
         arriving.goto(f"{server[0]}/?show=Bahdanau", timeout=WAIT)
         expect(arriving.locator(".said").first).to_be_visible(timeout=WAIT)

@@ -20,19 +20,19 @@ HEADS, SENTENCE = "heads", ""
 
 
 @pytest.fixture(autouse=True)
-def here(monkeypatch):
+def models_offered(monkeypatch):
     monkeypatch.setattr(catalogue, "offered", lambda: PAIRS)
     monkeypatch.setattr(catalogue, "many_headed", lambda: MODELS)
 
 
-def go(start: str, to: str, **session) -> dict:
+def change_page(start: str, to: str, **session) -> dict:
     address.arrive(start, session)
     address.arrive(to, session)
     return session
 
 
 def test_nothing_is_touched_on_the_page_that_a_link_opened_nor_when_it_is_run_again():
-    assert {"text": "x", "kind": "cross"}.items() <= go(HEADS, HEADS, text="x", kind="cross").items()
+    assert {"text": "x", "kind": "cross"}.items() <= change_page(HEADS, HEADS, text="x", kind="cross").items()
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_nothing_is_touched_on_the_page_that_a_link_opened_nor_when_it_is_run_ag
     ],
 )
 def test_the_sentence_and_the_pair_go_to_the_page_of_heads(pair, text, model):
-    session = go(SENTENCE, HEADS, text=text, pair=pair)
+    session = change_page(SENTENCE, HEADS, text=text, pair=pair)
     assert (session["text"], session.get("model")) == (text, model)
 
 
@@ -58,12 +58,12 @@ def test_the_sentence_and_the_pair_go_to_the_page_of_heads(pair, text, model):
     ],
 )
 def test_and_back(model, pair, text):
-    session = go(HEADS, SENTENCE, text=text, model=model)
+    session = change_page(HEADS, SENTENCE, text=text, model=model)
     assert (session.get("text"), session["pair"]) == (text, pair)
 
 
 def test_a_model_of_no_pair_stays():
-    session = go(SENTENCE, HEADS, text="a dog", pair="en-de", model="sst2/self-attention")
+    session = change_page(SENTENCE, HEADS, text="a dog", pair="en-de", model="sst2/self-attention")
     assert session["model"] == "sst2/self-attention" and session["text"] == "a dog"
 
 
@@ -77,18 +77,18 @@ def test_the_address_says_what_went_along():
 
 
 def test_the_sentence_goes_to_a_model_that_a_person_brought_too():
-    session = go(SENTENCE, HEADS, text="a dog", pair="en-fr", model=HF)
+    session = change_page(SENTENCE, HEADS, text="a dog", pair="en-fr", model=HF)
     assert (session["text"], session["model"]) == ("a dog", HF)
     address.arrive(SENTENCE, session)
     assert (session["text"], session["pair"]) == ("a dog", "en-fr")
 
 
 def test_a_sentence_of_another_language_stays_behind():
-    assert "text" not in go(SENTENCE, HEADS, text="a b c", pair="reverse", model="sst2/self-attention")
+    assert "text" not in change_page(SENTENCE, HEADS, text="a b c", pair="reverse", model="sst2/self-attention")
 
 
 def test_each_page_keeps_its_own_head_and_shares_what_is_the_same_question():
-    session = go(SENTENCE, HEADS, kind="cross", layer=2, special=False)
+    session = change_page(SENTENCE, HEADS, kind="cross", layer=2, special=False)
     assert session["special"] is False and not {"kind", "layer", "head"} & session.keys()
     session.update(kind="encoder", layer=0, head=1)
     address.arrive(SENTENCE, session)
@@ -98,13 +98,13 @@ def test_each_page_keeps_its_own_head_and_shares_what_is_the_same_question():
 
 
 def test_the_name_of_a_model_that_a_person_brought_is_kept():
-    session = go(HEADS, SENTENCE, model=HF, own="./my-bert", text="a dog")
+    session = change_page(HEADS, SENTENCE, model=HF, own="./my-bert", text="a dog")
     assert "own" not in session
     assert address.arrive(HEADS, session)["own"] == "./my-bert" and session["own"] == "./my-bert"
 
 
 def test_two_pages_of_a_pair_share_it_whatever_the_page_of_heads_last_showed():
-    session = go(SENTENCE, "inside", text="a dog", pair="en-ja", model="reverse/transformer")
+    session = change_page(SENTENCE, "inside", text="a dog", pair="en-ja", model="reverse/transformer")
     assert (session["text"], session["pair"]) == ("a dog", "en-ja")
 
 
@@ -116,7 +116,7 @@ def test_the_mechanisms_and_their_text_go_to_the_page_of_one_step_and_back():
         "target": "typed",
         "force": "un chien",
     }
-    session = go(SENTENCE, "inside", **parameters)
+    session = change_page(SENTENCE, "inside", **parameters)
     assert {key: session[key] for key in parameters} == parameters
     written = address.arrive(SENTENCE, session)
     assert session["show"] == parameters["show"] and written["show"] == ["Bahdanau", "Transformer"]
@@ -170,15 +170,15 @@ def test_a_page_without_a_sentence_hands_on_that_of_its_address(page, before):
 
 
 def test_learn_opens_at_the_chapter_that_was_left():
-    session = go("learn", SENTENCE, chapter="scores", text="a dog", pair="en-fr")
+    session = change_page("learn", SENTENCE, chapter="scores", text="a dog", pair="en-fr")
     assert "chapter" not in session
     written = address.arrive("learn", session)
     assert session["chapter"] == "scores" and written["chapter"] == "3. Score functions"
 
 
 def test_the_beam_goes_along_between_pages_of_a_pair_and_waits_while_others_are_open():
-    assert go(SENTENCE, "inside", beam=5, text="a dog", pair="en-fr")["beam"] == 5
-    session = go(SENTENCE, HEADS, beam=5, text="a dog", pair="en-fr")
+    assert change_page(SENTENCE, "inside", beam=5, text="a dog", pair="en-fr")["beam"] == 5
+    session = change_page(SENTENCE, HEADS, beam=5, text="a dog", pair="en-fr")
     assert "beam" not in session
     assert address.arrive(SENTENCE, session)["beam"] == "beam of 5" and session["beam"] == 5
 
@@ -193,5 +193,5 @@ def test_a_control_takes_nothing_from_another_control_of_its_name_on_another_pag
                 pages[key.value].add(path.relative_to(ROOT / "dashboard").parts[0])
     several = {key for key, folders in pages.items() if len(folders - {"shell"}) > 1}
     assert several == {"kind", "step", "direction", "row", "versus", "find", "keep"}
-    session = go(HEADS, "many", direction="to governor", row=7, versus=1, find="dog", keep=5, step=2)
+    session = change_page(HEADS, "many", direction="to governor", row=7, versus=1, find="dog", keep=5, step=2)
     assert "step" in session and not {"direction", "row", "versus", "find", "keep"} & set(session)

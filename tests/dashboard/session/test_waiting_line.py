@@ -19,16 +19,16 @@ def joined(line: WaitingLine, count: int):
     return tickets
 
 
-def inside(tickets) -> list[int]:
+def admitted_places(tickets) -> list[int]:
     return [place for place, ticket in enumerate(tickets) if ticket.admitted(0)]
 
 
 def test_first_come_first_served():
     tickets = joined(WaitingLine(2, 10), 4)
-    assert inside(tickets) == [0, 1]
+    assert admitted_places(tickets) == [0, 1]
     assert [ticket.ahead for ticket in tickets] == [0, 1, 2, 3]
     tickets[1].leave()
-    assert inside(tickets) == [0, 1, 2]  # 1 has left; its turn was given
+    assert admitted_places(tickets) == [0, 1, 2]  # 1 has left; its turn was given
     assert [tickets[place].ahead for place in (0, 2, 3)] == [0, 1, 2]
 
 

@@ -24,7 +24,9 @@ from attnviz.data.augmentation import numbers
 def test_a_number_that_stands_once_on_both_sides_becomes_another(source, target, form):
     drawn = set()
     for seed in range(20):
-        changed = unicodedata.normalize("NFKC", "|".join(numbers.japanese_in_digits((source, target), _chance(seed))))
+        changed = unicodedata.normalize(
+            "NFKC", "|".join(numbers.japanese_in_digits((source, target), _generator(seed)))
+        )
         match = re.fullmatch(form.replace("|", "[|]"), changed)
         assert match, changed
         drawn.add(match[1])
@@ -53,13 +55,13 @@ def test_a_number_that_stands_once_on_both_sides_becomes_another(source, target,
 )
 def test_pairs_that_stay(source, target):
     for seed in range(10):
-        assert numbers.japanese_in_digits((source, target), _chance(seed)) == (source, target)
+        assert numbers.japanese_in_digits((source, target), _generator(seed)) == (source, target)
 
 
 def test_long_numbers_keep_their_number_of_digits():
     """What was a year stays as long as one."""
     for seed in range(20):
-        source, _ = numbers.japanese_in_digits(("In 1952.", "１９５２ 年 に 。"), _chance(seed))
+        source, _ = numbers.japanese_in_digits(("In 1952.", "１９５２ 年 に 。"), _generator(seed))
         assert re.fullmatch(r"In \d{4}\.", source) and "1952" not in source
 
 
@@ -74,7 +76,7 @@ def test_pairs_with_a_number_are_read_more_often_in_japanese_alone():
 def test_above_nine_another_word_counts_things():
     counters = set()
     for seed in range(40):
-        _, target = numbers.japanese_in_digits(("Two cups.", "カップ 二 つ 。"), _chance(seed))
+        _, target = numbers.japanese_in_digits(("Two cups.", "カップ 二 つ 。"), _generator(seed))
         _, number, counter, _ = target.split()
         assert (counter == "つ") == (len(number) == 1)
         counters.add(counter)
@@ -90,5 +92,5 @@ def test_only_numbers_stand_beside_japanese_the_same_on_both_sides_in_full_width
         assert not re.search("[0-9A-Za-z]", target) and not target[-1].isdigit()
 
 
-def _chance(seed: int) -> random.Random:
+def _generator(seed: int) -> random.Random:
     return random.Random(seed)

@@ -33,7 +33,7 @@ def mechanisms(app: AppTest) -> list[str]:
     return [column.trace.mechanism for column in scene(app).columns]
 
 
-def together(models: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+def shown_together(models: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     """(pair, mechanism) of each model -> pairs, each with mechanisms that one page shows beside each other."""
     by_pair = {}
     for pair, mechanism in models:

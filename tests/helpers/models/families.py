@@ -143,7 +143,7 @@ def save(folder: Path, model, made: tuple) -> Path:
     return folder
 
 
-def whole(**steps):
+def tokenizer_file(**steps):
     """A tokenizer.json of bytes with other steps."""
     return json.loads(byte_pairs()[0].to_str()) | steps
 

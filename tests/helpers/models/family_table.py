@@ -23,7 +23,7 @@ _CLASSES = {  # of these the list has a part
 }
 
 
-def _three(*sections: int) -> dict:
+def _rotary_of_three_axes(*sections: int) -> dict:
     """Rotary embeddings of three axes, as models of images and text have them."""
     return {"rope_type": "default", "rope_theta": 1e4, "mrope_section": list(sections)}
 
@@ -48,8 +48,8 @@ CHANGES = {
         **{"vocab_size": any_family.ROWS, "encoder_hash_byte_group_vocab": 50, "patcher_config": _ROWS},
         **{part: _ROWS | {"hidden_size_global": 16} for part in ("encoder_config", "decoder_config")},
     },
-    "cohere_compass": {"text_config": {"rope_parameters": {"full_attention": _three(1, 1, 0)}}},
-    "cohere_compass_text": {"rope_parameters": {"full_attention": _three(1, 1, 0)}},
+    "cohere_compass": {"text_config": {"rope_parameters": {"full_attention": _rotary_of_three_axes(1, 1, 0)}}},
+    "cohere_compass_text": {"rope_parameters": {"full_attention": _rotary_of_three_axes(1, 1, 0)}},
     "dbrx": {"attn_config": {"rope_theta": 1e4, "kv_n_heads": 2, "clip_qkv": 8}},
     "deepseek_ocr2": {"text_config": {"mlp_layer_types": ["dense", "sparse"] * 2, "num_experts_per_tok": 1}},
     "diffusion_gemma": {"text_config": {"num_experts": 2, "top_k_experts": 1, "moe_intermediate_size": 16}},
@@ -62,7 +62,7 @@ CHANGES = {
         "vocabulary_map": {"<image>": 3, "<|extra_200|>": 4, "<|visual token 000000|>": 5},
         "vq_config": {"base_channels": 32},
     },
-    "ernie4_5_vl_moe": {"text_config": {"rope_parameters": _three(3, 3, 2), "head_dim": 16}},
+    "ernie4_5_vl_moe": {"text_config": {"rope_parameters": _rotary_of_three_axes(3, 3, 2), "head_dim": 16}},
     "florence2": {
         "vision_config": {"depths": [1] * 4, "projection_dim": 16}
         | {"embed_dim": [16] * 4, "num_heads": [4] * 4, "num_groups": [4] * 4}
@@ -91,7 +91,10 @@ CHANGES = {
     "nemotron_h_omni": {"vision_config": {"video_temporal_patch_size": 2}},
     "neomme": {"head_dim": 16},
     "perceiver": {"d_latents": 16},
-    "qwen2_5_omni_thinker": {"vision_start_token_id": 3, "text_config": {"rope_parameters": _three(1, 1, 0)}},
+    "qwen2_5_omni_thinker": {
+        "vision_start_token_id": 3,
+        "text_config": {"rope_parameters": _rotary_of_three_axes(1, 1, 0)},
+    },
     "qwen3_omni_moe_thinker": {"vision_start_token_id": 3},
     "qwen4_exp": {"text_config": _QWEN4},
     "qwen4_exp_text": _QWEN4,
@@ -107,7 +110,7 @@ CHANGES = {
     "dots1": {"n_routed_experts": 2, "n_shared_experts": 1, "num_experts_per_tok": 1},
     "esm": {"vocab_size": any_family.ROWS, "pad_token_id": 1, "mask_token_id": 4},
     "esmc": {"vocab_size": any_family.ROWS, "num_key_value_heads": 4},
-    "glm4v_moe": {"text_config": {"rope_parameters": _three(1, 0, 0)}},
+    "glm4v_moe": {"text_config": {"rope_parameters": _rotary_of_three_axes(1, 0, 0)}},
     "kosmos-2": {"text_config": {"attention_heads": 4, "layers": 4}},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 2},
     "mamba2": {"num_heads": 8},
@@ -119,7 +122,7 @@ CHANGES = {
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1},
     "lfm2": {"layer_types": ["conv", "full_attention"] * 2},
     **{
-        family: {"text_config": {"rope_parameters": _three(1, 1, 0)}}
+        family: {"text_config": {"rope_parameters": _rotary_of_three_axes(1, 1, 0)}}
         for family in ("glm46v", "glm4v", "glm_ocr", "glmga", "hunyuan_vl", "paddleocr_vl", "qwen2_5_vl", "qwen2_vl")
     },
     **{

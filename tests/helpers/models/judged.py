@@ -15,7 +15,7 @@ SCALE = {"intercept": 9.0, "weights": {}, "unusual": 0.3, "outside": 0.8, "usual
 SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), (), 4, (), None, "", True)
 
 
-def made(count=600, seed=1):
+def signs_and_scores(count=600, seed=1):
     """Signs whose mean log-probability goes with the score, and the scores."""
     generator = np.random.default_rng(seed)
     doubt = generator.gamma(2.0, 0.4, count)

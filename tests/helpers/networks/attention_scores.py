@@ -38,7 +38,7 @@ MECHANISMS = {  # name: (module, query width, its score in numpy)
 every = pytest.mark.parametrize("name", MECHANISMS)
 
 
-def made(name):
+def module_query_and_score(name):
     build, width, score = MECHANISMS[name]
     torch.manual_seed(3)
     module = build()

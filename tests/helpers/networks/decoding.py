@@ -17,7 +17,7 @@ RECURRENT = [name for name in MECHANISMS if name != "transformer"]
 every = pytest.mark.parametrize("name", MECHANISMS)
 
 
-def made(name, seed=0, vocabulary=V, ending=0.0, spread=3.0, **options):
+def random_model(name, seed=0, vocabulary=V, ending=0.0, spread=3.0, **options):
     """A random model with opinions. ending : how much it likes to say <eos>."""
     torch.manual_seed(seed)
     model = build(Config(name, vocabulary, SMALL[name] | options)).eval().requires_grad_(False)

@@ -23,7 +23,7 @@ def untouched(name, cell="gru", **options):
     return build(Config(name, V, {"width": W, "embedding_width": E, "cell": cell, **own, **options}))
 
 
-def made(name, cell="gru", seed=0, **options):
+def random_model(name, cell="gru", seed=0, **options):
     """A random model with opinions about where to look."""
     torch.manual_seed(seed)
     model = untouched(name, cell, **options).eval().requires_grad_(False)

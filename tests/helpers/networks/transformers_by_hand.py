@@ -9,7 +9,7 @@ from attnviz.networks.transformer import Transformer
 V, D, H, HIDDEN = 30, 8, 2, 12
 
 
-def made(seed=0, layers=2, **options):
+def random_transformer(seed=0, layers=2, **options):
     torch.manual_seed(seed)
     model = Transformer(V, D, H, layers, HIDDEN, **options).eval().requires_grad_(False)
     for name, parameter in model.named_parameters():  # biases and norms start at 0 and 1, which would hide a mix-up

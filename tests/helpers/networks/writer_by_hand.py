@@ -8,7 +8,7 @@ from attnviz.networks.decoder_only import DecoderOnly
 V, D, H, LAYERS, HIDDEN, LONGEST = 30, 12, 3, 2, 10, 16
 
 
-def made(seed=0, **options):
+def random_writer(seed=0, **options):
     torch.manual_seed(seed)
     network = DecoderOnly(V, D, H, LAYERS, HIDDEN, **{"dropout": 0.0, "longest": LONGEST, **options})
     network = network.eval().requires_grad_(False)

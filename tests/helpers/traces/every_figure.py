@@ -37,7 +37,7 @@ def functions() -> set[Callable]:
     return made - {large, importlib.import_module("attnviz.figures.theme").build}  # of a Chart or its parts
 
 
-def drawn() -> dict[Callable, Chart]:
+def all_charts() -> dict[Callable, Chart]:
     return _of_maps() | _of_steps() | _of_tests() | _of_studies()
 
 

@@ -40,7 +40,7 @@ def trace(model="en-fr/bahdanau", text="a\ud800"):
     )
 
 
-def drawn(name):
+def nasty_figure(name):
     """The figures that the browser checks open, by name."""
     grid = nasty_grid()
     values = {"entropy_nats": 1.0, "max_weight": 0.5, "effective_entropy": 2.7}

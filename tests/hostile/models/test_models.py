@@ -172,7 +172,7 @@ WRONG = [
 
 
 @pytest.fixture(scope="module")
-def two(root, tmp_path_factory):
+def cards(root, tmp_path_factory):
     """A folder of two checkpoints whose cards the tests write."""
     place = tmp_path_factory.mktemp("two")
     (place / "en-fr").mkdir()
@@ -183,16 +183,16 @@ def two(root, tmp_path_factory):
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_cards_that_say_anything(two, field, capsys):
+def test_cards_that_say_anything(cards, field, capsys):
     """One bad card takes nothing away: the model is listed, its card is drawn, and the other is as it was."""
     for wrong in WRONG:
-        (two / NAME / "card.json").write_text(json.dumps({"pair": "en-fr", "parameters": 1234, field: wrong}))
-        described = describe(NAME, two)
+        (cards / NAME / "card.json").write_text(json.dumps({"pair": "en-fr", "parameters": 1234, field: wrong}))
+        described = describe(NAME, cards)
         assert described["name"] == NAME and json.dumps(described, allow_nan=False)
-        card.show(checkpoint_values.card(json.loads((two / NAME / "card.json").read_text())) | {"bytes": 5}).encode(
+        card.show(checkpoint_values.card(json.loads((cards / NAME / "card.json").read_text())) | {"bytes": 5}).encode(
             "utf-8"
         )
-        assert run_command(["models", "--root", str(two)]) == 0
+        assert run_command(["models", "--root", str(cards)]) == 0
         out, err = capsys.readouterr()
         assert not err and out.count("\n") == 3
 

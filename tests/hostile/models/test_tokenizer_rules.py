@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from families import BYTES, in_sequence, replace, split, whole
+from families import BYTES, in_sequence, replace, split, tokenizer_file
 from tokenizers import Tokenizer
 
 from attnviz.data import regex_rules, tokenizer_rules
@@ -112,14 +112,14 @@ def test_patterns_of_tokenizers_that_people_use(pattern, linear):
 )
 def test_steps_that_are_refused(steps, message):
     with pytest.raises(TokenizerError) as error:
-        tokenizer_rules.check(whole(**steps))
+        tokenizer_rules.check(tokenizer_file(**steps))
     assert str(error.value).startswith(message)
 
 
 def test_growth_for_the_other_process_only():
     """As ALBERT's: if each step did its most, a text would be 3,240 times as long. It is read, but tried elsewhere."""
     forms = [{"type": "NFKD"}, {"type": "BertNormalizer"}, {"type": "Lowercase"}]
-    _, linear = tokenizer_rules.check(whole(normalizer={"type": "Sequence", "normalizers": forms}))
+    _, linear = tokenizer_rules.check(tokenizer_file(normalizer={"type": "Sequence", "normalizers": forms}))
     assert not linear
 
 
@@ -127,17 +127,17 @@ def test_steps_that_lie_deep():
     step = {"type": "NFC"}
     for _ in range(900):
         step = {"type": "Sequence", "normalizers": [step]}
-    assert tokenizer_rules.check(whole(normalizer=step))[1]
+    assert tokenizer_rules.check(tokenizer_file(normalizer=step))[1]
 
 
 def test_parts_that_no_tokenizer_has_are_left_out():
-    assert "bomb" not in tokenizer_rules.check(whole(bomb=[[]] * 100))[0]
+    assert "bomb" not in tokenizer_rules.check(tokenizer_file(bomb=[[]] * 100))[0]
 
 
 def test_padding_truncation_and_chance_are_taken_off():
     padding = {"strategy": {"Fixed": 10**9}, "direction": "Right", "pad_to_multiple_of": None}
     padding |= {"pad_id": 0, "pad_type_id": 0, "pad_token": "x"}
-    content = whole(padding=padding)
+    content = tokenizer_file(padding=padding)
     content["model"]["dropout"] = 0.5
     checked, linear = tokenizer_rules.check(content)
     assert (

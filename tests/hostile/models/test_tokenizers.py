@@ -5,7 +5,7 @@ import time
 
 import families
 import pytest
-from families import split, template, whole
+from families import split, template, tokenizer_file
 
 import attnviz
 from attnviz.models.huggingface import folder_rules, tokenizer_trial
@@ -43,7 +43,7 @@ def test_padding_in_a_folder_is_not_read(bomb):
 def test_settings_cannot_name_another_file(bomb, tmp_path):
     place = bomb("gpt2")
     other = tmp_path / "bomb.json"
-    other.write_text(json.dumps(whole(pre_tokenizer=split({"Regex": "(a+)+b"}))))
+    other.write_text(json.dumps(tokenizer_file(pre_tokenizer=split({"Regex": "(a+)+b"}))))
     settings = json.loads((place / "tokenizer_config.json").read_text())
     settings |= {"tokenizer_file": str(other), "fast_tokenizer_files": ["bomb.json"], "model_max_length": "many"}
     (place / "tokenizer_config.json").write_text(json.dumps(settings))
@@ -53,7 +53,7 @@ def test_settings_cannot_name_another_file(bomb, tmp_path):
 def test_a_pattern_that_may_be_slow_is_tried_elsewhere(bomb, monkeypatch):
     r"""`\s*[\r\n]+` takes the square of a run of spaces: here the other process has no time, this one goes on."""
     place = bomb("gpt2", pre_tokenizer={"type": "Sequence", "pretokenizers": [
-        split({"Regex": r"x*[xy]+z|\s*[\r\n]+"}), whole()["pre_tokenizer"]]})  # fmt: skip
+        split({"Regex": r"x*[xy]+z|\s*[\r\n]+"}), tokenizer_file()["pre_tokenizer"]]})  # fmt: skip
     model = attnviz.load(f"hf:{place}")
     assert isinstance(model.tokenizer, tokenizer_trial.Tried)
     assert [token.text for token in model.trace("the dog").source] == ["the", "dog"] or model.trace("the dog").maps

@@ -106,7 +106,7 @@ def test_what_every_answer_says(watched):
 
 
 @pytest.fixture(scope="module")
-def elsewhere():
+def serve_elsewhere():
     """A page of another origin: serve(html) -> its address."""
     servers = []
 
@@ -132,9 +132,9 @@ def elsewhere():
 
 
 @pytest.fixture(scope="module")
-def operated(tmp_path_factory, elsewhere):
+def operated(tmp_path_factory, serve_elsewhere):
     """A server whose operator has added names, and pages that may frame it -> it, and the address of such a page."""
-    lesson = elsewhere("<body></body>")
+    lesson = serve_elsewhere("<body></body>")
     names = {"ATTNVIZ_HOSTS": "Attn.example.org, 10.0.0.5", "ATTNVIZ_FRAMES": f"https://moodle.example.org, {lesson}"}
     with offline_server(tmp_path_factory.mktemp("operated") / "left.log", **names) as server:
         yield server, lesson
@@ -184,7 +184,7 @@ def copied(operated, chrome, tmp_path_factory):
     return *codes, file
 
 
-def around(chrome, address: str, *codes: str):
+def page_with_frames(chrome, address: str, *codes: str):
     """A page at an address that holds HTML, as an author pastes it -> the page, which has loaded its frames."""
     page = chrome.new_page(viewport={"width": 1100, "height": 800})
     page.goto(address)
@@ -192,9 +192,9 @@ def around(chrome, address: str, *codes: str):
     return page
 
 
-def test_in_a_frame_are_the_maps_or_one_panel_as_high_as_they_are(operated, copied, elsewhere, chrome):
+def test_in_a_frame_are_the_maps_or_one_panel_as_high_as_they_are(operated, copied, serve_elsewhere, chrome):
     server, lesson = operated
-    page = around(chrome, lesson, *copied[:2])
+    page = page_with_frames(chrome, lesson, *copied[:2])
     whole, bars = page.frames[1:]
     whole.locator(".st-key-maps .js-plotly-plot").first.wait_for()
     bars.locator(".st-key-chart-step .js-plotly-plot").first.wait_for()
@@ -214,7 +214,7 @@ def test_in_a_frame_are_the_maps_or_one_panel_as_high_as_they_are(operated, copi
         assert whole.locator(f".st-key-{part}").first.bounding_box() is not None, part
         assert (bars.locator(f".st-key-{part}").first.bounding_box() is not None) == in_bars, part
     page.close()
-    page = around(chrome, elsewhere("<body></body>"), copied[0])
+    page = page_with_frames(chrome, serve_elsewhere("<body></body>"), copied[0])
     refused = page.frames[1]
     assert "attnviz" not in refused.content() and refused.locator("#root").count() == 0
     page.close()
@@ -228,11 +228,11 @@ def test_the_file_beside_the_frame_opens_without_a_server(copied, chrome):
     page.close()
 
 
-def test_a_page_from_elsewhere_in_a_real_browser(watched, elsewhere, chrome):
+def test_a_page_from_elsewhere_in_a_real_browser(watched, serve_elsewhere, chrome):
     """It can neither frame the page, nor open its socket, nor read its files."""
     page = chrome.new_page()
     page.goto(
-        elsewhere(f"""<iframe src="{watched.address}/" id="frame"></iframe><script>
+        serve_elsewhere(f"""<iframe src="{watched.address}/" id="frame"></iframe><script>
       window.socket = new Promise((done) => {{
         const socket = new WebSocket("{watched.address.replace("http", "ws")}/_stcore/stream", ["streamlit"]);
         socket.onopen = () => done("open"); socket.onerror = () => done("refused");

@@ -21,7 +21,7 @@ readers, writers = pytest.mark.parametrize("family", READERS), pytest.mark.param
 every = pytest.mark.parametrize("family", FAMILIES)
 
 
-def own(folder, family):
+def of_the_library(folder, family):
     """The model and the tokenizer as the transformers library gives them, without attnviz."""
     model = getattr(transformers, FAMILIES[family][1]).from_pretrained(folder(family), attn_implementation="eager")
     return model.eval(), transformers.PreTrainedTokenizerFast.from_pretrained(folder(family))
@@ -40,7 +40,7 @@ def same(trace, kind, attentions):
 @readers
 @torch.inference_mode()
 def test_the_maps_of_a_reader_are_its_own(folder, load, family):
-    model, tokenizer = own(folder, family)
+    model, tokenizer = of_the_library(folder, family)
     output = model(**tokenizer(TEXT, return_tensors="pt", return_token_type_ids=False), output_attentions=True)
     trace = load(family).trace(TEXT)
     kind = "decoder" if family in CAUSAL else "encoder"
@@ -109,7 +109,7 @@ def test_query_heads_that_share_keys(family, name, settings, shared, tmp_path, m
 @torch.inference_mode()
 def test_the_maps_of_a_writer_are_its_own_and_none_is_dropped(folder, load, family):
     """The library shifts labels itself, and gives the mean negative log-probability as its loss."""
-    model, tokenizer = own(folder, family)
+    model, tokenizer = of_the_library(folder, family)
     labels = tokenizer(text_target=TARGET, return_tensors="pt")["input_ids"]
     output = model(
         **tokenizer(TEXT, return_tensors="pt", return_token_type_ids=False), labels=labels, output_attentions=True
@@ -131,7 +131,7 @@ def test_the_maps_of_a_writer_are_its_own_and_none_is_dropped(folder, load, fami
 @pytest.mark.parametrize("beam", [1, 3])
 @torch.inference_mode()
 def test_a_writer_writes_what_its_model_generates(folder, load, family, beam):
-    model, tokenizer = own(folder, family)
+    model, tokenizer = of_the_library(folder, family)
     source = tokenizer(TEXT, return_tensors="pt", return_token_type_ids=False)
     ids = model.generate(**source, num_beams=beam, do_sample=False, max_new_tokens=LIMIT)[0]
     output = model(**source, decoder_input_ids=ids[None, :-1], output_attentions=True)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from decoding import RECURRENT, every, greedy_ids, ids, made, score, scores
+from decoding import RECURRENT, every, greedy_ids, ids, random_model, score, scores
 
 from attnviz.data.tokenizer import EOS
 from attnviz.mechanisms import MECHANISMS
@@ -19,7 +19,7 @@ from attnviz.networks import decode
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("penalty", [0.0, 1.0])
 def test_a_beam_of_one_is_greedy(name, seed, penalty):
-    model, source = made(name, seed, ending=2.0), ids(1, 4, seed=seed)
+    model, source = random_model(name, seed, ending=2.0), ids(1, 4, seed=seed)
     assert decode.beam(model, source, 1, penalty) == greedy_ids(model, source)
 
 
@@ -33,7 +33,7 @@ def test_a_wide_beam_finds_what_trying_everything_finds(name, options, penalty, 
     everything = [[[*pieces, EOS] for pieces in itertools.product(words, repeat=length)] for length in range(4)]
     count = sum(map(len, everything))
     for seed in range(2):
-        model, source = made(name, seed, vocabulary=7, **options), ids(1, 3, seed=seed, vocabulary=7)
+        model, source = random_model(name, seed, vocabulary=7, **options), ids(1, 3, seed=seed, vocabulary=7)
         rates, log_probs = (
             {tuple(pieces): rate for same in everything for rate, pieces in zip(scores(model, source, same, by), same)}
             for by in (penalty, 0.0)
@@ -51,7 +51,7 @@ def test_a_beam_scores_at_least_what_greedy_scores(name, penalty):
     # No theorem: a beam may drop greedy's path for better beginnings. It holds for these models, and for most.
     compared = 0
     for seed in range(12):
-        model, source = made(name, seed, ending=2.0, spread=2.0), ids(1, 4, seed=seed)
+        model, source = random_model(name, seed, ending=2.0, spread=2.0), ids(1, 4, seed=seed)
         greedy = greedy_ids(model, source)
         if greedy[-1] != EOS:
             continue
@@ -98,7 +98,7 @@ def test_the_beam_goes_on_while_a_living_hypothesis_is_better_than_those_that_en
 # Nothing is left behind.
 @every
 def test_decoding_leaves_the_model_and_the_source_as_they_were(name):
-    model, source = made(name).train(), ids(1, 5)
+    model, source = random_model(name).train(), ids(1, 5)
     before, given, rng = {k: v.clone() for k, v in model.state_dict().items()}, source.clone(), torch.get_rng_state()
     model.eval()
     for run in (

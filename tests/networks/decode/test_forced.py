@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from decoding import RECURRENT, V, close, every, ids, made, padded
+from decoding import RECURRENT, V, close, every, ids, padded, random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +15,7 @@ from attnviz.networks import decode
 @every
 @pytest.mark.parametrize("length", [1, 6])
 def test_forced_is_stepwise_is_forward(name, length):
-    model, source = made(name), ids(1, 5)
+    model, source = random_model(name), ids(1, 5)
     target = torch.cat([ids(1, length - 1, seed=1), torch.tensor([[EOS]])], 1)
     unrolled = decode.forced(model, source, target)
     assert torch.equal(unrolled.tokens, target)
@@ -44,7 +44,7 @@ def test_forced_is_stepwise_is_forward(name, length):
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=4), st.integers(0, 3))
 def test_a_batch_is_forced_as_its_sentences_are(name, options, sizes, seed):
     """sizes : source and target lengths. Also by the loop over `step`, which has every product in it."""
-    model = made(name, seed, **options)
+    model = random_model(name, seed, **options)
     pairs = [
         (ids(1, size, seed=seed + i), torch.cat([ids(1, steps - 1, seed=seed + i + 9), torch.tensor([[EOS]])], 1))
         for i, (size, steps) in enumerate(sizes)
@@ -68,13 +68,13 @@ def test_a_batch_is_forced_as_its_sentences_are(name, options, sizes, seed):
 @every
 def test_forced_says_what_it_is_told_whatever_the_model_would_say(name):
     target = torch.tensor([[UNK, 7, PAD, EOS, 9, EOS]])  # an <eos> in the middle ends it: nothing comes after one
-    unrolled = decode.forced(made(name), ids(1, 3), target)
+    unrolled = decode.forced(random_model(name), ids(1, 3), target)
     assert unrolled.tokens.tolist() == [[UNK, 7, PAD, EOS]]
 
 
 @every
 def test_shapes(name):
-    model, source = made(name), ids(2, 5)
+    model, source = random_model(name), ids(2, 5)
     unrolled = decode.unroll(model, source, None, decode.best, 3)
     heads, layers = (2, 2) if name == "transformer" else (1, int(name != "fixed-context"))
     steps = unrolled.tokens.shape[1]

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from decoding import Biased, V, every, ids, made
+from decoding import Biased, V, every, ids, random_model
 
 from attnviz.data.tokenizer import BOS, EOS, PAD, UNK
 from attnviz.networks import decode
@@ -22,7 +22,7 @@ GUESSES = {
 @every
 @pytest.mark.parametrize("kind", GUESSES)
 def test_a_guess_changes_nothing_but_rounding(name, kind, monkeypatch):
-    model, source, calls = made(name, 3, ending=-1.0), ids(1, 5), []
+    model, source, calls = random_model(name, 3, ending=-1.0), ids(1, 5), []
     plain = decode.greedy(model, source)
     pieces = [number for number in plain.tokens[0].tolist() if number != EOS]
     logits = model.logits
@@ -36,14 +36,14 @@ def test_a_guess_changes_nothing_but_rounding(name, kind, monkeypatch):
 
 
 def test_a_network_that_cannot_go_back_takes_no_guess():
-    model, source = Biased(made("bahdanau"), EOS, -1e3), ids(1, 4)
+    model, source = Biased(random_model("bahdanau"), EOS, -1e3), ids(1, 4)
     wanted = decode.greedy(model, source)
     assert torch.equal(decode.greedy(model, source, guesses=[[9, 9, 9]]).logits, wanted.logits)
 
 
 @every
 def test_greedy_takes_the_most_probable_token_that_may_be_said(name):
-    unrolled = decode.greedy(made(name), ids(1, 5))
+    unrolled = decode.greedy(random_model(name), ids(1, 5))
     allowed = [i for i in range(V) if i not in (PAD, BOS, UNK)]
     for t, token in enumerate(unrolled.tokens[0].tolist()):
         assert token == max(allowed, key=lambda i: unrolled.logits[0, t, i])
@@ -51,7 +51,7 @@ def test_greedy_takes_the_most_probable_token_that_may_be_said(name):
 
 @every
 def test_logits_are_kept_as_the_model_gave_them(name):
-    model, source = made(name), ids(1, 5)
+    model, source = random_model(name), ids(1, 5)
     unrolled = decode.greedy(model, source)
     forward, _ = model(source, torch.cat([torch.tensor([[BOS]]), unrolled.tokens[:, :-1]], 1))
     torch.testing.assert_close(unrolled.logits, forward, atol=1e-5, rtol=1e-5)  # -inf nowhere
@@ -60,7 +60,7 @@ def test_logits_are_kept_as_the_model_gave_them(name):
 @every
 @pytest.mark.parametrize("token", [PAD, BOS, UNK])
 def test_some_tokens_are_never_produced(name, token):
-    model, source = Biased(made(name), token), ids(1, 4)
+    model, source = Biased(random_model(name), token), ids(1, 4)
     assert decode.NEVER == (PAD, BOS, UNK)
     assert token not in decode.greedy(model, source).tokens
     assert token not in decode.beam(model, source, 3)
@@ -68,7 +68,7 @@ def test_some_tokens_are_never_produced(name, token):
 
 @every
 def test_the_limit_is_respected(name):
-    model, source = Biased(made(name), EOS, -1e3), ids(1, 4)  # never ends by itself
+    model, source = Biased(random_model(name), EOS, -1e3), ids(1, 4)  # never ends by itself
     assert decode.limit(4) == 18
     unrolled = decode.greedy(model, source)
     assert unrolled.tokens.shape == (1, 18) and unrolled.lengths() == [18]
@@ -78,7 +78,7 @@ def test_the_limit_is_respected(name):
 
 @every
 def test_decoding_stops_at_the_end_of_sentence(name):
-    model, source = Biased(made(name), EOS), ids(3, 4)
+    model, source = Biased(random_model(name), EOS), ids(3, 4)
     unrolled = decode.greedy(model, source)
     assert unrolled.tokens.tolist() == [[EOS]] * 3 and unrolled.lengths() == [1, 1, 1]
     assert decode.beam(model, source[:1], 3) == [EOS]
@@ -87,7 +87,7 @@ def test_decoding_stops_at_the_end_of_sentence(name):
 @every
 def test_a_batch_goes_on_until_its_last_sentence_has_ended(name):
     pieces = torch.tensor([[EOS, 5, 5, 5, 5], [5, 5, EOS, 5, 5]])
-    unrolled = decode.unroll(made(name), ids(2, 4), None, lambda t, logits: pieces[:, t], 5)
+    unrolled = decode.unroll(random_model(name), ids(2, 4), None, lambda t, logits: pieces[:, t], 5)
     assert unrolled.tokens.tolist() == pieces[:, :3].tolist() and unrolled.lengths() == [1, 3]
 
 
@@ -99,7 +99,7 @@ def test_lengths_count_to_the_first_end():
 @every
 @pytest.mark.parametrize("seed", range(4))
 def test_a_batch_decodes_as_its_sentences_do(name, seed):
-    model = made(name, seed, ending=2.0)
+    model = random_model(name, seed, ending=2.0)
     sentences = [ids(length, seed=seed + length) for length in (6, 1, 3)]
     source = torch.full((3, 6), PAD)
     for row, sentence in zip(source, sentences):
