@@ -26,3 +26,8 @@ def models(tmp_path_factory):
 @pytest.fixture
 def models_served(models, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
+
+
+@pytest.fixture
+def families_served(root, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))

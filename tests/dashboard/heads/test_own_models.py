@@ -7,7 +7,7 @@ import families
 import heads_app
 import numpy as np
 import pytest
-from heads_app import cells, heads_scene, page, sound
+from heads_app import HF, SAVED, TEXT, cells, check_panels_are_drawn, heads_scene, page, run_own_model, sound
 from streamlit.testing.v1 import AppTest
 
 import attnviz
@@ -18,31 +18,19 @@ from attnviz.models.writer import beginning
 from dashboard.choices.options import KINDS
 from dashboard.session import catalogue, memory
 
-pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
-HF, SAVED = "A Hugging Face model", "A saved trace"
-TEXT = "The black dogs."
-
-
-@pytest.fixture(autouse=True)
-def models_served(root, monkeypatch):
-    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
+pytestmark = [
+    pytest.mark.xdist_group("hf"),  # one process imports the library
+    pytest.mark.usefixtures("families_served"),
+]
 
 
 def run(**query) -> AppTest:
     return heads_app.run(**{"text": TEXT, **query})
 
 
-def run_own_model(folder, family, **query) -> AppTest:
-    return run(model=HF, own=str(folder(family)), **query)
-
-
 def as_named(place):
     """The model of a folder with the name that the page gives it."""
     return loading.load_from(str(place), catalogue.guest(str(place)))
-
-
-def check_panels_are_drawn(app: AppTest) -> None:
-    assert all(cells(sound(app), key) for key in ("overview", "closeup", "compared", "compared-lines", "depth"))
 
 
 def test_heads_that_share_keys_are_named_as_a_group(folder):

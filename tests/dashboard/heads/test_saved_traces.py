@@ -5,7 +5,7 @@ import io
 import heads_app
 import numpy as np
 import pytest
-from heads_app import cells, heads_scene, page, sound
+from heads_app import SAVED, TEXT, cells, check_panels_are_drawn, heads_scene, page, run_own_model, sound
 from streamlit.testing.v1 import AppTest
 
 import attnviz
@@ -13,30 +13,18 @@ from attnviz.heads import Head
 from attnviz.trace import files
 from dashboard.choices.options import KINDS
 
-pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
-HF, SAVED = "A Hugging Face model", "A saved trace"
-TEXT = "The black dogs."
-
-
-@pytest.fixture(autouse=True)
-def models_served(root, monkeypatch):
-    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
+pytestmark = [
+    pytest.mark.xdist_group("hf"),  # one process imports the library
+    pytest.mark.usefixtures("families_served"),
+]
 
 
 def run(**query) -> AppTest:
     return heads_app.run(**{"text": TEXT, **query})
 
 
-def run_own_model(folder, family, **query) -> AppTest:
-    return run(model=HF, own=str(folder(family)), **query)
-
-
 def upload(app: AppTest, content: bytes, name: str = "mine.safetensors") -> AppTest:
     return app.file_uploader[0].set_value((name, content, "application/octet-stream")).run()
-
-
-def check_panels_are_drawn(app: AppTest) -> None:
-    assert all(cells(sound(app), key) for key in ("overview", "closeup", "compared", "compared-lines", "depth"))
 
 
 # -- saved traces ----------------------------------------------------------------------------------------------------

@@ -5,6 +5,9 @@ from page_script import script_of
 from streamlit.testing.v1 import AppTest
 
 SCRIPT = script_of("heads")
+HF, SAVED = "A Hugging Face model", "A saved trace"  # what the page offers beside the models of this folder
+TEXT = "The black dogs."
+PANELS = ("overview", "closeup", "compared", "compared-lines", "depth")
 
 
 def run(**query) -> AppTest:
@@ -13,6 +16,11 @@ def run(**query) -> AppTest:
     for key, value in query.items():
         app.query_params[key] = value
     return app.run()
+
+
+def run_own_model(folder, family: str, **query) -> AppTest:
+    """The page with the model of a family in a folder, and a text."""
+    return run(**{"text": TEXT, "model": HF, "own": str(folder(family)), **query})
 
 
 def sound(app: AppTest) -> AppTest:
@@ -30,6 +38,10 @@ def cells(app: AppTest, key: str) -> list[dict]:
         if f"chart-{key}" in element.proto.id:
             return chart_cells(element.proto)
     return []
+
+
+def check_panels_are_drawn(app: AppTest) -> None:
+    assert all(cells(sound(app), key) for key in PANELS)
 
 
 def page(app: AppTest) -> str:
