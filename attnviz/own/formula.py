@@ -101,19 +101,25 @@ def _pooled(seen: Seen, matrices: list[Matrix], module) -> Formula:
 
 
 def _capped(seen: Seen, own: Subject, matrices: list[Matrix], module) -> Formula | None:
-    """Products that are capped, c · tanh(s / c), or c · tanh(s)."""
-    formulas = []
-    for (cap, inner, variant), kind in itertools.product(uncapped(own, seen), (_dots, _projections)):
-        if (formula := kind(variant, matrices, module)) is not None:
-            divided, paper = (
-                (f" / {inner:.4g}", "soft cap, Gemma Team 2024") if inner == cap else ("", "Bello et al. 2016")
-            )
-            more = f"{cap:.4g} · tanh(s{divided})"
-            more, paper = ("tanh(s)", "as in Ma et al. 2017") if _is(cap, 1) else (more, paper)
-            more = f"scores s become {more}" + f" ({paper})" * bool(formula.names)
-            slip = formula.slip if cap > 1 else None  # a sigmoid is such a tanh of a quarter
-            formulas.append(replace(formula, words=f"{formula.words}; {more}", more=more, slip=slip))
-    return next((formula for formula in formulas if formula.names), formulas[0] if formulas else None)
+    """Products s that are capped, c · tanh(s / c), and tanh or sigmoid of them, which is another formula."""
+    cap, variant_of = uncapped(own, seen)
+    soft = [(cap, f"{cap:.4g} · tanh(s / {cap:.4g})", " (soft cap, Gemma Team 2024)")] if cap else []
+    others = [(1.0, f"{cap:.4g} · tanh(s)", " (Bello et al. 2016)")] if cap else []
+    if _is(cap, 1) or _is(cap, 0.5):
+        soft, others = [], [(1.0, "tanh(s)", " (as in Ma et al. 2017)") if _is(cap, 1) else (2.0, "sigmoid(s)", "")]
+    near = None
+    for (inner, words, paper), kind in itertools.product(soft + others, (_dots, _projections)):
+        formula = kind(variant_of(inner), matrices, module)
+        if formula is None:
+            continue
+        if formula.names and not (soft and inner == cap):
+            return Formula(f"{words}{paper}, where s is {formula.words}", more=words)
+        more = f"scores s become {words}{paper if formula.names else ''}"
+        formula = replace(formula, words=f"{formula.words}; {more}", more=more, slip=formula.slip if soft else None)
+        if formula.names:
+            return formula
+        near = near or formula
+    return near
 
 
 def _with_more(formula: Formula, seen: Seen) -> Formula:
@@ -133,8 +139,7 @@ def _dots(seen: Seen, matrices: list, module) -> Formula | None:
     if width != seen.keys.shape[-1]:
         return None
     scores = dot_scores(seen.query, seen.keys).unsqueeze(1)
-    factor = seen.factor(scores)
-    if factor is not None:
+    if (factor := seen.factor(scores)) is not None:
         if _is(factor, 1):
             return Formula(f"dot: q · k; {seen.difference()}", ("dot",))
         if _is(factor, width**-0.5):
@@ -308,18 +313,14 @@ def _of_values(seen: Seen, groups: Groups, matrices: list[Matrix]) -> tuple[str,
 def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None:
     """v . tanh(W q + U k) and v . tanh(W [q; k]), with biases, also in heads, with other functions than tanh, and with
     a function after v."""
-    heads = seen.weights.shape[1]
-    vectors = vectors_of(module, heads)
-    for (names, words, query, keys, places), (label, function) in itertools.product(
-        _layers(seen, matrices), _ACTIVATIONS.items()
-    ):
-        if label != "no tanh" and not names:
-            continue
+    vectors = vectors_of(module, heads := seen.weights.shape[1])
+    layers = itertools.product(_layers(seen, matrices), _ACTIVATIONS.items())
+    for (names, words, query, keys, places), (label, function) in layers:
         width = query.shape[-1]
         free = as_long(vectors, width, heads, not names) if width % heads == 0 else []
         last = [*free, *([("", query.new_ones(width))] if heads == 1 else [])]
         ends = {end: after for end, after in _AT_LAST.items() if (label == "no tanh" if end else names)}
-        for extra, added in (("", 0.0), *(free if heads == 1 and names else ())) if last else ():
+        for extra, added in (("", 0.0), *(free if heads == 1 and names else ())) if last and ends else ():
             hidden = function(query.unsqueeze(2) + keys.unsqueeze(1) + added)  # (B, T, S, w)
             several = hidden * torch.stack([vector for _, vector in last])[:, None, None, None]
             several = several.unflatten(-1, (heads, -1)).sum(dim=-1).movedim(-1, 2)  # (n, B, H, T, S)

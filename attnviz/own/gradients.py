@@ -276,8 +276,8 @@ def _only_too_small(subject: Subject, inputs: Inputs) -> str:
     if not exponents or max(float(x.max()) for x in exponents) > 0:
         return ""
     kind = torch.finfo(exponents[0].dtype)
-    least = math.log(kind.tiny * kind.eps)
-    far = f"a query so far from every key that all scores are below {least:.0f} gets no weights".replace("-", "−")
+    least = f"−{-math.log(kind.tiny * kind.eps):.0f}"
+    far = f"a query whose scores are all below {least}, as one far from every key, gets no weights"
     return f"{far}: exp() of each is 0, and so is their sum; torch.softmax of the scores has no such limit"
 
 

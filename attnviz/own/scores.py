@@ -20,8 +20,8 @@ _EQUAL = 1e-5  # relative, in double precision
 
 @dataclass(frozen=True)
 class Normaliser:
-    """What makes weights from scores. inverse : scores of weights above 0, up to a number for each row. words : what
-    takes the place of a softmax. exact : any factor of the scores would fit, so only the right one is told."""
+    """What makes weights from scores. inverse : scores of weights above 0, up to a number for each row. words : what is
+    in the place of a softmax. exact : any factor of the scores would fit, so only the formula's is told."""
 
     weights: Callable[[Tensor], Tensor]
     inverse: Callable[[Tensor], Tensor]
@@ -120,8 +120,7 @@ class Seen:
 
     def factor(self, scores: Tensor) -> float | None:
         """The one factor of all heads; None if there is none."""
-        factors = self.factors(scores)
-        if factors is None or not torch.allclose(factors, factors[0], rtol=1e-4):
+        if (factors := self.factors(scores)) is None or not torch.allclose(factors, factors[0], rtol=1e-4):
             return None
         return float(factors[0])
 
@@ -240,9 +239,9 @@ def variants(seen: Seen, module: nn.Module | None) -> Iterator[Seen]:
         yield from (replace(variant, biased=True, fitted=[]) for variant in whole)
 
 
-def uncapped(own: Subject, seen: Seen) -> Iterator[tuple[float, float, Seen]]:
-    """If scores are c · tanh(s / a): c, a, and a run with s in place of the logarithms, for a = c and a = 1; what they
-    are times, `factor` tells. A key that is a million times as large has the scores c and -c, for ± a million."""
+def uncapped(own: Subject, seen: Seen) -> tuple[float, Callable[[float], Seen]]:
+    """If scores are c · tanh(s / a): c, and a run with s in place of the logarithms for any a; else 0. A key that is a
+    million times as large has the scores c and -c, for ± a million."""
     inputs = own.inputs(3, 4, seen.keys.shape[1] + 1, seed=11)
     large, rest = (slice(1), slice(1, None)) if own.form.causal else (slice(-1, None), slice(-1))
     rows, less = rest if own.form.itself else slice(None), []
@@ -250,22 +249,24 @@ def uncapped(own: Subject, seen: Seen) -> Iterator[tuple[float, float, Seen]]:
         keys = inputs.keys.clone()
         keys[:, large] *= size
         run = seen_in(own, own.changed(inputs, keys=keys), 0.25)
-        logs = run.weights.log()[:, :, rows]
-        less.append(logs[..., large] - logs[..., rest])
+        less.append((logs := run.weights.log()[:, :, rows])[..., large] - logs[..., rest])
     weights, twice = run.weights[:, :, rows, rest], less[0] - less[1]
     caps = twice[weights > 0].abs() / 2
     if not len(caps) or not bool(caps.isfinite().all()) or caps.std() > 1e-6 * caps.mean() or caps.mean() < 1e-6:
-        return
+        return 0.0, lambda _: seen
     cap, run = float(caps.mean()), replace(run, query=run.query[:, rows], keys=run.keys[:, rest], context=None)
     run = replace(run, weights=weights / weights.sum(dim=-1, keepdim=True), values=run.values[:, rest], sparse=False)
-    for inner in (cap, 1.0):
+
+    def of(inner: float) -> Seen:
         whole = inner * (twice.sign() - less[0] / cap).clamp(1e-12 - 1, 1 - 1e-12).atanh()
 
-        def made(scores: Tensor, whole: Tensor = whole, inner: float = inner) -> Tensor:
+        def made(scores: Tensor) -> Tensor:
             added = (whole - scores)[weights > 0].mean()  # a bias within the tanh
             return torch.where(scores.isinf(), scores, cap * ((scores + added) / inner).tanh()).softmax(dim=-1)
 
-        yield cap, inner, replace(run, normaliser=Normaliser(made, whole.view_as), fitted=[])
+        return replace(run, normaliser=Normaliser(made, whole.view_as), fitted=[])
+
+    return cap, of
 
 
 def joined(own: Subject, seen: Seen) -> Iterator[Seen]:
@@ -352,8 +353,7 @@ def shape_of(subject: Subject, seen: Seen) -> str:
     more = "; some keys get exactly 0 without a mask" if seen.sparse else ""
     if subject.form.itself:
         return more + _of_positions(subject)
-    first = subject.inputs(1, 1, 2, seed=5)
-    other = subject.inputs(1, 1, 2, seed=6)
+    first, other = (subject.inputs(1, 1, 2, seed=seed) for seed in (5, 6))
 
     def score(query: Tensor, key: Tensor) -> float:
         """The score of a key less that of a key of zeros."""

@@ -98,6 +98,11 @@ class Interactive(Query):
         return torch.tanh(products + self.b)
 
 
+class Shares(Query):
+    def score(self, products):
+        return products.sigmoid()
+
+
 class Gated(nn.Module):
     """Ilse et al. 2018, eq. 9."""
 
@@ -184,8 +189,9 @@ NAMED = [
     (Rectified, "multi-head", "normalised by ReLU and the number of keys (Wortsman et al. 2023), not by softmax"),
     (Capped, "multi-head", "scores s become 50 · tanh(s / 50) (soft cap, Gemma Team 2024)"),
     (CappedCausal, "multi-head", "scores s become 5 · tanh(s / 5) (soft cap, Gemma Team 2024)"),
-    (Clipped, "Luong general: q · W k with W = `W`;", "scores s become 10 · tanh(s) (Bello et al. 2016)"),
-    (Interactive, "Luong general: q · W k with W = `W`;", "scores s become tanh(s) (as in Ma et al. 2017)"),
+    (Clipped, "10 · tanh(s) (Bello et al. 2016), where s is Luong general: q · W k with W = `W`; largest", ""),
+    (Interactive, "tanh(s) (as in Ma et al. 2017), where s is Luong general: q · W k with W = `W`; largest", ""),
+    (Shares, "sigmoid(s), where s is Luong general: q · W k with W = `W`; largest difference", ""),
     (Gated, f"{GATED} 2018): v · (tanh(V k) ⊙ sigmoid(U k)) with V = `V.weight` and its bias, U = `U.weight`", ""),
     (Gat, f"{GAT} with W = `W.weight`, v = `a.weight`; largest difference", ""),
     (GatOfHeads, f"{GAT} with W = `W.weight`, v = `a.weight`; largest difference", ""),
@@ -222,6 +228,11 @@ def test_the_rows_of_relu_attention_are_a_limit_and_those_of_another_constant_a_
     (limit,) = [line for line in own.check(Rectified).lines if line.test == "weights sum to 1 over keys"]
     assert limit.verdict == "limit" and "as in ReLU attention (Wortsman et al. 2023)" in limit.reason
     assert "weights sum to 1 over keys" in [line.test for line in own.check(ByTheRoot).faults]
+
+
+def test_the_tanh_of_a_formula_is_another_one_and_a_soft_cap_is_not():
+    assert own.check(Capped, formula="multi-head").ok
+    assert [line.test for line in own.check(Interactive, formula="general").faults] == ["the formula is general"]
 
 
 def test_a_missing_root_is_a_fault_of_capped_scores_too():

@@ -94,7 +94,7 @@ def products(query, keys):
 def test_a_distance_whose_exp_becomes_0_far_from_every_key_is_a_limit(score):
     line = line_of(score, LARGE)
     assert line.verdict == "limit" and own.check(score).ok
-    assert line.reason.startswith("a query so far from every key that all scores are below −103 gets no weights")
+    assert line.reason.startswith("a query whose scores are all below −103, as one far from every key, gets no weights")
     far = torch.full((1, 1, 4), 100.0)  # where it does so
     assert not torch.allclose(score(far, torch.zeros(1, 2, 4)).sum(dim=-1), torch.ones(1, 1))
 
