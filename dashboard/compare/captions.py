@@ -268,16 +268,24 @@ def left_out(scene: CompareScene) -> str:
 
 
 def no_difference(scene: CompareScene) -> str:
-    """Why no two maps can be subtracted, and what to do; "" if two can, or if there are fewer than two."""
-    if scene.differences or len(scene.mapped) < 2:
+    """Which maps can be compared with no other, why, and what to do; "" if there is none."""
+    columns = {column.title for pair in scene.differences for column in map(scene.columns.__getitem__, pair)}
+    alone = [column for column in scene.mapped if column.title not in columns]
+    if not alone or len(scene.mapped) < 2:
         return ""
     if len({column.grid.kind for column in scene.mapped}) > 1:
         return '<p class="small">No two maps can be subtracted: they differ in kind.</p>'
+    if columns:
+        titles = escape(listed(column.title for column in alone))
+        problem = f"Not compared: {titles}. No other map here is of the same text. To compare all"
+    else:
+        problem = (
+            "No two maps can be subtracted, because these models write different texts. To subtract them, and to see "
+            "how far they disagree"
+        )
     option = scene.columns[0].languages.output
     return (
-        '<p class="small">No two maps can be subtracted, because these models write different texts. To subtract them, '
-        f"and to see how far they disagree, choose one text for all under “{option[0].upper()}{option[1:]}” on the "
-        "left.</p>"
+        f'<p class="small">{problem}, choose one text for all under “{option[0].upper()}{option[1:]}” on the left.</p>'
     )
 
 

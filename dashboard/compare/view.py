@@ -304,7 +304,10 @@ def _together(current: CompareScene, dark: bool) -> None:
 
 def _difference(current: CompareScene, dark: bool) -> None:
     if current.choices.target == OWN and not st.toggle("Difference of two maps", key="subtract", bind="query-params"):
-        st.caption("These models write the same text, so their maps can be subtracted.")
+        models = (
+            "These models" if len(current.differences) == math.perm(len(current.mapped), 2) else "Some of these models"
+        )
+        st.caption(f"{models} write the same text, so their maps can be subtracted.")
         return
     chosen = st.selectbox(
         "Which two" if current.choices.target == OWN else "Difference of two maps",

@@ -12,6 +12,7 @@ from attnviz.models.model import TextError
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, title
+from dashboard.compare import captions
 from dashboard.compare.scene import CompareChoices, compose
 from dashboard.shell.problems import SceneError
 
@@ -51,6 +52,10 @@ def test_own_translations_are_not_shared_even_when_equal():
     assert compose(settings(target=OWN), tracer).differences == []
     alike = compose(settings(mechanisms=("luong-dot", "luong-general"), target=OWN), tracer)
     assert alike.differences == [(0, 1), (1, 0)]  # both write the same by themselves
+    assert captions.no_difference(alike) == ""
+    three = compose(settings(mechanisms=("bahdanau", "luong-dot", "luong-general"), target=OWN), tracer)
+    words = captions.no_difference(three)
+    assert "Not compared: Bahdanau. " in words and "choose one text for all under “French text” on the left" in words
 
 
 def test_a_typed_target_is_shared_and_forced():
