@@ -187,7 +187,7 @@ def _parts(matrix: Matrix, heads: int) -> Iterator[Matrix]:
     exact = [count] if not rest and count in (2, 3) else []
     for equal in exact or ([n for n in dict.fromkeys((2, 3, heads)) if rows % n == 0] if heads > 1 else []):
         part_of = {2: "half {}", 3: "third {}"}.get(equal, f"part {{}} of {equal}")
-        for index, part in enumerate(weight.chunk(equal)):
+        for index, part in enumerate(weight.chunk(equal)[: equal if equal < 4 else 1]):  # or of the first head alone
             words = f"{part_of.format(index + 1)} of `{name}`{'ᵀ' * turned}"
             its_bias = None if bias is None else bias.chunk(equal)[index]
             place = None if bias is None else Place(of_bias, False, index, equal)
