@@ -21,6 +21,7 @@ from attnviz.trace.arrays import from_arrays
 
 _WHOLE = "model"  # the name of the model itself among its modules
 _ATTENTION = re.compile(r"att(entio)?n", re.I)
+_HEAD = re.compile(r"(.*heads?)\.\d+", re.I)  # one of a list, as in `heads.0`
 _AXES = (*forms.WEIGHTS["batch"], *forms.WEIGHTS["alone"], "BSH")  # BSH: several learnt queries, keys in the middle
 _NONE = "no attention was seen: no module took a softmax of PyTorch within `with own.watch(model) as seen:`"
 
@@ -28,7 +29,7 @@ _NONE = "no attention was seen: no module took a softmax of PyTorch within `with
 class Watched:
     """The attention of a model. calls : name of the module -> the softmaxes of each of its calls. sure : the names of
     the modules that are attention. silent : those of them that were called and have no weights -> their last result.
-    runs : how often the whole model was called.
+    runs : how often the whole model was called. longer : how often a module attended, if more than there are tokens.
 
     >>> attention, words = torch.nn.MultiheadAttention(4, 2), torch.randn(3, 1, 4)
     >>> with own.watch(attention) as seen:
@@ -40,6 +41,7 @@ class Watched:
     def __init__(self, model: nn.Module, sure: Collection[str] = ()):
         self.sure, self.runs = sure, 0
         self.silent: dict[str, object] = {}
+        self.longer: dict[str, int] = {}
         self.calls: dict[str, list[list[Tensor]]] = {}
         numbers = [(name.lower(), value) for part in model.modules() for name, value in vars(part).items()]
         self.heads = {1, *(n for name, n in numbers if ("head" in name or name == "h") and type(n) is int)}
@@ -54,9 +56,11 @@ class Watched:
         by a model without one. target : a token for every row of the decoder. Layers stand in the order of the calls.
 
         A loop that writes token by token is read too, whether it reads all tokens again at each step or keeps those
-        before. Without a target, attention that sees no later token is a decoder's.
+        before. Without a target, attention that sees no later token is a decoder's. Modules in a list `heads` are the
+        heads of one layer. Keys after the last token are left out if their weights are all 0.
         ValueError when a module's weights do not fit these tokens; it names the module and the shape. Warns of what is
-        left out: modules that are called attention and have no weights, and a decoder's that see later tokens.
+        left out: modules that are called attention and have no weights, a decoder's that see later tokens, and steps
+        after the last target token.
         """
         parts = [name for name in self.calls if name != _WHOLE]
         left_out = []
@@ -64,9 +68,9 @@ class Watched:
             words = "it takes no softmax, and returns and keeps none, as linear attention does"
             left_out.append(f"{', '.join(names)} was called, and has no weights: {words}")
         kinds: dict[str, list] = {}
-        problems = [] if self.calls else [ValueError(_NONE)]
-        for module in self.calls:
-            fitting = self._fitting(module, len(tokens), len(target), problems)
+        problems, self.longer = [] if self.calls else [ValueError(_NONE)], {}
+        for module, calls in self._with_heads().items():
+            fitting = self._fitting(module, calls, len(tokens), len(target), problems)
             for kind, weights in fitting[-1] if fitting and module in self.sure else itertools.chain(*fitting):
                 sees_later = kind == "decoder" and bool(weights.triu(1).any())
                 left_out += [f"{module} sees later tokens of the target: it has no causal mask"] if sees_later else []
@@ -74,15 +78,35 @@ class Watched:
         kinds = {kind: layers for kind, layers in kinds.items() if any(layer is not None for layer in layers)}
         if not kinds:
             raise ValueError("; ".join(left_out)) if left_out else problems[0]
+        for module, steps in self.longer.items():
+            words = f"{module} attended {steps} times, and there are {len(target)} target tokens"
+            warnings.warn(f"{words}. The trace has the first {len(target)} of them", stacklevel=2)
         for words in left_out:
             warnings.warn(f"{words}. It is not in the trace", stacklevel=2)
         return from_arrays(kinds, tokens, target, name=name, missing="skip")
 
-    def _fitting(self, module: str, source: int, target: int, problems: list) -> list[list[tuple[str, Tensor]]]:
+    def _with_heads(self) -> dict[str, list[list[Tensor]]]:
+        """The calls, in which modules of a list `heads` are one: its name -> their weights, with an axis of heads."""
+        groups: dict[str, dict[str, list[list[Tensor]]]] = {}
+        for name, calls in self.calls.items():
+            groups.setdefault(_HEAD.sub(r"\1", name), {})[name] = calls
+        joined = {}
+        for name, group in groups.items():
+            try:
+                together = zip(*group.values(), strict=True)
+                layers = [[torch.stack(heads, dim=-3) for heads in zip(*call, strict=True)] for call in together]
+            except (RuntimeError, ValueError, IndexError):  # of several shapes, or called several times
+                layers = []
+            joined |= {name: layers} if len(group) > 1 and layers else group
+            self.heads.add(len(group))
+        return joined
+
+    def _fitting(
+        self, module: str, calls: list[list[Tensor]], source: int, target: int, problems: list
+    ) -> list[list[tuple[str, Tensor]]]:
         """The layers, each with its kind, of every softmax of a module that fits: at one place of all calls, or else of
         one shape, as in a loop over the steps. What does not fit is added to the problems. ValueError if the module is
         attention and none fits."""
-        calls = self.calls[module]
         fitting, rest = [], [] if len({len(call) for call in calls}) == 1 else list(itertools.chain(*calls))
         for place in [] if rest else zip(*calls, strict=True):
             try:
@@ -95,7 +119,7 @@ class Watched:
             with suppress(ValueError):
                 fitting.append(_fitted(module, alike, source, target, self))
         if module in self.sure and not fitting and not self._holds_another(module):
-            raise _fails(module, self.weights[module], source, target, self.runs)
+            raise _fails(module, [call[-1] for call in calls], source, target, self.runs)
         return fitting
 
     def _holds_another(self, module: str) -> bool:
@@ -189,7 +213,13 @@ def _fitted(module: str, calls: list[Tensor], source: int, target: int, seen: Wa
                 continue
             if kind not in by_kind and (layers := _layers(calls, axes, rows, keys, kind, seen.runs)):
                 by_kind[kind] = layers
+    first = calls[:target]
+    alike = len({weights.shape for weights in calls}) == 1
+    if not by_kind and seen.runs == 1 and 0 < len(first) < len(calls) and alike:  # a loop that goes on after <eos>
+        seen.longer[module] = len(calls)
+        return _fitted(module, first, source, target, seen)
     if not by_kind:
+        seen.longer.pop(module, None)
         raise _fails(module, calls, source, target, seen.runs)
     kind = next(iter(by_kind))
     causal = {name: all(map(_is_causal, layers)) for name, layers in by_kind.items()}
@@ -203,6 +233,7 @@ def _layers(calls: list[Tensor], axes: str, rows: int, keys: int, kind: str, run
     steps of a loop; or layers with the same parameters, if the whole model ran once."""
     read, before = [], 0
     for tensor in calls:
+        tensor = _without_padding(tensor, axes, keys, kind)
         lengths = dict(zip(axes, tensor.shape))
         sizes = {"B": 1, "T": lengths.get("T", 1), "S": lengths.get("S", 1)}
         if not forms.fits(tensor.shape, axes, sizes) or (axes == "BSH" and not _are_shares(tensor.mT)):
@@ -224,6 +255,18 @@ def _layers(calls: list[Tensor], axes: str, rows: int, keys: int, kind: str, run
     return read if set(queries) == {rows} and runs == 1 else []
 
 
+def _without_padding(weights: Tensor, axes: str, keys: int, kind: str) -> Tensor:
+    """Weights without those of the keys after the last token, if all are 0; of an encoder without their rows too."""
+    places = [axes.index(axis) for axis in ("ST" if kind == "encoder" else "S") if axis in axes]
+    if weights.ndim != len(axes) or kind == "decoder" or any(weights.shape[axis] <= keys for axis in places):
+        return weights
+    if not places or bool(weights.narrow(places[0], keys, weights.shape[places[0]] - keys).any()):
+        return weights
+    for axis in places:
+        weights = weights.narrow(axis, 0, keys)
+    return weights
+
+
 def _is_causal(weights: Tensor) -> bool:
     return weights.shape[1] == weights.shape[2] and bool(weights.tril(-1).any()) and not bool(weights.triu(1).any())
 
@@ -231,6 +274,8 @@ def _is_causal(weights: Tensor) -> bool:
 def _fails(module: str, calls: list[Tensor], source: int, target: int, runs: int) -> ValueError:
     shapes = ", ".join(dict.fromkeys(str(tuple(tensor.shape)) for tensor in calls))
     times = f"; it ran {runs} times: as a loop, it does not read the token that it writes last" if runs > 1 else ""
+    if (places := calls[0].shape[-1]) > max(source, target):
+        times += f"; {places} places are more than the tokens: if they are keys, name <pad> or a learnt key too"
     return ValueError(
         f"the weights of {module} fit neither {source} source tokens nor {target} target tokens: {len(calls)} calls of "
         f"shape {shapes}; run the model on one sentence, in a batch of one{times}"
