@@ -78,6 +78,7 @@ def run(args: Namespace) -> int:
         print(f"not trained on {args.task}: {error}")
         file = train.write_file(folder, args.module, settings, "", trained=trained)
     else:
+        print(yours.words)
         share = f"{args.seconds / 3:.3g} s of processor time each"
         print(f"trained on {args.task}, in turns, {share}; Ctrl-C ends it", flush=True)
         scores, stopped = train.train_beside(yours, folder, args.seconds, args.task)

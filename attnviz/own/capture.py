@@ -7,7 +7,6 @@ So the weights are available even if a module returns only its context, or calls
 import copy
 import inspect
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,6 @@ from torch.overrides import TorchFunctionMode
 
 from attnviz.own import forms
 from attnviz.own.forms import KEYS, QUERY, Form, Inputs, Place, arrange, as_weights, fits
-from attnviz.python_file import ANYTHING
 
 _SOFTMAX = {torch.softmax, F.softmax, Tensor.softmax, torch.special.softmax, F.gumbel_softmax}
 _DROPOUT = {torch.dropout, F.dropout, torch.dropout_}
@@ -207,8 +205,8 @@ class Subject:
     def run(self, inputs: Inputs, dropout: bool = False, frozen: tuple = (), train: bool = False) -> Outcome:
         """Call the module. dropout : leave its dropout as it is. frozen : see Capture. Raises what the module raises,
         and ShapeChanged."""
-        if self.form.alone:
-            parts = [self._one(inputs.sentence(b), dropout, frozen, train) for b in range(len(inputs.query))]
+        if self.form.alone and len(inputs.query) > 1:
+            parts = [self.run(inputs.sentence(b), dropout, frozen, train) for b in range(len(inputs.query))]
             return _joined(parts, 0)
         if not self.form.many and inputs.query.shape[1] > 1:
             steps = [replace(inputs, query=inputs.query[:, t : t + 1]) for t in range(inputs.query.shape[1])]
@@ -235,23 +233,30 @@ class Subject:
         if self.form.context is not None:
             of_context = self._fitting(self.form.context, left.get(self.form.context.name), inputs)
             context = forms.as_context(of_context, self.form.context.axes)
-        scores = _scores(softmaxes, own, place.axes, batch)
+        scores = _scores(softmaxes, own, place.axes, batch, self._beside_keys(place, inputs))
         return Outcome(as_weights(own, place.axes, batch), context, scores, softmaxes)
 
+    def _beside_keys(self, place: Place, inputs: Inputs) -> tuple[int, int]:
+        """How many weights there are before and after those of the keys."""
+        return place.null[0], place.null[1] + max(self.form.count - inputs.keys.shape[1], 0)
+
     def _fitting(self, place: Place, tensor: Tensor | None, inputs: Inputs) -> Tensor:
-        """The tensor that a call left at a place. ShapeChanged if its layout differs."""
-        sizes = {"B": inputs.query.shape[0], "T": inputs.query.shape[1], "S": inputs.keys.shape[1]}
+        """The tensor that a call left at a place, of the keys alone. ShapeChanged if its layout differs."""
+        keys, beside = inputs.keys.shape[1], self._beside_keys(place, inputs)
+        sizes = {"B": inputs.query.shape[0], "T": inputs.query.shape[1], "S": keys + sum(beside)}
         if tensor is None or not fits(tensor.shape, place.axes, sizes):
             shape = "nothing" if tensor is None else tuple(tensor.shape)
             raise ShapeChanged(f"{place.name} must have the axes {self.form.axes_in_words(place.axes)}; got {shape}")
-        return tensor
+        return tensor.narrow(place.axes.index("S"), beside[0], keys) if any(beside) and "S" in place.axes else tensor
 
     def given(self, inputs: Inputs) -> dict:
         """The arguments of a call, by the names of the parameters."""
-        form = self.form
+        form, inputs = self.form, self.form.filled(inputs)
         tensors = {QUERY: (inputs.query, form.query), KEYS: (inputs.keys, form.keys)}
         tensors |= {forms.VALUES: (inputs.values, form.keys), forms.INPUT: (inputs.keys, form.keys)}
-        tensors[forms.BEFORE] = torch.zeros_like(inputs.keys[..., 0]), "SD" if form.alone else "BSD"
+        sizes = {"B": len(inputs.keys), "S": inputs.keys.shape[1]}
+        before = inputs.keys.new_zeros([sizes.get(axis) or int(axis) for axis in form.before])
+        tensors[forms.BEFORE] = before, "SD" if form.alone else "BSD"
         tensors[forms.ROWS] = torch.ones_like(inputs.query[..., 0], dtype=torch.bool), "TD" if form.alone else "BTD"
         tensors |= {forms.STATE: (inputs.query, form.state), forms.CELL: (inputs.query, "BD")}  # it comes in a pair
         lists = {forms.PAIR: (QUERY, KEYS), forms.TRIPLE: (QUERY, forms.VALUES, KEYS)}
@@ -279,18 +284,7 @@ class Subject:
             state = self.form.part(arguments, part)
             state.add_(number * torch.linspace(-1, 2, state.shape[-1]).to(state))
         left, _ = self.call(arguments)
-        return as_weights(left[place.name], place.axes, len(inputs.query))[:, :, -1]
-
-    def fixed(self, error: str, inputs: Inputs, numbers: Sequence[int]) -> str:
-        """Which size a call needs whose error names one of `numbers`, because it runs with it; "" if none helps."""
-        batch, keys = len(inputs.query), inputs.keys.shape[1]
-        named = {int(number) for number in re.findall(r"\d+", error)} & {*numbers} - {*self.form.widths}
-        for number in named if re.search("batch2|invalid for|must match", error) else ():
-            for sizes, words in (((number, 1, keys), "a batch of {} sentences"), ((batch, 1, number), "{} keys")):
-                with suppress(*ANYTHING):  # a person's code may raise anything
-                    self.call(self.given(self.inputs(*sizes)))
-                    return f"it runs with {words.format(number)}: take such sizes from the inputs, not from a number"
-        return ""
+        return as_weights(self._fitting(place, left[place.name], inputs), place.axes, len(inputs.query))[:, :, -1]
 
     def beside_another_key(self) -> tuple[Tensor, Tensor]:
         """The weights of four keys (1, H, 4) before and after a change of a fifth."""
@@ -333,15 +327,6 @@ class Subject:
         tensors = {name: [str(tuple(t.shape)) for t in parts if isinstance(t, Tensor)] for name, parts in lists.items()}
         return ", ".join(f"{name} {' and '.join(shapes)}" for name, shapes in tensors.items() if shapes)
 
-    def ignores(self, names: Sequence[str]) -> bool:
-        """Do the weights stay the same without these arguments?"""
-        given = self.given(self.inputs(1 if self.form.alone else 3, 2 if self.form.many else 1, 4))
-        calls = given, {name: value for name, value in given.items() if name not in names}
-        try:
-            return torch.equal(*(self.call(arguments)[0][self.form.weights.name] for arguments in calls))
-        except ANYTHING:  # it needs them, so a person's code may raise anything
-            return False
-
 
 def parameters_of(target: Callable) -> Mapping[str, inspect.Parameter]:
     """The parameters of a call by name; none of a copy of what TorchScript compiled, which has no signature."""
@@ -377,9 +362,15 @@ def left_by(result, module: nn.Module | None, softmaxes: list[Softmax]) -> dict[
     return {name: value for name, value in left.items() if isinstance(value, Tensor) and value.is_floating_point()}
 
 
-def _scores(softmaxes: list[Softmax], weights: Tensor, axes: str, batch: int) -> Tensor | None:
-    """The scores whose softmax is these weights, which may since have been transposed or got another axis."""
+def _scores(softmaxes: list[Softmax], weights: Tensor, axes: str, batch: int, beside: tuple[int, int]) -> Tensor | None:
+    """The scores whose softmax is these weights, which may since have been transposed or got another axis. beside :
+    weights that are left out, before and after."""
+    first, last = beside
     for softmax in softmaxes:
+        if first or last:
+            parts = (softmax.weights, softmax.weights if softmax.scores is None else softmax.scores)
+            made, scores = (x[..., first : x.shape[-1] - last] for x in parts)
+            softmax = Softmax(None if softmax.scores is None else scores, made)
         if softmax.scores is None or softmax.weights.numel() != weights.numel():
             continue
         for turned in (False, True) if softmax.weights.ndim > 1 else (False,):

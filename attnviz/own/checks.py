@@ -126,7 +126,7 @@ def _with_a_sink(subject: Subject, outcome: Outcome) -> str:
     if not below or float(subject.run(subject.inputs(1, 1, 5)).weights.sum(dim=-1).max()) > 1 - NEAR:
         return ""  # the softmax runs over more than the keys
     if torch.allclose(*subject.beside_another_key(), atol=NEAR) or subject.mixes():
-        return ""
+        return subject.form.filling
     return "rows sum to less than 1: each is divided by more than its sum, so a share goes to no key (a sink)"
 
 

@@ -1,18 +1,19 @@
 """The calling convention of a user's attention, and the places of weights and context in its result.
 
 Letters: B batch, T queries, S keys, H heads, N = B*H, L layers, D width. The layout of a tensor is a string of axis
-names in order, such as `SBD`. Inside, everything is batch-first: query (B, T, D), keys and values (B, S, D), weights
-(B, H, T, S), context (B, T, D).
+names in order, such as `SBD`; `BDS` and `BD1S` are channels first, `BS` are numbers. Inside, everything is batch-first:
+query (B, T, D), keys and values (B, S, D), weights (B, H, T, S), context (B, T, D).
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 QUERY, KEYS, VALUES, MASK, LENGTHS, INPUT = "query", "keys", "values", "mask", "lengths", "input"
 STATE = "state"  # of a decoder, beside its output, which is the query
@@ -25,7 +26,7 @@ PAIR, TRIPLE = "query and values", "query, values and keys"  # lists in one para
 _ROLES = (  # the first pattern that fits the name of a parameter
     ("", r"past|cache|head_mask|position"),  # as models of the transformers library have them
     (LENGTHS, r"len"),
-    (BEFORE, r"coverage|cumul|(prev|last|old)\w*_?(att|align|weight|alpha)|^alignments?$"),
+    (BEFORE, r"coverage|cumul|(prev|last|old)\w*_?(att|align|weight|alpha)|^alignments?$|weights_cat"),
     (MASK, r"mask|pad|visible|hidden_keys"),
     (QUERY, r"quer|dec|^q$|^qs$|^tgt|target"),
     (VALUES, r"^v$|^vs$|value"),
@@ -33,28 +34,18 @@ _ROLES = (  # the first pattern that fits the name of a parameter
     (QUERY, r"hidden|state|^s$|^s_|^h$|^h_?t$|prev"),
     (INPUT, r"^x$|input|embed|token|sequence|seq"),
 )
-_KEEPS_WORDS = re.compile(
-    r"\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
-    r"\b(keep|keeps|kept|visible|valid|real|attend|attended|allowed?|unmasked)\b",
-    re.I,
-)
-_HIDES_WORDS = re.compile(
-    r"[-−](inf|infinity|∞|\d+e\d+)\b.{0,30}mask\w* (has|have|is|are|=|==) (1|true)\b"
-    r"|\b(indices|positions|elements|entries|tokens|keys) (that are |which are )?to be (masked|hidden|ignored)"
-    r"|\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
-    r"\b(hide|hides|hidden|pad|pads|padding|padded|ignored?|masked|excluded?|blocked|forbidden|not allowed)\b",
-    re.I,
-)
-_PYTORCH = re.compile(r"^(src_|tgt_|memory_)?key_padding_mask$|^attn_mask$|^encoder_padding_mask$")
-_TIMES = re.compile(
-    r"mask\w*(\.\w+\(\))?\s*\*\s*-?\s*(1e|float|torch\.finfo|10\s*\*\*|inf\b|\d{4})", re.I
-)  # as in Keras
+# Of the parameters of a decoder's step: its output or its input, beside its states; and the cell of an LSTM.
+_OUTPUTS = re.compile(r"^((rnn|lstm|gru|dec(oder)?|cell)_?)?out(put)?s?(_?t)?$|^inputs?$|embed|_emb$")
+_CELLS = re.compile(r"^c$|^c_[tn0x]|cell")
+_STATES = re.compile(r"hid|state|^h$|^h[_xnct]|^hs?$")
 # How weights may lie. B1S is BTS with one query. BST and STB: a row for every key. NTS: sentences and heads in one.
 WEIGHTS = {
     "batch": ("BHTS", "BTS", "NTS", "BS", "TBS", "BST", "BHST", "SB", "STB", "SBT", "HBTS", "BHS", "TSBH"),
     "alone": ("HTS", "TS", "S", "ST"),
 }
-CONTEXTS = {"batch": ("BTD", "TBD", "BD", "BHD"), "alone": ("TD", "D")}  # BHD: of pooling with H learnt queries
+CONTEXTS = {"batch": ("BTD", "TBD", "BD", "BHD"), "alone": ("TD", "D", "BTD")}  # BHD: of pooling with H learnt queries
+CONTEXTS |= {"BDS": ("BTD", "BD", "BDT"), "BD1S": ("BD1T",), "BS": ("B",)}  # by the axes of the keys
+BEFORE_AXES = ("BS", "B2S", "B1S")  # B2S: the weights of the step before, and their sum over all steps
 STATES = "(LBD)"  # the states h and c of an LSTM
 # What a query may be read from: the output of a decoder, and its states, by layer. One step's output is `h[-1]`.
 OUTPUT, TOP = "output", ("output", "h[-1]", "h")
@@ -67,8 +58,8 @@ FORMS = """The forms that are recognised:
   forward(query, keys, values, mask=None): query (B,T,D), (B,1,D) or (B,D); keys and values (B,S,D);
   forward(decoder_hidden, encoder_outputs): in either order, with or without a mask; hidden (B,D) or (layers,B,D);
   forward(x, mask=None): self-attention, with heads or without; or pooling, with a context (B,D) and weights (B,S).
-All may be batch-first or sequence-first, or for one sentence without a batch. Weights are (B,S), (B,1,S), (B,T,S) or
-(B,H,T,S), and are returned, kept as an attribute, or made by softmax."""
+All may be batch-first, sequence-first, channels first, or for one sentence without a batch. Weights are (B,S),
+(B,1,S), (B,T,S) or (B,H,T,S), and are returned, kept as an attribute, or made by softmax."""
 
 
 class NotRecognised(ValueError):
@@ -100,11 +91,13 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Place:
-    """A tensor left by a call: its name, such as `result[1]` or `self.attn`, and its axes. log : its logarithms."""
+    """A tensor left by a call: its name, such as `result[1]` or `self.attn`, and its axes. log : its logarithms. null :
+    how many learnt keys, or zeros, come before and after the keys."""
 
     name: str
     axes: str
     log: bool = False
+    null: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -143,7 +136,8 @@ class MaskForm:
 class Form:
     """How a module is called. roles : parameter -> the tensor passed. query, keys : their axes. many : accepts several
     queries at once. widths : of query, keys and values. causal : a token sees no later token. state : the axes of a
-    decoder's states that come beside the query. reads : of PARTS, what the weights depend on."""
+    decoder's states that come beside the query. reads : of PARTS, what the weights depend on. before : the axes of the
+    weights of the steps before. count : of the keys that it takes, to which zeros fill up; 0 for any."""
 
     roles: Mapping[str, str]
     query: str
@@ -158,6 +152,8 @@ class Form:
     extras: Mapping[str, object] = field(default_factory=dict)
     state: str = ""
     reads: tuple[str, ...] = ()
+    before: str = "BS"
+    count: int = 0
 
     @property
     def given_mask(self) -> MaskForm:
@@ -200,6 +196,21 @@ class Form:
             return self.reads[:1]
         return tuple(part for part in self.parts if part in TOP[1:])
 
+    def filled(self, inputs: Inputs) -> Inputs:
+        """Inputs with zeros after the keys, up to `count`. ValueError for more keys."""
+        if not (more := self.count and self.count - inputs.keys.shape[1]):
+            return inputs
+        if more < 0:
+            raise ValueError(f"it is built for {self.count} keys; got {inputs.keys.shape[1]}: build it for more")
+        keys, values = (F.pad(x, (0, 0, 0, more)) for x in (inputs.keys, inputs.values))
+        return Inputs(inputs.query, keys, values, None if inputs.visible is None else F.pad(inputs.visible, (0, more)))
+
+    @property
+    def filling(self) -> str:
+        """What becomes of fewer keys than `count`, in words; "" for any number."""
+        words = f"it takes {self.count} keys: zeros fill up fewer, as in PyTorch's older tutorial, and get weight"
+        return words * bool(self.count)
+
     def part(self, arguments: dict, part: str) -> Tensor:
         """A part among the arguments of a call (B, D): a view."""
         names = {role: name for name, role in self.roles.items()}
@@ -229,27 +240,31 @@ class Form:
         own = self.query[1:-1] if CELL in self.roles.values() else self.query
         axes = {QUERY: self.axes_in_words(own), CELL: self.axes_in_words(own), KEYS: keys, VALUES: keys}
         axes |= {INPUT: keys, STATE: self.axes_in_words(self.state)}
-        axes[BEFORE] = f"{'(S)' if self.alone else '(B,S)'} of zeros, as at the first step"
+        axes[BEFORE] = f"{'(S)' if self.alone else self.axes_in_words(self.before)} of zeros, as at the first step"
         axes[ROWS] = f"{'(T)' if self.alone else '(B,T)'} bool, a row for each query, all 1"
         axes[PAIR], axes[TRIPLE] = f"[{axes[QUERY]}, {keys}]", f"[{axes[QUERY]}, {keys}, {keys}]"
         given = [f"{name} {axes[role]}" for name, role in self.roles.items()]
         if self.mask is not None:
             given.append(f"{self.mask.parameter} {self.mask_in_words()}")
         comes = [f"context {self.axes_in_words(self.context.axes)}"] if self.context else []
-        logs = "logarithms of " if self.weights.log else ""
-        comes.append(f"{logs}weights {self.axes_in_words(self.weights.axes)}{_from(self.weights.name)}")
-        order = "sequence-first" if self.keys == "SBD" else "one sentence at a time" if self.alone else "batch-first"
+        logs, own = "logarithms of " if self.weights.log else "", self.axes_in_words(self.weights.axes)
+        if extra := sum(self.weights.null):
+            own = own.replace("S", f"S+{extra}, the {'first' if self.weights.null[0] else 'last'} to no key")
+        comes.append(f"{logs}weights {own}{_from(self.weights.name)}")
+        order = {"SBD": "sequence-first", "BDS": "channels first", "BD1S": "channels first", "BS": "of numbers"}
+        words = "one sentence at a time" if self.alone else order.get(self.keys, "batch-first")
         kind = "self-attention" if self.itself else "pooling" if self.pools else "attention"
         causal = ", causal: a token sees none after it" if self.causal else ""
         asks = f"; it asks with {' and '.join(map(self.name_of, self.reads))}" if self.state and self.reads else ""
-        return f"{kind}, {order}: ({', '.join(given)}) -> {', '.join(comes)}{causal}{asks}"
+        return f"{kind}, {words}: ({', '.join(given)}) -> {', '.join(comes)}{causal}{asks}"
 
     def axes_in_words(self, axes: str) -> str:
         """`BTD` -> `(B,T,D)`; `(B,1,D)` where only one query is taken at once."""
         if axes.startswith("("):
             return f"({', '.join([self.axes_in_words(axes[1:-1])] * 2)})"
-        letters = ["1" if letter == "T" and not self.many else letter for letter in axes]
-        return f"({','.join('B*H' if letter == 'N' else letter for letter in letters)})"
+        words = {"N": "B*H"} | ({} if self.many else {"T": "1"}) | ({"B": "1"} if self.alone else {})
+        words |= {"S": str(self.count)} if self.count else {}
+        return f"({','.join(words.get(letter, letter) for letter in axes)})"
 
     def mask_in_words(self) -> str:
         """How the mask is given."""
@@ -257,20 +272,70 @@ class Form:
         if mask.kind == "lengths":
             return "(B) numbers of visible keys"
         shape = f"({','.join(mask.axes)})"
-        if mask.kind == "additive":
-            return f"{shape} added to the scores, -inf hides"
-        return f"{shape} {mask.kind}, {'1 hides a key' if mask.hides else '1 keeps a key'}"
+        bits = f"{mask.kind}, 1 {'hides' if mask.hides else 'keeps'} a key"
+        return f"{shape} {'added to the scores, -inf hides' if mask.kind == 'additive' else bits}"
+
+
+def per_head(form: Form, weights: Tensor, made: list[Tensor]) -> Place:
+    """The place of the weights (B, H, T, S); where they are the mean of heads, that of the heads. made : by softmax."""
+    for index, heads in enumerate(made if form.many and weights.shape[1] == 1 else ()):
+        axes = "HTS" if form.alone else ("NTS", "BHTS")[heads.ndim == 4]
+        if len(axes) != heads.ndim or heads.shape[-2:] != weights.shape[-2:] or len(heads) % len(weights):
+            continue
+        mean = as_weights(heads, axes, len(weights)).mean(dim=1, keepdim=True)
+        several = heads.shape[-3] > 1 and (heads.ndim == 4 or len(heads) > len(mean)) and mean.shape == weights.shape
+        if several and torch.allclose(mean, weights, atol=1e-6):
+            return Place(f"softmax {index}", axes)
+    return form.weights
 
 
 def _from(name: str) -> str:
-    if name.startswith("softmax"):
-        return " seen at its softmax" if name != HEADS else " seen at the softmax of each head"
-    return f" kept as {name}" if name.startswith("self.") else ""
+    kept = f" kept as {name}" if name.startswith("self.") else " seen at its softmax"
+    return f" seen at the {HEADS}" if name == HEADS else kept if name[:4] in ("self", "soft") else ""
 
 
 def role_of(name: str) -> str | None:
     """The role implied by the name of a parameter; None if there is none."""
     return next((role for role, pattern in _ROLES if re.search(pattern, name.lower())), "") or None
+
+
+def assignments(parameters: dict) -> Iterator[dict[str, str]]:
+    """Which parameter may be which tensor, the likely first."""
+    roles = {name: role_of(name) for name in parameters}
+    needed = [name for name, p in parameters.items() if p.default is p.empty and roles[name] not in (MASK, LENGTHS)]
+    before = {name: BEFORE for name in needed if roles[name] == BEFORE}
+    needed = [name for name in needed if name not in before]
+    more = [name for name in parameters if name not in needed and roles[name] in (QUERY, KEYS, VALUES)]
+    for names in (needed + more, needed) if more else (needed,):
+        if len(names) == 1:
+            yield from ({names[0]: role} | before for role in (INPUT, PAIR, TRIPLE, KEYS))
+        elif len(names) in (2, 3):
+            yield from (order | before for order in (*_with_states(names, roles), *_orders(names, roles)))
+
+
+def _with_states(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
+    """Roles of the output of a decoder, its states, and keys, or of state, cell and keys, where the names say so."""
+    outputs = [name for name in names if _OUTPUTS.search(name.lower())]
+    states = [name for name in names if roles[name] == QUERY and name not in outputs and _STATES.search(name.lower())]
+    cells = [name for name in names if _CELLS.search(name.lower()) and name not in (*outputs, *states)]
+    for first, role, second in ((outputs, STATE, states), (states, CELL, cells)):
+        if len(names) == 3 and len(first) == len(second) == 1:
+            own = {first[0]: QUERY, second[0]: role}
+            yield {name: own.get(name, KEYS) for name in names}
+
+
+def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
+    """Roles of two or three tensors. A role implied by a name is fixed, unless another name implies the same role."""
+    wanted = (QUERY, KEYS, VALUES)[: len(names)]
+    says = {name: KEYS if roles[name] == VALUES and len(names) == 2 else roles[name] for name in names}
+    projected = [name for name in names if "proj" in name or name.startswith("processed")]
+    if len(names) == 3 and [says[name] for name in projected] == [KEYS]:  # so the others are values, as in Tacotron 2
+        says |= {name: VALUES for name in names if says[name] == KEYS and name not in projected}
+    for order in permutations(wanted):
+        if all(says[name] == role or says[name] not in wanted for name, role in zip(names, order)):
+            yield dict(zip(names, order))
+    if len({says[name] for name in names} & set(wanted)) < sum(says[name] in wanted for name in names):
+        yield from (dict(zip(names, order)) for order in permutations(wanted))  # two names say the same
 
 
 def mask_forms(names: list[str]) -> Iterator[MaskForm]:
@@ -286,49 +351,22 @@ def mask_forms(names: list[str]) -> Iterator[MaskForm]:
             yield MaskForm(name, "lengths", "B")
 
 
-def meant(code: str, mask: MaskForm, stated: str | None = None) -> tuple[str, str]:
-    """The meaning of 1 in the mask, and its source: the caller, a docstring or comment, or the name. code : of the
-    module."""
-    if stated:
-        return stated, "you say"
-    lines = [line for line in _remarks(code).splitlines() if "#" in line or '"' in line or ":" in line]
-    text = "\n".join(line for line in lines if "mask" in line.lower())
-    if _HIDES_WORDS.search(text) and not _KEEPS_WORDS.search(text):
-        return HIDE, "its docstring or comment says"
-    if _KEEPS_WORDS.search(text) and not _HIDES_WORDS.search(text):
-        return KEEP, "its docstring or comment says"
-    name = mask.parameter.lower()
-    if name == "attn_mask" and "scaled_dot_product_attention(" in code:
-        return KEEP, "attn_mask means, as in PyTorch's scaled_dot_product_attention,"
-    if _PYTORCH.search(name):
-        return HIDE, f"{mask.parameter} means, as in PyTorch,"
-    if "pad" in name:  # 1 hides in some textbooks and keeps in others
-        return HIDE if mask.hides else KEEP, ""
-    if _TIMES.search(code):
-        return HIDE, "its code, which multiplies it by a large negative number, says"
-    return KEEP, "most textbooks mean"
-
-
-def _remarks(code: str) -> str:
-    """Its comments and docstrings; a comment on code of a mask begins with `mask`."""
-    commented = [f"{'mask ' * ('mask' in line)}{line[line.index('#') :]}" for line in code.splitlines() if "#" in line]
-    documented = re.findall(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'', code, re.S)
-    return "\n".join([*commented, *(f'"{line}' for pair in documented for part in pair for line in part.splitlines())])
-
-
 def arrange(tensor: Tensor, axes: str) -> Tensor | tuple[Tensor, Tensor]:
     """A query (B, T, D) or keys (B, S, D) -> a copy with the layout `axes`."""
     if axes.startswith("("):
         states: Any = arrange(tensor, axes[1:-1])
         return states, states.flip(-1) / 2
-    if axes in ("BTD", "BSD"):
+    if axes in ("BTD", "BSD", "1SD"):
         return tensor.clone()
+    if axes in ("BDT", "BDS", "BD1T", "BD1S"):
+        channels = tensor.mT.clone(memory_format=torch.contiguous_format)
+        return channels.unsqueeze(2) if "1" in axes else channels
+    if axes in ("B", "BS"):
+        return tensor[:, -1, 0].clone() if axes == "B" else tensor[..., 0].clone()
     if axes in ("TBD", "SBD"):  # contiguous, as a network's outputs are, so that a wrong view() runs and is found
         return tensor.transpose(0, 1).clone(memory_format=torch.contiguous_format)
-    if axes == "BD":
-        return tensor[:, -1].clone()
-    if axes == "1BD":
-        return tensor[None, :, -1].clone()
+    if axes in ("BD", "1BD"):
+        return tensor[:, -1].clone() if axes == "BD" else tensor[None, :, -1].clone()
     if axes == "LBD":  # three layers, so that no pair is mistaken for them; the query comes to its `holders`
         return torch.randn(3, *tensor[:, -1].shape, generator=torch.Generator().manual_seed(9)).to(tensor)
     return tensor[0, 0].clone() if axes == "D" else tensor[0].clone()
@@ -338,11 +376,11 @@ def as_context(tensor: Tensor, axes: str) -> Tensor:
     """A context with the layout `axes` -> (B, T, D)."""
     if axes == "TBD":
         return tensor.transpose(0, 1)
-    if axes == "BTD":
-        return tensor
+    if axes in ("BDT", "BD1T", "B"):
+        return tensor.mT if axes == "BDT" else tensor[:, :, 0].mT if "T" in axes else tensor[:, None, None]
     if axes == "BHD":
         return tensor.flatten(1).unsqueeze(1)
-    return tensor.unsqueeze(1) if axes == "BD" else tensor.reshape(1, -1, tensor.shape[-1])
+    return tensor if axes == "BTD" else tensor.unsqueeze(1) if axes == "BD" else tensor.reshape(1, -1, tensor.shape[-1])
 
 
 def as_weights(tensor: Tensor, axes: str, batch: int) -> Tensor:

@@ -54,7 +54,7 @@ def parameters(subject: Subject, shared: Sequence[str] = ()) -> Line:
         return Line(test, FAULT, reason)
     if never:
         reasons = [f"{name}{why}" for name, why in never.items()]
-        if any(name.startswith("proj") for name in subject.form.roles):  # as in `proj_key` of Joey NMT
+        if any(name[:4] in ("proj", "proc") for name in subject.form.roles):  # as in `proj_key` of Joey NMT
             return Line(test, LIMIT, f"{'; '.join(reasons)}. What comes projected is projected before the call")
         if more := _left_out(subject, never):
             return Line(test, LIMIT, more)

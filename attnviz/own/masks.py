@@ -14,7 +14,7 @@ from attnviz.own.capture import Outcome, Subject, parameters_of
 from attnviz.own.checks import FAULT, LIMIT, NEAR, OK, UNTESTED, Line, backwards, numbers, shares, smallest, undefined
 from attnviz.own.forms import Inputs
 from attnviz.own.matrices import reads_several
-from attnviz.own.source import code_of, in_words
+from attnviz.own.source import code_of, in_words, meant
 from attnviz.python_file import ANYTHING
 
 KEEP, HIDE = forms.KEEP, forms.HIDE
@@ -149,7 +149,7 @@ def _one_row(subject: Subject) -> str:
 def _way(subject: Subject, stated: str | None, whole: str) -> Line:
     """The line of a mask that hides. whole : OK if rows sum to 1."""
     test, mask = HIDDEN, subject.form.given_mask
-    wanted, source = forms.meant(code_of(subject.target), mask, stated)
+    wanted, source = meant(code_of(subject.target), mask, stated)
     if mask.kind in ("bool", "int") and mask.hides != (wanted == HIDE):
         does, means = ("hides", "keeps") if mask.hides else ("keeps", "hides")
         advice = f"; if you mean it so, say --mask {HIDE if mask.hides else KEEP}, or write it in the docstring"

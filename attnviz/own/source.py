@@ -21,7 +21,7 @@ from torch import nn
 from attnviz import python_file
 from attnviz.arguments import guess, shown
 from attnviz.models import machine
-from attnviz.own.forms import NotRecognised
+from attnviz.own.forms import HIDE, KEEP, MaskForm, NotRecognised
 from attnviz.python_file import ANYTHING
 
 
@@ -59,7 +59,7 @@ _SIZES = (
     (r"key|^k_?(dim|size|width)|enc|memory|annot|src|source|context_?dim|cross", "key"),
     (r"val(ue)?s?_?(dim|size|width)?$|^v_?(dim|size|width)", "value"),
     (
-        r"hid|(^|_)ff|inner|emb|model|dim|size|width|units?|feat|channels|^d$|^d_?in|^d_?out|^n_?state|^c$|state",
+        r"hid|(^|_)ff|inner|emb|model|dim|size|width|units?|feat|channels|filters|^nh$|^d$|^d_?in|^d_?out|^n_?state|^c$|state",
         "width",
     ),
 )
@@ -69,12 +69,29 @@ _USUAL = (
     (r"dtype", torch.float32),
     (r"bias|batch_?first|use_scale", True),
     (r"causal|masked|verbose|debug|flash|rope|concat_?bn|add_zero", False),
+    (r"kernel", 3),
     (r"window", 2),
     (r"layer_?(idx|id|num|index)?$|n_?layers?$|num_?layers?$", 1),
 )
 _METHODS = re.compile(r"method|score|kind|mode|type|attn|attention|align")  # a word that chooses the formula
 METHODS = ("general", "dot", "concat", "additive", "scaled_dot")
 _CONFIGS = re.compile(r"config|cfg|^args$|hparams|options")
+_KEEPS_WORDS = re.compile(
+    r"\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
+    r"\b(keep|keeps|kept|visible|valid|real|attend|attended|allowed?|unmasked)\b",
+    re.I,
+)
+_HIDES_WORDS = re.compile(
+    r"mask for padded|[-−](inf|infinity|∞|\d+e\d+)\b.{0,30}mask\w* (has|have|is|are|=|==) (1|true)\b"
+    r"|\b(indices|positions|elements|entries|tokens|keys) (that are |which are )?to be (masked|hidden|ignored)"
+    r"|\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
+    r"\b(hide|hides|hidden|pad|pads|padding|padded|ignored?|masked|excluded?|blocked|forbidden|not allowed)\b",
+    re.I,
+)
+_PYTORCH = re.compile(r"^(src_|tgt_|memory_)?key_padding_mask$|^attn_mask$|^encoder_padding_mask$")
+_TIMES = re.compile(
+    r"mask\w*(\.\w+\(\))?\s*\*\s*-?\s*(1e|float|torch\.finfo|10\s*\*\*|inf\b|\d{4})", re.I
+)  # as in Keras
 
 
 @dataclass(frozen=True)
@@ -230,7 +247,7 @@ def _is_share(default: object) -> bool:
 
 def _size_name(name: str) -> str | None:
     """The field of Sizes implied by the name of a parameter; None if there is none."""
-    if re.search("window", name.lower()):
+    if re.search("window|kernel", name.lower()):
         return None
     return next((size for pattern, size in _SIZES if re.search(pattern, name.lower())), None)
 
@@ -309,6 +326,36 @@ def code_of(target: Callable) -> str:
         return inspect.getsource(type(target) if isinstance(target, nn.Module) else target)
     except (OSError, TypeError):
         return ""
+
+
+def meant(code: str, mask: MaskForm, stated: str | None = None) -> tuple[str, str]:
+    """The meaning of 1 in the mask, and its source: the caller, a docstring or comment, or the name. code : of the
+    module."""
+    if stated:
+        return stated, "you say"
+    lines = [line for line in _remarks(code).splitlines() if "#" in line or '"' in line or ":" in line]
+    text = "\n".join(line for line in lines if "mask" in line.lower())
+    if _HIDES_WORDS.search(text) and not _KEEPS_WORDS.search(text):
+        return HIDE, "its docstring or comment says"
+    if _KEEPS_WORDS.search(text) and not _HIDES_WORDS.search(text):
+        return KEEP, "its docstring or comment says"
+    name = mask.parameter.lower()
+    if name == "attn_mask" and "scaled_dot_product_attention(" in code:
+        return KEEP, "attn_mask means, as in PyTorch's scaled_dot_product_attention,"
+    if _PYTORCH.search(name):
+        return HIDE, f"{mask.parameter} means, as in PyTorch,"
+    if "pad" in name:  # 1 hides in some textbooks and keeps in others
+        return HIDE if mask.hides else KEEP, ""
+    if _TIMES.search(code):
+        return HIDE, "its code, which multiplies it by a large negative number, says"
+    return KEEP, "most textbooks mean"
+
+
+def _remarks(code: str) -> str:
+    """Its comments and docstrings; a comment on code of a mask begins with `mask`."""
+    commented = [f"{'mask ' * ('mask' in line)}{line[line.index('#') :]}" for line in code.splitlines() if "#" in line]
+    documented = re.findall(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'', code, re.S)
+    return "\n".join([*commented, *(f'"{line}' for pair in documented for part in pair for line in part.splitlines())])
 
 
 def drawn(module: nn.Module | None) -> str:

@@ -341,6 +341,9 @@ def _in_sizes(made: Built, subject: Subject, sizes: Sizes, widths: tuple[int, in
         if made.again is None:
             raise ValueError("TorchScript has compiled it; name the class that it was made from")
         target = made.again(sizes=sizes).target
+        before, after = subject.form.widths[1], widths_of(target)
+        if before in after and widths[1] not in after:
+            raise Unfit(f"it stays {before} wide whatever its arguments are: its width is a number in the file")
     other = Subject(target, replace(subject.form, widths=widths), subject.title)
     if other.module is not None:
         make_plain(other.module)

@@ -17,8 +17,8 @@ from attnviz.attention import Attention
 from attnviz.mechanisms import Mechanism
 from attnviz.own.capture import ShapeChanged, Subject
 from attnviz.own.checks import LIMIT, shares
-from attnviz.own.forms import Inputs
-from attnviz.own.recognise import recognise
+from attnviz.own.forms import BEFORE, OUTPUT, Inputs
+from attnviz.own.recognise import is_lazy, recognise
 from attnviz.own.source import Sizes, in_words, load
 from attnviz.python_file import ANYTHING
 
@@ -30,11 +30,12 @@ OF_THE_LAST = (
     " It reads the encoder's states and, as a last token, the decoder's state: its weights are those of this token on "
     "the others."
 )
+AT_FIRST = " The weights of the steps before are zeros at every step, so what reads them does not train."
 DIVIDED = " Rows that sum to less than 1 are divided by their sums."
 _ORDERS = {"previous": "before", "current": "after"}
 _FREE = 128  # width of a decoder whose attention takes any
 # Of a class that is built for a decoder: keys twice as wide as the query, or else as wide.
-_OF_A_DECODER = (Sizes(64, 128, 128, 64, dropout=0.0), Sizes(64, 64, 64, 64, dropout=0.0))
+_OF_A_DECODER = (Sizes(64, 128, 128, 64, 2, 128, dropout=0.0), Sizes(64, 64, 64, 64, 2, 128, dropout=0.0))
 
 
 def widened(x: Tensor, width: int) -> Tensor:
@@ -64,6 +65,14 @@ class Yours(Attention):
             self.module.to(torch.empty(0).device)  # where the network is built: on `meta` for shapes alone
         self.widths = subject.form.widths[:2] if self.module else None
 
+    def _apply(self, fn, recurse=True):
+        """As of nn.Module, but the person's module keeps single precision: what it makes itself, such as a tensor of a
+        root, does not turn into bfloat16 with the decoder."""
+        super()._apply(fn, recurse)
+        if self.module is not None:
+            self.module.float()
+        return self
+
     def score(self, query: Tensor, prepared: Tensor) -> Tensor:
         """The input of the module's softmax, captured there. For several heads, or without a softmax of PyTorch, the
         logarithms of the weights, whose softmax is the weights."""
@@ -75,7 +84,7 @@ class Yours(Attention):
         return scores[:, 0, -1, :-1].view(*query.shape[:2], -1) if itself else scores[:, 0]
 
     def read(self, query, prepared, values, mask=None, reweigh=None):
-        weights = self._weights(query, prepared, mask)
+        weights = self._weights(query, prepared, mask).to(values.dtype)
         if reweigh is not None:
             weights = reweigh(weights, mask)
         return weights @ values, weights
@@ -126,7 +135,7 @@ class Yours(Attention):
     def _inputs(self, query: Tensor, keys: Tensor, visible: Tensor | None = None) -> Inputs:
         """query (B, T, Dq), keys (B, S, Dk), visible (B, S) -> the module's inputs."""
         form = self.subject.form
-        query, keys = widened(query, form.widths[0]), widened(keys, form.widths[1])
+        query, keys = widened(query, form.widths[0]).float(), widened(keys, form.widths[1]).float()
         own = keys.new_zeros(*keys.shape[:2], form.widths[2]) if form.separate else keys
         takes = form.mask is not None and "B" in form.mask.axes
         return Inputs(query, keys, own, visible if takes else None)
@@ -141,9 +150,9 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
 
     title : what the module is called, by default its class. order : the query is the decoder's `previous` state, as
     Bahdanau has it, or the `current` one, as Luong has it. The decoder has the width of the module's query; keys are as
-    wide, or twice as wide. Only its weights are used: the decoder weights its own values, so a projection of values or
-    of the context does not train.
-    A self-attention reads the encoder's states and, as a last token, the decoder's state.
+    wide, or twice as wide (with lazy layers 64 and 128). Only its weights are used: the decoder weights its own values,
+    so a projection of values or of the context does not train. A self-attention reads the encoder's states and, as a
+    last token, the decoder's state.
     ValueError for pooling, which has no query, for other widths, and none of the forms that `check` supports.
 
     >>> own.wrap(lambda query, keys: (query @ keys.mT).softmax(-1), "mine", title="dot product").title
@@ -156,9 +165,8 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
         raise ValueError(f"module must be a module that is built, or a function; got {module!r:.80}")
     with torch.no_grad():
         subject = recognise(module, title)
+        subject = _for_a_decoder(module, subject)
     query, keys = subject.form.widths[:2]
-    if subject.form.pools:
-        raise ValueError(f"{subject.title} pools: it has no query for the state of a decoder")
     if keys not in (query, 2 * query):
         raise ValueError(f"keys must be as wide as the query, or twice as wide; got {keys} and {query}")
     divided, sparse, notes = _rows(subject)
@@ -175,6 +183,20 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
         training_on={"reverse": {"epochs": 6, "learning_rate": 1e-3, "options": size}},
     )
     return mechanisms.add(mechanism)
+
+
+def _for_a_decoder(module: Callable, subject: Subject) -> Subject:
+    """The subject; of lazy layers in the widths of a decoder. ValueError where it takes no vector as the query."""
+    if subject.form.pools:
+        raise ValueError(f"{subject.title} pools: it has no query for the state of a decoder")
+    if subject.form.keys == "BS":
+        raise ValueError(f"{subject.title} reads numbers, and the state of a decoder is a vector")
+    if not is_lazy(module):
+        return subject
+    widths = _OF_A_DECODER[0].query, _OF_A_DECODER[0].key, _OF_A_DECODER[0].key
+    made = Subject(copy.deepcopy(module), replace(subject.form, widths=widths), subject.title)
+    made.run(made.inputs(1, 1, 2))  # which makes the layers
+    return made
 
 
 def _rows(subject: Subject) -> tuple[bool, bool, str]:
@@ -197,8 +219,14 @@ def _rows(subject: Subject) -> tuple[bool, bool, str]:
         raise ValueError(
             f"{subject.title} cannot read 9 keys with one query: {in_words(error, 'it raises ')}"
         ) from None
+    if bool((weights[:, :, -1, 1:] == 0).all()):
+        raise ValueError(
+            f"{subject.title} hides all keys but the first from one query, as a causal mask does over them"
+        )
     notes = SCORES if scores is not None and scores.shape[1] == 1 else NO_SCORES
-    notes += DIVIDED * divided + OF_THE_LAST * subject.form.itself
+    notes += DIVIDED * divided + OF_THE_LAST * subject.form.itself + AT_FIRST * (BEFORE in subject.form.roles.values())
+    if OUTPUT in subject.form.reads[:-1]:
+        notes += f" The decoder's state is its {' and its '.join(map(subject.form.name_of, subject.form.reads))}."
     return divided, bool((weights[:, :, -1] == 0).any()), notes
 
 

@@ -216,3 +216,31 @@ def test_what_no_decoder_can_ask_is_refused():
         own.wrap(Attn("general", 16), order="last")
     with pytest.raises(ValueError, match="module must be a module that is built"):
         own.wrap(BahdanauAttention)
+
+
+class RootInATensor(nn.Module):
+    """`scale` is no buffer, so it stays in single precision."""
+
+    def __init__(self, hid_dim, causal=False):
+        super().__init__()
+        self.key, self.causal = nn.Linear(hid_dim, hid_dim), causal
+        self.scale = torch.sqrt(torch.FloatTensor([hid_dim]))
+
+    def forward(self, query, key, value):
+        scores = query @ self.key(key).mT / self.scale
+        later = torch.ones_like(scores).triu(1) == 1
+        weights = torch.softmax(scores.masked_fill(later, -1e10) if self.causal else scores, dim=-1)
+        return weights @ value, weights
+
+
+def test_a_module_keeps_single_precision_in_a_decoder_of_bfloat16(wrapped):
+    yours = wrapped(RootInATensor(8)).score().to(torch.bfloat16).train()
+    query, keys = torch.randn(2, 1, 8).bfloat16(), torch.randn(2, 3, 8).bfloat16()
+    context, weights = yours.read(query, keys, keys)
+    assert context.dtype == weights.dtype == torch.bfloat16 and yours.module.key.weight.dtype == torch.float32
+
+
+def test_a_causal_mask_over_the_source_is_refused_for_a_decoder():
+    assert own.check(RootInATensor(16, causal=True)).ok
+    with pytest.raises(ValueError, match="hides all keys but the first from one query, as a causal mask does"):
+        own.wrap(RootInATensor(16, causal=True))
