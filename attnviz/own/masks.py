@@ -14,7 +14,7 @@ from attnviz.own.capture import Outcome, Subject, parameters_of
 from attnviz.own.checks import FAULT, LIMIT, NEAR, OK, UNTESTED, Line, backwards, numbers, shares, smallest, undefined
 from attnviz.own.forms import Inputs
 from attnviz.own.matrices import reads_several
-from attnviz.own.source import code_of, in_words, meant
+from attnviz.own.source import DOCUMENTED, code_of, in_words, meant
 from attnviz.python_file import ANYTHING
 
 KEEP, HIDE = forms.KEEP, forms.HIDE
@@ -159,7 +159,7 @@ def _way(subject: Subject, stated: str | None, whole: str) -> Line:
         return Line(test, FAULT, reason, f"2 keys, mask 1 0: weights {numbers(weights)}")
     if mask.kind == "additive" and not re.search("att|bias|add", mask.parameter):
         reason = f"{mask.parameter} is added to the scores: right for 0 and −∞, and 1 and 0 would hide nothing"
-        return Line(test, FAULT if stated or "docstring" in source else LIMIT, reason)
+        return Line(test, FAULT if stated or source == DOCUMENTED else LIMIT, reason)
     sums = "rows sum to 1" if whole == OK else "rows sum to less than 1, as without it"
     return Line(test, OK, f"hidden keys get exactly 0 and {sums} ({subject.form.mask_in_words()})")
 

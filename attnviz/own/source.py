@@ -74,6 +74,7 @@ _USUAL = (
     (r"layer_?(idx|id|num|index)?$|n_?layers?$|num_?layers?$", 1),
 )
 _METHODS = re.compile(r"method|score|kind|mode|type|attn|attention|align")  # a word that chooses the formula
+DOCUMENTED = "its docstring or comment says"
 METHODS = ("general", "dot", "concat", "additive", "scaled_dot")
 _CONFIGS = re.compile(r"config|cfg|^args$|hparams|options")
 _KEEPS_WORDS = re.compile(
@@ -336,9 +337,9 @@ def meant(code: str, mask: MaskForm, stated: str | None = None) -> tuple[str, st
     lines = [line for line in _remarks(code).splitlines() if "#" in line or '"' in line or ":" in line]
     text = "\n".join(line for line in lines if "mask" in line.lower())
     if _HIDES_WORDS.search(text) and not _KEEPS_WORDS.search(text):
-        return HIDE, "its docstring or comment says"
+        return HIDE, DOCUMENTED
     if _KEEPS_WORDS.search(text) and not _HIDES_WORDS.search(text):
-        return KEEP, "its docstring or comment says"
+        return KEEP, DOCUMENTED
     name = mask.parameter.lower()
     if name == "attn_mask" and "scaled_dot_product_attention(" in code:
         return KEEP, "attn_mask means, as in PyTorch's scaled_dot_product_attention,"
