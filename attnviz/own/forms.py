@@ -198,18 +198,16 @@ class Form:
 
     def filled(self, inputs: Inputs) -> Inputs:
         """Inputs with zeros after the keys, up to `count`. ValueError for more keys."""
-        if not (more := self.count and self.count - inputs.keys.shape[1]):
-            return inputs
-        if more < 0:
+        if (more := self.count and self.count - inputs.keys.shape[1]) < 0:
             raise ValueError(f"it is built for {self.count} keys; got {inputs.keys.shape[1]}: build it for more")
-        keys, values = (F.pad(x, (0, 0, 0, more)) for x in (inputs.keys, inputs.values))
+        keys, values = (F.pad(x, (0, 0, 0, more)) if more else x for x in (inputs.keys, inputs.values))
         return Inputs(inputs.query, keys, values, None if inputs.visible is None else F.pad(inputs.visible, (0, more)))
 
     @property
     def filling(self) -> str:
         """What becomes of fewer keys than `count`, in words; "" for any number."""
-        words = f"it takes {self.count} keys: zeros fill up fewer, as in PyTorch's older tutorial, and get weight"
-        return words * bool(self.count)
+        words = "it takes {} keys: zeros fill up fewer, as in PyTorch's older tutorial, and get weight"
+        return words.format(self.count) * bool(self.count)
 
     def part(self, arguments: dict, part: str) -> Tensor:
         """A part among the arguments of a call (B, D): a view."""
@@ -249,7 +247,8 @@ class Form:
         comes = [f"context {self.axes_in_words(self.context.axes)}"] if self.context else []
         logs, own = "logarithms of " if self.weights.log else "", self.axes_in_words(self.weights.axes)
         if extra := sum(self.weights.null):
-            own = own.replace("S", f"S+{extra}, the {'first' if self.weights.null[0] else 'last'} to no key")
+            place = f"{'first' if self.weights.null[0] else 'last'}{' 2' * (extra > 1)}"
+            own = own.replace("S", f"S+{extra}, the {place} to no key")
         comes.append(f"{logs}weights {own}{_from(self.weights.name)}")
         order = {"SBD": "sequence-first", "BDS": "channels first", "BD1S": "channels first", "BS": "of numbers"}
         words = "one sentence at a time" if self.alone else order.get(self.keys, "batch-first")

@@ -42,7 +42,7 @@ _MISSES = re.compile(r"mask|pad|len|NoneType", re.I)  # in what a call without a
 _TOKENS = re.compile("'indices' to have|used as indices")
 _MISFIT = re.compile(r"'indices' to have|used as indices|must be Tensor, not list|'list' object")
 _PRIMES = (3, 4, 5, 7, 11, 13, 17, 19, 23, 29, 31)  # numbers of sentences, queries and keys; none may be a width
-_FIXED = "it runs with a batch of {} sentences: take such sizes from the inputs, not from a number"
+_FIXED = "it runs with {}: take such sizes from the inputs, not from a number"
 _NULLS = ((0, 0), (0, 1), (1, 0), (0, 2), (2, 0))  # learnt keys, or zeros, before and after the keys
 _YES = ("return_attention", "return_weights", "return_attn", "output_attentions", "return_attention_weights")
 # Options that make a module return the weights of every head.
@@ -191,7 +191,7 @@ def _reason(trials: Trials, parameters: Mapping[str, inspect.Parameter]) -> str:
         swap = "swap the axes of tokens and heads, with transpose(1, 2), before the product"
         return f"{trials.returned}, and the heads of a token attend to each other, not tokens: {swap}"
     if trials.returned:
-        linear = "as weights have. Linear attention makes no weights: there are none to test or to show"
+        linear = "as weights have. If it is linear attention, it makes none to test or to show"
         return f"{trials.returned}, and none of it has an axis for the keys, {linear}"
     if _TOKENS.search(trials.failed):
         return "it reads numbers of tokens, and attention reads vectors"
@@ -263,7 +263,7 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
     except ANYTHING as error:  # a person's code may raise anything
         trials.misfit = form.roles if _MISFIT.search(text_of(error)) else trials.misfit
         trials.close += [form] * bool(_MISSES.search(text_of(error)))
-        if (count := _size(subject, text_of(error), inputs, trials)) and not form.itself:
+        if count := _size(subject, text_of(error), inputs, trials):
             return _try(target, title, replace(form, count=count), trials)
         line = line_reached(error, target)
         if line > trials.reached:
@@ -297,17 +297,17 @@ def _choose(subject: Subject, inputs: Inputs, left: dict, softmaxes: list, trial
 
 
 def _size(subject: Subject, error: str, inputs: Inputs, trials: Trials) -> int:
-    """The number of keys with which a call runs whose error names it, 0 where none helps; noted if it runs with such a
-    number of sentences."""
+    """The number of keys with which a call runs whose error names it; 0 where none helps, or another size is noted."""
     batch, keys = len(inputs.query), inputs.keys.shape[1]
     named = {int(number) for number in re.findall(r"\d+", error)} & {*trials.widths} - {*subject.form.widths, keys}
     for number in named if re.search("batch2|invalid for|must match|not broadcast", error) else ():
         for sizes in (number, 1, keys), (batch, 1, number):
             with suppress(*ANYTHING):  # a person's code may raise anything
                 subject.call(subject.given(subject.inputs(*sizes)))
-                if sizes[2] == number:
+                if sizes[2] == number and not (subject.form.itself or subject.form.pools):
                     return number
-                trials.fixed = trials.fixed or _FIXED.format(number)
+                words = f"{number} tokens" if sizes[2] == number else f"a batch of {number} sentences"
+                trials.fixed = trials.fixed or _FIXED.format(words)
     return 0
 
 

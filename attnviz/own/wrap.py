@@ -219,6 +219,10 @@ def _rows(subject: Subject) -> tuple[bool, bool, str]:
         raise ValueError(
             f"{subject.title} cannot read 9 keys with one query: {in_words(error, 'it raises ')}"
         ) from None
+    if bool((weights < -1e-6).any()):
+        raise ValueError(
+            f"{subject.title} gives numbers below 0, as scores are: take their softmax over the keys in it"
+        )
     if bool((weights[:, :, -1, 1:] == 0).all()):
         raise ValueError(
             f"{subject.title} hides all keys but the first from one query, as a causal mask does over them"

@@ -278,6 +278,18 @@ class WholeStep(FixedKeys):
         return super().forward(self.embedding(input).view(1, 1, -1), hidden, encoder_outputs)
 
 
+class DenseSynthesizer(nn.Module):
+    """Tay et al. 2020, for a number of tokens."""
+
+    def __init__(self, d_model, max_len=10):
+        super().__init__()
+        self.W, self.v = nn.Linear(d_model, max_len), nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        weights = F.softmax(self.W(x), dim=-1)
+        return weights @ self.v(x), weights
+
+
 class StepOfFive(nn.Module):
     """CS224n: `step` of the translator takes five tensors."""
 
@@ -290,8 +302,8 @@ class StepOfFive(nn.Module):
     [
         (
             LinearAttention,
-            "it returned (3, 5, 16), and none of it has an axis for the keys, as weights have. Linear attention makes "
-            "no weights: there are none to test or to show.",
+            "it returned (3, 5, 16), and none of it has an axis for the keys, as weights have. If it is linear "
+            "attention, it makes none to test or to show.",
         ),
         (
             WholeDecoder,
@@ -302,6 +314,7 @@ class StepOfFive(nn.Module):
             WholeStep,
             "it reads numbers of tokens, and attention reads vectors. It seems to be a whole step of a decoder",
         ),
+        (DenseSynthesizer, "; it runs with 10 tokens: take such sizes from the inputs, not from a number"),
         (
             StepOfFive,
             "it needs Ybar_t, dec_state, enc_hiddens, enc_hiddens_proj, enc_masks, and attention takes a query, keys "

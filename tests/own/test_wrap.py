@@ -244,3 +244,8 @@ def test_a_causal_mask_over_the_source_is_refused_for_a_decoder():
     assert own.check(RootInATensor(16, causal=True)).ok
     with pytest.raises(ValueError, match="hides all keys but the first from one query, as a causal mask does"):
         own.wrap(RootInATensor(16, causal=True))
+
+
+def test_scores_in_place_of_weights_are_refused():
+    with pytest.raises(ValueError, match="^scores gives numbers below 0, as scores are: take their softmax over"):
+        own.wrap(lambda query, keys: query @ keys.mT, title="scores")
