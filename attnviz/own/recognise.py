@@ -67,7 +67,7 @@ class Trials:
     fixed: str = ""
     among_heads: bool = False
     misfit: Mapping[str, str] | None = None
-    reached: int = -1
+    reached: float = -1
     close: list[Form] = field(default_factory=list)
 
     def done(self, roles: Mapping[str, str]) -> bool:
@@ -265,7 +265,7 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
         trials.close += [form] * bool(_MISSES.search(text_of(error)))
         if count := _size(subject, text_of(error), inputs, trials):
             return _try(target, title, replace(form, count=count), trials)
-        line = line_reached(error, target)
+        line = line_reached(error, target) + (f"{_name(target)}' object has no" in text_of(error)) / 2  # in any layout
         if line > trials.reached:
             trials.failed = f"called with {subject.shapes(inputs)} {in_words(error, 'it raised ')}"
             trials.reached = line

@@ -290,6 +290,15 @@ class DenseSynthesizer(nn.Module):
         return weights @ self.v(x), weights
 
 
+class NeedsAStart(ChannelsFirst):
+    """Location-sensitive attention that keeps the weights of the step before, as of a TTS library."""
+
+    def forward(self, query, keys):
+        scores = torch.einsum("bd,bsd->bs", self.W(query), keys) + self.before
+        self.before = scores.softmax(dim=-1)
+        return self.before
+
+
 class StepOfFive(nn.Module):
     """CS224n: `step` of the translator takes five tensors."""
 
@@ -314,6 +323,7 @@ class StepOfFive(nn.Module):
             WholeStep,
             "it reads numbers of tokens, and attention reads vectors. It seems to be a whole step of a decoder",
         ),
+        (NeedsAStart, "it raised AttributeError: 'NeedsAStart' object has no attribute 'before'."),
         (DenseSynthesizer, "; it runs with 10 tokens: take such sizes from the inputs, not from a number"),
         (
             StepOfFive,
