@@ -339,15 +339,10 @@ def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
 
 def mask_forms(names: list[str]) -> Iterator[MaskForm]:
     """The formats of a mask, the usual ones first."""
-    for name in names:
-        if role_of(name) == LENGTHS:
-            yield MaskForm(name, "lengths", "B")
+    yield from (MaskForm(name, "lengths", "B") for name in names if role_of(name) == LENGTHS)
     masks = [name for name in names if role_of(name) == MASK or "mask" in name.lower()]
-    for name, kind, axes in product(masks, ("bool", "int", "additive"), MASK_AXES):
-        yield MaskForm(name, kind, axes)
-    for name in names:
-        if role_of(name) == MASK:
-            yield MaskForm(name, "lengths", "B")
+    yield from (MaskForm(*parts) for parts in product(masks, ("bool", "int", "additive"), MASK_AXES))
+    yield from (MaskForm(name, "lengths", "B") for name in names if role_of(name) == MASK)
 
 
 def arrange(tensor: Tensor, axes: str) -> Tensor | tuple[Tensor, Tensor]:

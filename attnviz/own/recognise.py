@@ -107,12 +107,10 @@ def _recognised(target: Callable, title: str) -> Subject:
         for name, form in product(masks, trials.close):  # or it lies over the queries
             if not trials.done(form.roles):
                 _try(target, title, replace(form, roles={**form.roles, name: forms.ROWS}), trials)
-    if trials.best is None:
-        reason = f"{_reason(trials, parameters).rstrip('.')}.{_within(target, trials)}"
-        raise NotRecognised(f"{title} is not recognised as attention: {reason}\n{forms.FORMS}")
-    if steps := _steps(trials.best):
-        words = f"it attends {steps} times in a call, once a step, as a whole decoder does.{_within(target, trials)}"
-        raise NotRecognised(f"{title} is not recognised as attention: {words}\n{forms.FORMS}")
+    reason = _reason(trials, parameters) if trials.best is None else _steps(trials.best)
+    if trials.best is None or reason:
+        words = f"{title} is not recognised as attention: {reason.rstrip('.')}.{_within(target, trials)}"
+        raise NotRecognised(f"{words}\n{forms.FORMS}")
     subject = _with_mask(_with_logs(_with_parts(trials.best)), masks)
     outcome = subject.run(subject.inputs(1 if subject.form.alone else 3, 2 if subject.form.many else 1, 4))
     made = [softmax.weights for softmax in outcome.softmaxes]
@@ -151,13 +149,13 @@ def _reads(subject: Subject) -> tuple[str, ...]:
     return tuple(part for part, weights in after if not torch.allclose(before, weights, atol=1e-6, equal_nan=True))
 
 
-def _steps(subject: Subject) -> int:
-    """How often a decoder within the module attends in a call, if it seems to be one; else 0."""
+def _steps(subject: Subject) -> str:
+    """The reason if a decoder within the module attends several times in a call; else ""."""
     outcome = subject.run(subject.inputs(1 if subject.form.alone else 3, 1, 5))
     parts = subject.module.modules() if subject.module else ()
     recurrent = any(isinstance(part, nn.RNNBase | nn.RNNCellBase) for part in parts)
-    steps = outcome.weights.shape[1] * recurrent
-    return steps if steps > 1 and steps == len(outcome.softmaxes) else 0
+    steps = len(outcome.softmaxes) if recurrent and len(outcome.softmaxes) == outcome.weights.shape[1] else 1
+    return f"it attends {steps} times in a call, once a step, as a whole decoder does" if steps > 1 else ""
 
 
 def _ignores(subject: Subject, names: Sequence[str]) -> bool:

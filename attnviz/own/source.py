@@ -51,17 +51,13 @@ _SIZES = (
     (r"kv.*heads?$|(key|value)_heads?$|kv_?groups?$|^(n|num)_?(query_?)?groups?$", "key_heads"),
     (r"n_?_?heads?$|^heads?$|num_?heads?|^h$|head_?(num|count)|query_heads?$", "heads"),
     (r"^d_?k$|^d_?v$|^d_?kv$|head_?(dim|size|width)|(^d|dim|size|width)_?(per_|of_)?head$", "head"),
-    (
-        r"max_?(seq_?)?len|block_?size|context_?(len|size)|seq_?len|^max_?(length|positions)|num_(keys|tokens)",
-        "longest",
-    ),
+    (r"max_?(seq_?)?len|block_?size|context_?(len|size)", "longest"),
+    (r"seq_?len|^max_?(length|positions)|num_(keys|tokens)", "longest"),
     (r"quer|^q_?(dim|size|width)|dec|^d_?q$|tgt|target", "query"),
     (r"key|^k_?(dim|size|width)|enc|memory|annot|src|source|context_?dim|cross", "key"),
     (r"val(ue)?s?_?(dim|size|width)?$|^v_?(dim|size|width)", "value"),
-    (
-        r"hid|(^|_)ff|inner|emb|model|dim|size|width|units?|feat|channels|filters|^nh$|^d$|^d_?in|^d_?out|^n_?state|^c$|state",
-        "width",
-    ),
+    (r"hid|(^|_)ff|inner|emb|model|dim|size|width|units?|feat|channels|filters|state", "width"),
+    (r"^nh$|^d$|^d_?in|^d_?out|^c$", "width"),
 )
 # What no size says, and what a module is built with where it has no default.
 _USUAL = (
@@ -90,9 +86,8 @@ _HIDES_WORDS = re.compile(
     re.I,
 )
 _PYTORCH = re.compile(r"^(src_|tgt_|memory_)?key_padding_mask$|^attn_mask$|^encoder_padding_mask$")
-_TIMES = re.compile(
-    r"mask\w*(\.\w+\(\))?\s*\*\s*-?\s*(1e|float|torch\.finfo|10\s*\*\*|inf\b|\d{4})", re.I
-)  # as in Keras
+# As in Keras.
+_TIMES = re.compile(r"mask\w*(\.\w+\(\))?\s*\*\s*-?\s*(1e|float|torch\.finfo|10\s*\*\*|inf\b|\d{4})", re.I)
 
 
 @dataclass(frozen=True)
@@ -197,13 +192,13 @@ def build(
     if unknown := settings.keys() - {parameter.name for parameter in parameters}:
         names = ", ".join(parameter.name for parameter in parameters) or "none"
         raise ValueError(f"{kind.__name__} has no parameter {', '.join(sorted(unknown))}; its parameters: {names}")
-    needed = [p.name for p in parameters if p.default is p.empty or _is_no_width(p)]
+    wide = "query", "key", "value", "width"  # of which 1 is no default, as in Joey NMT
+    ones = [p for p in parameters if type(p.default) is int and p.default == 1 and _size_name(p.name) in wide]
+    needed = [p.name for p in parameters if p.default is p.empty or p in ones]
     if checked and "key_heads" in map(_size_name, needed):
         sizes = CHECKED._replace(heads=4, key_heads=2)
     unnamed = []
-    for name in needed:
-        if name in settings:
-            continue
+    for name in (name for name in needed if name not in settings):
         value = _value(name, sizes)
         if "temperature" in name.lower():  # the root of a width, if that is all it gets
             value = sizes.width**0.5 if {*map(_size_name, needed)} <= {None, "dropout"} else 1.0
@@ -213,15 +208,14 @@ def build(
     if unnamed:
         example = f"--set {unnamed[0]}=VALUE, in Python settings={{'{unnamed[0]}': VALUE}}"
         raise ValueError(f"{kind.__name__} needs {', '.join(unnamed)}, and the name tells no size: give {example}")
-    optional = [p.name for p in parameters if p.name not in needed and _is_share(p.default)]
+    optional = [p.name for p in parameters if p.name not in needed and type(p.default) in (int, float)]
     dropout = [name for name in optional if _size_name(name) == "dropout"]
     if not checked:  # for a network whose widths are given, also what has a default
         others = [p for p in parameters if p.name not in needed and type(p.default) is int and _size_name(p.name)]
         chosen |= {p.name: getattr(sizes, _size_name(p.name) or "") for p in others}
     chosen |= dict.fromkeys(dropout, sizes.dropout)  # so that a dropout that stays on is seen
-    chosen |= {
-        p.name: True for p in parameters if biases and p.default is False and re.search("^(?!add).*bias", p.name)
-    }
+    off = [p.name for p in parameters if biases and p.default is False and re.search("^(?!add).*bias", p.name)]
+    chosen |= dict.fromkeys(off, True)
     chosen |= settings
     chosen = {parameter.name: chosen[parameter.name] for parameter in parameters if parameter.name in chosen}
     methods = [name for name in chosen if chosen[name] == METHODS[0] and name not in settings]
@@ -234,16 +228,6 @@ def _parameters(kind: type) -> list[inspect.Parameter]:
     except (TypeError, ValueError):
         return []
     return [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-
-
-def _is_no_width(parameter: inspect.Parameter) -> bool:
-    """Is it a width of 1 by default, as in Joey NMT?"""
-    wide = _size_name(parameter.name) in ("query", "key", "value", "width")
-    return wide and type(parameter.default) is int and parameter.default == 1
-
-
-def _is_share(default: object) -> bool:
-    return isinstance(default, int | float) and not isinstance(default, bool)
 
 
 def _size_name(name: str) -> str | None:
@@ -279,10 +263,7 @@ class Config:
         return getattr(self._sizes, size)
 
     def __getitem__(self, name: str):
-        try:
-            return getattr(self, name)
-        except AttributeError as error:
-            raise KeyError(str(error)) from None
+        return getattr(self, name)
 
     def get(self, name: str, default: object = None):
         """As in a dict."""

@@ -87,23 +87,18 @@ class Watched:
 
     def _with_heads(self) -> dict[str, list[list[Tensor]]]:
         """The calls, in which modules of a list `heads` are one: its name -> their weights, with an axis of heads."""
-        groups: dict[str, dict[str, list[list[Tensor]]]] = {}
+        groups: dict[tuple[str, str], list[list[list[Tensor]]]] = {}
         for name, calls in self.calls.items():
-            groups.setdefault(_HEAD.sub(r"\1", name), {})[name] = calls
-        joined = {}
-        for name, group in groups.items():
-            try:
-                together = zip(*group.values(), strict=True)
-                layers = [[torch.stack(heads, dim=-3) for heads in zip(*call, strict=True)] for call in together]
-            except (RuntimeError, ValueError, IndexError):  # of several shapes, or called several times
-                layers = []
-            joined |= {name: layers} if len(group) > 1 and layers else group
-            self.heads.add(len(group))
+            shapes = str([[weights.shape for weights in call] for call in calls])
+            groups.setdefault((_HEAD.sub(r"\1", name), shapes), []).append(calls)
+        self.heads |= {len(group) for group in groups.values()}
+        joined = {name: group[0] for (name, _), group in groups.items()}
+        for (name, _), group in groups.items():
+            if len(group) > 1:
+                joined[name] = [[torch.stack(heads, dim=-3) for heads in zip(*call)] for call in zip(*group)]
         return joined
 
-    def _fitting(
-        self, module: str, calls: list[list[Tensor]], source: int, target: int, problems: list
-    ) -> list[list[tuple[str, Tensor]]]:
+    def _fitting(self, module: str, calls: list, source: int, target: int, problems: list) -> list[list[tuple]]:
         """The layers, each with its kind, of every softmax of a module that fits: at one place of all calls, or else of
         one shape, as in a loop over the steps. What does not fit is added to the problems. ValueError if the module is
         attention and none fits."""
@@ -177,7 +172,8 @@ def _hooks(name: str, part: nn.Module, capture: Capture, seen: Watched) -> tuple
         first = result[0] if isinstance(result, tuple) and result else result
         output = first if isinstance(first, Tensor) and seen.sure and name not in seen.sure else None
         for silent, scores in [*seen.silent.items()]:
-            if any(taken.scores is not None and _are_same(taken.scores, scores) for taken in softmaxes):
+            taken_of = [taken.scores.flatten() for taken in softmaxes if taken.scores is not None]
+            if isinstance(scores, Tensor) and any(torch.equal(scores.flatten(), own) for own in taken_of):
                 del seen.silent[silent]  # it gives the scores of a softmax in a module around it
         made = [taken.weights for taken in softmaxes if output is None or not torch.equal(taken.weights, output)]
         if not made and (name in seen.sure or isinstance(result, tuple | dict)) and not seen._holds_another(name):
@@ -196,11 +192,6 @@ def _are_shares(tensor: Tensor) -> bool:
     return tensor.ndim >= 2 and bool((tensor >= 0).all()) and torch.allclose(sums, torch.ones_like(sums), atol=1e-4)
 
 
-def _are_same(scores: Tensor, other) -> bool:
-    alike = isinstance(other, Tensor) and other.numel() == scores.numel()
-    return alike and torch.equal(scores.flatten(), other.flatten())
-
-
 def _fitted(module: str, calls: list[Tensor], source: int, target: int, seen: Watched) -> list[tuple[str, Tensor]]:
     """The layers of a module's attention, each with its kind and weights (H, Q, K). calls : its weights in every call.
     ValueError if they fit no kind."""
@@ -209,17 +200,16 @@ def _fitted(module: str, calls: list[Tensor], source: int, target: int, seen: Wa
         rows, keys = (source if kind == "encoder" else target), (target if kind == "decoder" else source)
         for axes in _AXES if rows else ():
             # the first axis may be that of two sentences and not of two heads
-            if axes not in ("BHTS", "BSH") and len(axes) == calls[0].ndim and not _heads(calls[0], axes) <= seen.heads:
+            heads = {length for length, axis in zip(calls[0].shape, axes) if axis in "HN"}
+            if axes not in ("BHTS", "BSH") and len(axes) == calls[0].ndim and not heads <= seen.heads:
                 continue
             if kind not in by_kind and (layers := _layers(calls, axes, rows, keys, kind, seen.runs)):
                 by_kind[kind] = layers
-    first = calls[:target]
     alike = len({weights.shape for weights in calls}) == 1
-    if not by_kind and seen.runs == 1 and 0 < len(first) < len(calls) and alike:  # a loop that goes on after <eos>
-        seen.longer[module] = len(calls)
-        return _fitted(module, first, source, target, seen)
+    if not by_kind and seen.runs == 1 and 0 < target < len(calls) and alike:  # a loop that goes on after <eos>
+        layers, seen.longer[module] = _fitted(module, calls[:target], source, target, seen), len(calls)
+        return layers
     if not by_kind:
-        seen.longer.pop(module, None)
         raise _fails(module, calls, source, target, seen.runs)
     kind = next(iter(by_kind))
     causal = {name: all(map(_is_causal, layers)) for name, layers in by_kind.items()}
@@ -280,11 +270,6 @@ def _fails(module: str, calls: list[Tensor], source: int, target: int, runs: int
         f"the weights of {module} fit neither {source} source tokens nor {target} target tokens: {len(calls)} calls of "
         f"shape {shapes}; run the model on one sentence, in a batch of one{times}"
     )
-
-
-def _heads(weights: Tensor, axes: str) -> set[int]:
-    """The possible numbers of heads of weights with these axes; empty if no axis can be that of heads."""
-    return {length for length, axis in zip(weights.shape, axes) if axis in "HN"}
 
 
 def _kinds(module: str) -> list[str]:

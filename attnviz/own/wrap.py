@@ -177,7 +177,7 @@ def wrap(module: Callable, name: str = NAME, order: str = "current", title: str 
         f"Yours · {subject.title.partition('(')[0]}",
         words=f"An attention of your own, {subject.title}. {notes}",
         asks=_ORDERS[order],
-        score=partial(_score, subject, divided, sparse),
+        score=partial(Yours, subject, divided=divided, sparse=sparse),
         summed=keys == query,
         training=mechanisms.RECURRENT | {"options": size},
         training_on={"reverse": {"epochs": 6, "learning_rate": 1e-3, "options": size}},
@@ -269,10 +269,6 @@ def _as_trained(place: str, trained_as: str, score: Callable, dropout: float = 0
             f"{place} has changed since it was trained: run `python -m attnviz try` again, and then start this again"
         )
     return score(dropout=dropout)
-
-
-def _score(subject: Subject, divided: bool, sparse: bool, dropout: float = 0.0) -> Attention:
-    return Yours(subject, dropout, divided, sparse)
 
 
 def of_trained(place: str, settings: Mapping[str, object], like: str, notes: str) -> Mechanism:
