@@ -229,7 +229,7 @@ class Subject:
         left, softmaxes = self.call(self.given(inputs), dropout, frozen, train)
         place, context, batch = self.form.weights, None, len(inputs.query)
         own = self._fitting(place, left.get(place.name), inputs)
-        own = own.exp() if place.log else own
+        own = F.hardshrink(own.exp(), 1e-37) if place.log else own  # 0 where log(0 + 1e-45) was added, as in AllenNLP
         if self.form.context is not None:
             of_context = self._fitting(self.form.context, left.get(self.form.context.name), inputs)
             context = forms.as_context(of_context, self.form.context.axes)

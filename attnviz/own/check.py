@@ -17,7 +17,7 @@ from attnviz.own import checks, gradients, masks
 from attnviz.own import formula as formulas
 from attnviz.own.capture import ShapeChanged, Subject
 from attnviz.own.checks import FAULT, LIMIT, OK, RANDOM, UNTESTED, Line, undefined
-from attnviz.own.forms import LAYERS, TOP
+from attnviz.own.forms import LAYERS, TOP, NotRecognised
 from attnviz.own.matrices import Place
 from attnviz.own.recognise import recognise
 from attnviz.own.source import Built, built, code_of, in_words, looked_at, same_numbers
@@ -300,6 +300,10 @@ def _read(made: Built, name: str = "") -> tuple[Subject, formulas.Formula]:
     target, zeros = gradients.without_zeros(made.target)
     subject = recognise(target, name or made.title)
     with looked_at(made.target, subject.title):
+        for made_weights in (softmax.weights for softmax in subject.run(subject.inputs(3, 2, 5)).softmaxes):
+            if made_weights.dtype in (torch.float16, torch.bfloat16):
+                why = f"{subject.title} makes its weights in {made_weights.dtype}, which has too few digits to test"
+                raise NotRecognised(f"{why}: test it in single precision, without half(), bfloat16() and autocast")
         recognised = formulas.recognised(subject)
         if zeros and not recognised.names:
             plain = formulas.recognised(Subject(made.target, subject.form, subject.title))

@@ -4,6 +4,7 @@ Letters: B sentences, T queries, S keys, H heads. Inputs are random with a fixed
 import itertools
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
@@ -41,19 +42,15 @@ class Line:
 def smallest(subject: Subject, examine: Callable[[Inputs], str | None]) -> str:
     """The first failing example, in words; "" if none fails. Sizes that the module rejects are for another test."""
     for inputs in (subject.inputs(*sizes) for sizes in _SIZES):
-        try:
-            text = examine(inputs)
-        except ANYTHING:  # a person's code may raise anything
-            continue
-        if text:
-            return f"{inputs.words}: {text}"
+        with suppress(*ANYTHING):  # a person's code may raise anything
+            if text := examine(inputs):
+                return f"{inputs.words}: {text}"
     return ""
 
 
 def numbers(values: Tensor) -> str:
     """At most five numbers, rounded."""
-    values = values.detach().flatten()
-    return " ".join(f"{value:.3g}" for value in values[:5].tolist()) + (" …" if len(values) > 5 else "")
+    return " ".join(f"{value:.3g}" for value in values.flatten()[:5].tolist()) + " …" * (values.numel() > 5)
 
 
 @lru_cache(1)  # several tests of a module ask
@@ -228,7 +225,7 @@ def context(subject: Subject) -> Line:
     if reason := _other_context(subject):
         return Line(test, FAULT, reason, example)
     if (residual := projected(subject)) is None:
-        return Line(test, UNTESTED, "it returns more than the weighted sum, and values cannot be changed apart")
+        return Line(test, UNTESTED, "it takes no softmax of PyTorch, so weights cannot be kept while values change")
     if residual < 1e-3 and _of_a_mean(subject):
         verdict, reason = FAULT, "the context is divided by the number of keys: a mean is taken in place of a sum"
     elif residual < 1e-3 and (name := _projected_twice(subject)):
@@ -295,7 +292,11 @@ def _made_otherwise(subject: Subject) -> tuple[str, str]:
     if reason := reads_several(subject.module):
         return UNTESTED, reason
     reason = "the context is not the weights times any projection of the values"
-    if subject.run(subject.inputs(1, 1, 2)).weights.shape[1] > 1:
+    outcome = subject.run(subject.inputs(1, 2, 3))
+    heads = next((x.weights for x in outcome.softmaxes if x.weights.ndim == 4), outcome.weights)
+    if heads.shape[1] > 1 and torch.equal(heads[:, :1], outcome.weights):
+        return FAULT, "only the weights of the first head come back, and the context is made of all: return all of them"
+    if outcome.weights.shape[1] > 1:
         reason += ": are the heads joined by view or reshape, without the transpose before it?"
     return FAULT, reason
 
@@ -387,8 +388,7 @@ def of_weighted_sum(subject: Subject) -> bool:
         fixed = torch.cat([fixed, torch.eye(count, dtype=torch.float64)[row].unsqueeze(0)])
     generator = torch.Generator().manual_seed(1)
     shares, change = (torch.randn(n, generator=generator).double() for n in (count, inputs.values.shape[-1]))
-    if form.itself:
-        shares[row] = 0
+    shares[row] *= not form.itself
     frozen = tuple(softmax.weights for softmax in outcome.softmaxes)
 
     def effect(of_keys: Tensor) -> float:

@@ -27,7 +27,7 @@ _ROLES = (  # the first pattern that fits the name of a parameter
     ("", r"past|cache|head_mask|position"),  # as models of the transformers library have them
     (LENGTHS, r"len"),
     (BEFORE, r"coverage|cumul|(prev|last|old)\w*_?(att|align|weight|alpha)|^alignments?$|weights_cat"),
-    (MASK, r"mask|pad|visible|hidden_keys"),
+    (MASK, r"mask|pad|visible|hidden_keys|^adj"),
     (QUERY, r"quer|dec|^q$|^qs$|^tgt|target"),
     (VALUES, r"^v$|^vs$|value"),
     (KEYS, r"key|^ks?$|enc|memory|annot|src|source|context|^hs$|^h_?s$|outputs?$|states$"),

@@ -114,7 +114,8 @@ def _gradients(subject: Subject) -> tuple[dict[str, str], list[str], bool]:
         sums = [(tensor * torch.randn(tensor.shape, generator=random).to(tensor)).sum() for tensor in wanted]
         torch.stack(sums).sum().backward()
     never: dict[str, str] = {}
-    constant = []
+    constant, counts = [], [*outcome.weights.shape[1:]]
+    counts[0] = max([counts[0], *(made.weights.shape[1] for made in outcome.softmaxes if made.weights.ndim == 4)])
     for name, parameter in module.named_parameters() if module else ():
         if parameter.requires_grad and parameter.grad is None:
             never[name] = _CUT
@@ -122,19 +123,18 @@ def _gradients(subject: Subject) -> tuple[dict[str, str], list[str], bool]:
                 never[name] = _WITHOUT_EFFECT if _is_used(own, parameter) else _NEVER
         elif parameter.requires_grad and parameter.grad is not None and float(parameter.grad.abs().max()) < 1e-6:
             constant.append(name)
-        elif parameter.grad is not None and (part := _unused_part(parameter.grad, outcome.weights)):
+        elif parameter.grad is not None and (part := _unused_part(parameter.grad, *counts)):
             never[name] = f": {part} get no gradient: the heads that they make are not used"
     query = (inputs.keys if subject.form.itself else inputs.query).grad
     return never, constant, query is None
 
 
-def _unused_part(gradient: Tensor, weights: Tensor) -> str:
+def _unused_part(gradient: Tensor, heads: int, *tokens: int) -> str:
     """The rows, or columns, of a matrix that get no gradient if these are those of whole heads, also in a joint matrix
-    of queries, keys and values; "" if there are none. weights (B, H, T, S)."""
-    heads, *counts = weights.shape[1:]
+    of queries, keys and values; "" if there are none. tokens : numbers of queries and keys."""
     for dim, count in product((0, 1), (heads, 2 * heads, 3 * heads)) if gradient.ndim == 2 and heads > 1 else ():
         used = (gradient != 0).any(dim=1 - dim)
-        if bool(used.all()) or int(used.sum()) in (*counts, 0) or len(used) % count or len(used) == count:
+        if bool(used.all()) or int(used.sum()) in (*tokens, 0) or len(used) % count or len(used) == count:
             continue  # as many rows as there are tokens: a table of positions
         blocks = used.unflatten(0, (count, -1))
         if torch.equal(blocks.all(dim=1), blocks.any(dim=1)):

@@ -39,30 +39,37 @@ def padded(batch: int, keys: int, same: bool) -> Tensor:
 
 
 def effect_of(subject: Subject, inputs: Inputs, base: Tensor) -> tuple[int, bool]:
-    """The effect on the weights of a mask with 1 for visible keys, and whether it is inverted."""
-    mask, keys = subject.form.given_mask, inputs.keys.shape[1]
-    visible = padded(len(inputs.keys), keys, same="B" not in mask.axes)
-    weights = subject.run(replace(inputs, visible=visible)).weights
-    if mask.kind == "additive":  # of another kind where it is not added: then a finite number does something else
-        finite = Subject(subject.target, replace(subject.form, mask=replace(mask, number=-1e4)))
-        if not torch.allclose(finite.run(replace(inputs, visible=visible)).weights, weights, equal_nan=True):
-            return _NOTHING, False
-    rows = weights.isfinite().all(dim=-1)  # upside down and causal, the first tokens see nothing
+    """The effect on the weights of a mask with 1 for visible keys, or of the inverted one if that does more, and
+    whether it is this one."""
+    mask, best = subject.form.given_mask, (_NOTHING, False)
+    visible = padded(len(inputs.keys), inputs.keys.shape[1], same="B" not in mask.axes)
+    for hides in (False, True) if mask.kind in ("bool", "int") else (False,):
+        laid = Subject(subject.target, replace(subject.form, mask=replace(mask, hides=hides)))
+        weights = laid.run(replace(inputs, visible=visible)).weights
+        if mask.kind == "additive":  # of another kind where it is not added: then a finite number does something else
+            finite = Subject(subject.target, replace(subject.form, mask=replace(mask, number=-1e4)))
+            if not torch.allclose(finite.run(replace(inputs, visible=visible)).weights, weights, equal_nan=True):
+                return best
+        best = max(best, (_effect(weights, base, visible, subject.form.itself), hides), key=lambda way: way[0])
+        if best[0] in (_NOTHING, HIDES):
+            break
+    return best
+
+
+def _effect(weights: Tensor, base: Tensor, visible: Tensor, itself: bool) -> int:
+    """What a mask does to the weights `base`. itself : the rows of padding count for nothing. Nor do those without a
+    visible key, as of a causal mask that is upside down."""
+    rows = weights.isfinite().all(dim=-1) & (visible[:, None] if itself else torch.tensor(True))
     if torch.allclose(weights, base, atol=1e-6) or not bool(rows.any()):
-        return (_NOTHING if bool(rows.any()) else _SOMETHING), False
-    visible, weights = visible[:, None, None].expand_as(weights)[rows], weights[rows]
-    ways = (False, True) if mask.kind != "additive" else (False,)
-    effects = []
-    for hides in ways:
-        gone, left = (weights[x] for x in ((visible, ~visible) if hides else (~visible, visible)))
-        sums = torch.allclose(weights.sum(dim=-1), torch.ones(()).to(weights), atol=1e-4)
-        if bool((gone == 0).all()) and bool((left != 0).any()):
-            effects.append((HIDES if sums else _AFTER, hides))
-        elif bool((gone.abs() < 1e-4).all()) and sums:
-            effects.append((_NEARLY, hides))
-        elif bool((gone < -1).all()):  # a large negative number in place of a weight
-            effects.append((_AFTER, hides))
-    return max(effects, default=(_SOMETHING, False))
+        return _NOTHING if bool(rows.any()) else _SOMETHING
+    shown, weights = visible[:, None, None].expand_as(weights)[rows], weights[rows]
+    gone, left = weights[~shown], weights[shown]
+    sums = torch.allclose(weights.sum(dim=-1), torch.ones(()).to(weights), atol=1e-4)
+    if bool((gone == 0).all()) and bool((left != 0).any()):
+        return HIDES if sums else _AFTER
+    if bool((gone.abs() < 1e-4).all()) and sums:
+        return _NEARLY
+    return _AFTER if bool((gone < -1).all()) else _SOMETHING  # a large negative number in place of a weight
 
 
 def hidden(subject: Subject, stated: str | None = None) -> Line:

@@ -73,16 +73,13 @@ _METHODS = re.compile(r"method|score|kind|mode|type|attn|attention|align")  # a 
 DOCUMENTED = "its docstring or comment says"
 METHODS = ("general", "dot", "concat", "additive", "scaled_dot")
 _CONFIGS = re.compile(r"config|cfg|^args$|hparams|options")
-_KEEPS_WORDS = re.compile(
-    r"\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
-    r"\b(keep|keeps|kept|visible|valid|real|attend|attended|allowed?|unmasked)\b",
-    re.I,
-)
+# What a mask has, and after it nothing of what it has elsewhere.
+_ONE = r"\b(1(\.0)?s?|true|ones?|nonzero|non-zero)\b[^\w.;,\n]{,6}((?!\b(0|false|zeros?)\b)[^.;,\n]){,25}?\b"
+_KEEPS_WORDS = re.compile(rf"{_ONE}(keep|keeps|kept|visible|valid|real|attend|attended|allowed?|unmasked)\b", re.I)
 _HIDES_WORDS = re.compile(
     r"mask for padded|[-−](inf|infinity|∞|\d+e\d+)\b.{0,30}mask\w* (has|have|is|are|=|==) (1|true)\b"
-    r"|\b(indices|positions|elements|entries|tokens|keys) (that are |which are )?to be (masked|hidden|ignored)"
-    r"|\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
-    r"\b(hide|hides|hidden|pad|pads|padding|padded|ignored?|masked|excluded?|blocked|forbidden|not allowed)\b",
+    r"|\b(indices|positions|elements|entries|tokens|keys) (that are |which are )?to be (masked|hidden|ignored)|"
+    rf"{_ONE}(hide|hides|hidden|pad|pads|padding|padded|ignored?|masked|excluded?|blocked|forbidden|not allowed)\b",
     re.I,
 )
 _PYTORCH = re.compile(r"^(src_|tgt_|memory_)?key_padding_mask$|^attn_mask$|^encoder_padding_mask$")

@@ -336,7 +336,7 @@ def _why(error: BaseException) -> str:
 
 def _in_sizes(made: Built, subject: Subject, sizes: Sizes, widths: tuple[int, int, int]) -> Subject:
     """The module in other sizes, for these widths of query, keys and values."""
-    target = subject.target
+    target = made.target  # where no parameter that begins as 0 has other numbers
     if subject.module is not None and widths_of(subject.module):
         if made.again is None:
             raise ValueError("TorchScript has compiled it; name the class that it was made from")

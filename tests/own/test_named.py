@@ -164,6 +164,19 @@ class GatOfAnotherSlope(Gat):
     slope = 0.01
 
 
+class GatOfAGraph(nn.Module):
+    """As in pyGAT: the neighbours of each node of one graph are given."""
+
+    def __init__(self, in_features=16, out_features=8):
+        super().__init__()
+        self.W, self.a = nn.Parameter(torch.randn(in_features, out_features)), nn.Parameter(torch.randn(16, 1))
+
+    def forward(self, x, adj):
+        h = x @ self.W
+        scores = F.leaky_relu(h @ self.a[:8] + (h @ self.a[8:]).T, 0.2)
+        return (weights := torch.where(adj > 0, scores, -9e15).softmax(dim=-1)) @ h, weights
+
+
 class Gatv2(nn.Module):
     """Brody et al. 2022, eq. 7."""
 
@@ -196,6 +209,7 @@ NAMED = [
     (Gat, f"{GAT} with W = `W.weight`, v = `a.weight`; largest difference", ""),
     (GatOfHeads, f"{GAT} with W = `W.weight`, v = `a.weight`; largest difference", ""),
     (GatOfTwoVectors, f"{GAT} with W = `W.weight`, v = [`a`; `b`]; largest difference", ""),
+    (GatOfAGraph, f"{GAT} with W = `W`ᵀ, v = `a`; largest difference", ""),
     (Gatv2, "GATv2 (Brody et al. 2022): v · LeakyReLU(0.2)(W q + U k) with W = `W.weight` and its bias, U = `U.w", ""),
 ]
 

@@ -169,12 +169,24 @@ class SharedByHeads(nn.Module):
         return torch.einsum("nhql,nlhd->nqhd", weights, parts).flatten(2), weights
 
 
+class LearntTemperature(nn.Module):
+    """1 at the start, where its logarithm is 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.log_temperature = nn.Parameter(torch.zeros(1))
+
+    def forward(self, query, keys):
+        return (query @ keys.mT / self.log_temperature.exp()).softmax(dim=-1)
+
+
 MODULES = [
     (BahdanauAttention, "en-fr/bahdanau", "built 512 wide, with zeros beside the trained numbers"),
     (Attn("dot", 16), "en-fr/luong-dot", ""),
     (Attn("concat", 16), "en-fr/luong-concat", "built 512 wide"),
     (Attention, "en-fr/luong-concat", ""),
     (LSTMStates, "en-fr/luong-general", "built 512 wide"),
+    (LearntTemperature, "en-fr/luong-dot", ""),
     (DotProductAttention(0.0), "en-fr/scaled-dot", ""),
     (KeepsTheRoot, "en-fr/scaled-dot", ""),
     (WeightNormed, "en-fr/bahdanau", "the trained matrix takes the place of `v.weight`, which it makes itself"),

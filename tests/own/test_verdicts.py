@@ -6,6 +6,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from attnviz import own
+from attnviz.own.forms import KEEP, MaskForm
+from attnviz.own.source import meant
 
 SCALED, LARGE = "scores are scaled as in the formula", "scores of ±10⁴"
 
@@ -203,3 +205,76 @@ def test_a_mask_for_each_query_that_is_required_is_read_in_a_batch():
 
     report = own.check(attention)
     assert report.ok and report.form.startswith("self-attention, batch-first: (x (B,S,D), mask (B,1,S) bool")
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_a_padding_mask_is_read_where_a_large_number_hides_whole_rows(rows):
+    """The wrong way round it hides all that the causal mask leaves, and a row of equal numbers has equal weights."""
+
+    def attention(x, pad_mask=None):
+        hide = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(len(x[0]) if rows else 1)
+        if pad_mask is not None:
+            hide = hide | pad_mask[:, None] | (pad_mask[:, :, None] & rows)
+        weights = (x @ x.mT / x.shape[-1] ** 0.5).masked_fill(hide, -1e4).softmax(dim=-1)
+        return weights @ x, weights
+
+    report = own.check(attention)
+    assert report.ok and "pad_mask (B,S) bool, 1 hides a key" in report.form
+
+
+class LogPointer(nn.Module):
+    """Hidden keys as in AllenNLP's `masked_log_softmax`: 1e-45 is the smallest number above 0."""
+
+    def __init__(self, hidden_size=16):
+        super().__init__()
+        self.W = nn.Linear(hidden_size, hidden_size, bias=False)
+
+    def forward(self, decoder_state, encoder_outputs, mask):
+        scores = (encoder_outputs @ self.W(decoder_state).unsqueeze(-1)).squeeze(-1)
+        return F.log_softmax(scores + (mask.float() + 1e-45).log(), dim=-1)
+
+
+def test_the_smallest_number_in_a_logarithm_hides_a_key():
+    report = own.check(LogPointer)
+    assert report.ok and "mask (B,S) bool, 1 keeps a key" in report.form
+
+
+@pytest.mark.parametrize(
+    "words", ["0 and 1, 0 = pad", "a (B,1,S) tensor, padded keys are False", "1.0 = real, 0.0 = pad"]
+)
+def test_what_a_mask_has_at_other_keys_is_not_taken_for_what_1_means(words):
+    assert meant(f'"""mask: {words}"""', MaskForm("mask", "bool", "BS"))[0] == KEEP
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_weights_of_half_precision_have_too_few_digits_to_test(kind):
+    def attention(query, keys, values):
+        weights = (query.to(kind) @ keys.to(kind).mT / keys.shape[-1] ** 0.5).softmax(dim=-1).to(values)
+        return weights @ values, weights
+
+    with pytest.raises(ValueError, match=f"attention makes its weights in {kind}, which has too few digits to test"):
+        own.check(attention)
+
+
+class OfFirstHead(nn.Module):
+    """Four heads. alone : the first head's weights serve all, and else they are returned alone."""
+
+    def __init__(self, d_model=32, num_heads=4, alone=False):
+        super().__init__()
+        self.heads, self.alone = num_heads, alone
+        self.q, self.k, self.v, self.o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key, value):
+        sources = zip((self.q, self.k, self.v), (query, key, value))
+        q, k, v = (layer(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for layer, x in sources)
+        weights = F.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
+        if self.alone:
+            weights = weights[:, :1]
+        return self.o((weights @ v).transpose(1, 2).flatten(2)), weights[:, 0]
+
+
+def test_the_weights_of_the_first_head_alone_are_told():
+    (fault,) = own.check(OfFirstHead(alone=True)).faults
+    assert fault.reason.startswith("q.weight: rows 9 to 32 get no gradient: the heads that they make are not used")
+    (fault,) = own.check(OfFirstHead()).faults
+    assert fault.reason.startswith("only the weights of the first head come back, and the context is made of all")
