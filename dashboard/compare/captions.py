@@ -273,11 +273,12 @@ def no_difference(scene: CompareScene) -> str:
     alone = [column for column in scene.mapped if column.title not in columns]
     if not alone or len(scene.mapped) < 2:
         return ""
+    not_compared = f"Not compared: {escape(listed(column.title for column in alone))}. No other map here is of the same"
     if len({column.grid.kind for column in scene.mapped}) > 1:
-        return '<p class="small">No two maps can be subtracted: they differ in kind.</p>'
+        problem = f"{not_compared} kind and text." if columns else "No two maps can be subtracted: they differ in kind."
+        return f'<p class="small">{problem}</p>'
     if columns:
-        titles = escape(listed(column.title for column in alone))
-        problem = f"Not compared: {titles}. No other map here is of the same text. To compare all"
+        problem = f"{not_compared} text. To compare all"
     else:
         problem = (
             "No two maps can be subtracted, because these models write different texts. To subtract them, and to see "

@@ -58,6 +58,18 @@ def test_own_translations_are_not_shared_even_when_equal():
     assert "Not compared: Bahdanau. " in words and "choose one text for all under “French text” on the left" in words
 
 
+def test_a_map_of_another_kind_is_said_to_be_the_only_one_not_compared():
+    def of_both_kinds(model, text, target, beam):
+        return synthetic.trace(
+            text, target, kinds=("encoder", "cross"), model=model, mechanism=ModelName.parse(model).mechanism
+        )
+
+    chosen = settings(mechanisms=(*BOTH, "transformer"), target=TYPED, forced="Un chien", kind="encoder")
+    scene = compose(chosen, of_both_kinds)
+    assert scene.differences == [(0, 1), (1, 0)]
+    assert "Not compared: Transformer. No other map here is of the same kind and text." in captions.no_difference(scene)
+
+
 def test_a_typed_target_is_shared_and_forced():
     scene = compose(settings(target=TYPED, forced="Un chien"), tracer)
     assert scene.differences == [(0, 1), (1, 0)] and scene.difference_title((1, 0)) == "Luong general minus Bahdanau"
