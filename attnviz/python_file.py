@@ -94,6 +94,6 @@ def _similar(path: Path) -> str:
     """`; did you mean mine.py` if a Python file of its folder is called like the path, else ""."""
     name = path.name if path.suffix == ".py" else f"{path.name.partition(':')[0]}.py"
     try:
-        return guess(name, {file.name: str(file) for file in sorted(path.parent.glob("*.py"))})
+        return guess(name, {file.name: str(file) for file in sorted(path.parent.glob("*.py")) if file.is_file()})
     except OSError:  # a folder of another user
         return ""

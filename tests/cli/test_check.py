@@ -157,6 +157,7 @@ def test_a_size_that_no_memory_has_is_refused_in_our_words(command, size, made, 
 MISTYPED = {
     "mien.py:Attention": "there is no Python file mien.py; did you mean mine.py; name it as FILE.py:NAME",
     "mine:Attention": "there is no Python file mine:Attention; did you mean mine.py; name it as FILE.py:NAME",
+    "gone.py:Attention": "there is no Python file gone.py; name it as FILE.py:NAME",
     "nowhere.py:Attention": "there is no Python file nowhere.py; name it as FILE.py:NAME",
     "mine.py:Atention": "mine.py has no 'Atention'; did you mean Attention; it has Attention, helper",
     "mine.py:Tensr": "mine.py has no 'Tensr'; it has Attention, helper",
@@ -167,6 +168,7 @@ MISTYPED = {
 def test_a_name_that_is_mistyped_is_guessed(place, tmp_path, monkeypatch, capsys):
     """Of a file, and of what the file defines itself."""
     monkeypatch.chdir(tmp_path)
+    Path("gone.py").symlink_to("deleted.py")
     Path("mine.py").write_text("from torch import Tensor, nn\nclass Attention(nn.Module): pass\ndef helper(): pass")
     assert main(["check", place]) == 2
     assert capsys.readouterr().err == f"python -m attnviz check: {MISTYPED[place]}\n"
