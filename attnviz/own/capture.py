@@ -54,6 +54,13 @@ class Outcome:
         """Are heads mixed after the softmax?"""
         return self.before_mix is not None
 
+    @property
+    def turned(self) -> bool:
+        """Are the weights, as many rows as columns, those of a softmax, transposed?"""
+        own, square = self.weights, self.weights.shape[-2:] == self.weights.mT.shape[-2:]
+        made = [x.weights.reshape(own.shape) for x in self.softmaxes if square and x.weights.numel() == own.numel()]
+        return any(torch.equal(x.mT, own) and not torch.equal(x, own) for x in made)
+
     def difference(self, other: "Outcome", sentence: int) -> float:
         """The largest difference of weights and context of one sentence."""
         pairs = [(self.weights, other.weights), (self.context, other.context)]

@@ -68,8 +68,7 @@ def shares(subject: Subject) -> Line:
     test = "weights sum to 1 over keys"
 
     def examine(inputs: Inputs) -> str | None:
-        rows = subject.run(inputs).weights.flatten(0, 2)
-        for row in rows:
+        for row in subject.run(inputs).weights.flatten(0, 2):
             if not bool((row >= -1e-6).all()) or abs(float(row.sum()) - 1) > NEAR:
                 return f"a row of weights is {numbers(row)}, its sum {float(row.sum()):.3g}"
         return None
@@ -91,9 +90,8 @@ def _of_scores(subject: Subject) -> str:
     if not subject.form.weights.name.startswith("softmax"):
         return ""
     left, softmaxes = subject.call(subject.given(subject.inputs(1 if subject.form.alone else 2, 1, 3)))
-    scores = [softmax.scores for softmax in softmaxes if softmax.scores is not None]
-    returned = [tensor for name, tensor in left.items() if name.startswith("result")]
-    same = any(torch.equal(x, y) for x, y in itertools.product(returned, scores))
+    pairs = itertools.product((x for name, x in left.items() if name.startswith("result")), softmaxes)
+    same = any(made.scores is not None and torch.equal(returned, made.scores) for returned, made in pairs)
     return "; it returns the scores before the softmax, and these are no weights" if same else ""
 
 
@@ -110,8 +108,7 @@ def _gaussian(outcome: Outcome) -> str:
         if softmax.weights.numel() == outcome.weights.numel():
             bends = (outcome.weights.reshape(softmax.weights.shape) / softmax.weights).log().diff(n=2).flatten()
             if len(bends) and torch.allclose(bends, bends[0], atol=1e-3) and float(bends[0]) < -NEAR:
-                words = "a softmax times a Gaussian around a position, as in Luong et al. 2015, eq. 10"
-                return f"{words}: rows sum to less than 1"
+                return "a softmax times a Gaussian around a position, as in Luong's local-p: rows sum to less than 1"
     return ""
 
 
@@ -174,6 +171,8 @@ def _why_no_shares(outcome: Outcome) -> str:
         if backwards(weights):
             return "the last row is NaN: the causal mask is upside down, a token sees only those after it"
         return "some rows are NaN: all their keys are hidden, or a score is NaN"
+    if outcome.turned:
+        return "the weights are transposed after the softmax: a row must belong to a query, and a column to a key"
     axes: dict[str, tuple[int, ...]] = {"the sentences of the batch": (0,), "the queries": (2,), "the heads": (1,)}
     axes |= {"queries and keys together": (2, 3), "the whole tensor": (0, 1, 2, 3), "batch and keys together": (0, 3)}
     for name, dims in axes.items():
@@ -286,19 +285,20 @@ def _made_otherwise(subject: Subject) -> tuple[str, str]:
     if explained(every=True):
         return OK, "the context is made of weights times values, of every softmax that is taken (hops, or heads)"
     if subject.form.itself and explained(turned=True):
+        if subject.run(subject.inputs(2, 2, 3)).turned:
+            return OK, "the context is made of the weights before they are transposed"
         return FAULT, "the weights are transposed before they are multiplied with the values"
     if explained(centred=True):
         return LIMIT, "a number is added to all weights after the softmax, as by the bias of a layer"
     if reason := reads_several(subject.module):
         return UNTESTED, reason
-    reason = "the context is not the weights times any projection of the values"
     outcome = subject.run(subject.inputs(1, 2, 3))
     heads = next((x.weights for x in outcome.softmaxes if x.weights.ndim == 4), outcome.weights)
     if heads.shape[1] > 1 and torch.equal(heads[:, :1], outcome.weights):
         return FAULT, "only the weights of the first head come back, and the context is made of all: return all of them"
-    if outcome.weights.shape[1] > 1:
-        reason += ": are the heads joined by view or reshape, without the transpose before it?"
-    return FAULT, reason
+    several = outcome.weights.shape[1] > 1
+    joined = ": are the heads joined by view or reshape, without the transpose before it?" * several
+    return FAULT, f"the context is not the weights times any projection of the values{joined}"
 
 
 def _other_context(subject: Subject) -> str:
@@ -312,7 +312,7 @@ def _other_context(subject: Subject) -> str:
     others |= {"the sum of the values, without weights": total, "the mean of the values, without weights": total / 5}
     if outcome.scores is not None:
         others["scores times values: the softmax is not used"] = outcome.scores.mean(dim=1) @ inputs.values
-    if outcome.softmaxes and outcome.softmaxes[-1].weights.shape == weights.shape:
+    if outcome.softmaxes and outcome.softmaxes[-1].weights.shape == weights.shape and not outcome.turned:
         others["softmax times values, while other weights are returned"] = outcome.softmaxes[-1].weights @ inputs.values
     given = outcome.given
     same = (name for name, x in others.items() if x.shape == given.shape and torch.allclose(x, given, atol=NEAR))

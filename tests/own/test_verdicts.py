@@ -278,3 +278,17 @@ def test_the_weights_of_the_first_head_alone_are_told():
     assert fault.reason.startswith("q.weight: rows 9 to 32 get no gradient: the heads that they make are not used")
     (fault,) = own.check(OfFirstHead()).faults
     assert fault.reason.startswith("only the weights of the first head come back, and the context is made of all")
+
+
+def test_transposed_weights_have_no_wrong_axis_of_the_softmax():
+    def returned(x):
+        weights = (x @ x.mT / x.shape[-1] ** 0.5).softmax(dim=-1)
+        return weights @ x, weights.mT
+
+    def used(x):
+        weights = (x @ x.mT / x.shape[-1] ** 0.5).softmax(dim=-1).mT
+        return weights @ x, weights
+
+    for attention in (returned, used):
+        (fault,) = own.check(attention).faults
+        assert fault.reason.startswith("the weights are transposed after the softmax: a row must belong to a query")
