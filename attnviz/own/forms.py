@@ -289,8 +289,8 @@ def per_head(form: Form, weights: Tensor, made: list[Tensor]) -> Place:
 
 
 def _from(name: str) -> str:
-    kept = f" kept as {name}" if name.startswith("self.") else " seen at its softmax"
-    return f" seen at the {HEADS}" if name == HEADS else kept if name[:4] in ("self", "soft") else ""
+    place = f" kept as {name}" if name.startswith("self.") else " seen at its softmax"
+    return f" seen at the {HEADS}" if name == HEADS else place if name[:4] in ("self", "soft") else ""
 
 
 def role_of(name: str) -> str | None:

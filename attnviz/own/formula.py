@@ -127,7 +127,7 @@ def _with_more(formula: Formula, seen: Seen) -> Formula:
     slip."""
     mixed = "heads mixed after the softmax (talking heads, Shazeer et al. 2020)" * seen.mixed
     shares = f"normalised {seen.normaliser.words}, not by softmax" if seen.normaliser.words else ""
-    parts = (formula.more, seen.prepared, shares, seen.kept(), mixed, seen.positions(), seen.window())
+    parts = (formula.more, seen.prepared, shares, seen.zeros(), mixed, seen.positions(), seen.window())
     more = [part for part in parts if part]
     slip = None if seen.biased and formula.slip is Slip.NO_ROOT else formula.slip
     return replace(formula, words="; ".join([formula.words, *more]), slip=slip, more="; ".join(more))

@@ -156,9 +156,9 @@ def _left_out(subject: Subject, never: Mapping[str, str]) -> str:
     code = code_of(forward)
     if not options or not all(re.search(rf"self\.{name.partition('.')[0]}\b", code) for name in never):
         return ""
-    got = "get" if len(never) > 1 else "gets"
+    verb = "get" if len(never) > 1 else "gets"
     reason = f"forward() seems to use that only with {' or '.join(options)}, which this test leaves out"
-    return f"{', '.join(never)} {got} no gradient here: {reason}"
+    return f"{', '.join(never)} {verb} no gradient here: {reason}"
 
 
 def _changes(subject: Subject, parameter: torch.nn.Parameter) -> bool:

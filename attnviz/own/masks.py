@@ -230,10 +230,10 @@ def _zeros(subject: Subject, test: str) -> Line | None:
     return Line(test, LIMIT, reason, example)
 
 
-def _swallowed(before: Tensor, kept: Tensor, visible: Tensor) -> bool:
-    """Do visible keys, whose weights differ without a mask, all get the same with it? before (H, S), kept : their
-    weights, visible (S)."""
-    return len(kept) > 1 and float(kept.std()) < 1e-7 and float(before.mean(dim=0)[visible].std()) > NEAR
+def _swallowed(before: Tensor, after: Tensor, visible: Tensor) -> bool:
+    """Do visible keys, whose weights differ without a mask, all get the same with it? before (H, S), after : those of
+    visible keys, visible (S)."""
+    return len(after) > 1 and float(after.std()) < 1e-7 and float(before.mean(dim=0)[visible].std()) > NEAR
 
 
 def _why(subject: Subject) -> str:

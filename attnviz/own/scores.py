@@ -168,7 +168,7 @@ class Seen:
         same = (along - along.nanmean(dim=-1, keepdim=True)).nan_to_num().abs().max() < 1e-6
         return f"plus a number for each {'distance' if bool(same) else 'pair of positions'}"
 
-    def kept(self) -> str:
+    def zeros(self) -> str:
         """Which keys get exactly 0 although nothing hides them, in words; "" if none do, or the normaliser says it."""
         if not self.sparse or self.normaliser is not SOFTMAX:
             return ""

@@ -145,19 +145,19 @@ def load(place: str, settings: Mapping[str, object] | None = None, sizes: Sizes 
         path, name = str(place), ""
     with same_numbers() if sizes is CHECKED else contextlib.nullcontext():  # a training has its own
         module = python_file.run(Path(path))
-        thing = _pick(module, Path(path), name)
-        if isinstance(thing, type):
-            return build(thing, settings, sizes)
+        target = _pick(module, Path(path), name)
+        if isinstance(target, type):
+            return build(target, settings, sizes)
     if settings:
-        raise ValueError(f"{name or thing} is no class, so it takes no --set; got {', '.join(settings)}")
-    return replace(built(thing), title=getattr(thing, "__name__", "") or f"{type(thing).__name__} (an instance)")
+        raise ValueError(f"{name or target} is no class, so it takes no --set; got {', '.join(settings)}")
+    return replace(built(target), title=getattr(target, "__name__", "") or f"{type(target).__name__} (an instance)")
 
 
 def _pick(module: ModuleType, path: Path, name: str):
     """The class, module or function of this name; without a name, the only class or else the only function."""
-    own = {key: thing for key, thing in vars(module).items() if getattr(thing, "__module__", "") == module.__name__}
-    classes = [key for key, thing in own.items() if isinstance(thing, type) and issubclass(thing, nn.Module)]
-    functions = [key for key, thing in own.items() if inspect.isfunction(thing)]
+    own = {key: value for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
+    classes = [key for key, value in own.items() if isinstance(value, type) and issubclass(value, nn.Module)]
+    functions = [key for key, value in own.items() if inspect.isfunction(value)]
     if not name:
         likely = classes or functions
         if len(likely) != 1:
@@ -166,12 +166,12 @@ def _pick(module: ModuleType, path: Path, name: str):
     if not hasattr(module, name):
         its = _listed([*classes, *functions])
         raise ValueError(f"{path} has no {name!r:.80}{guess(name, [*own])}; it has {its}")
-    thing = getattr(module, name)
-    if isinstance(thing, type) and not issubclass(thing, nn.Module) and "__call__" not in dir(thing):
+    value = getattr(module, name)
+    if isinstance(value, type) and not issubclass(value, nn.Module) and "__call__" not in dir(value):
         raise ValueError(f"{name} must be an nn.Module or a function; it is a class of another kind")
-    if not callable(thing):
-        raise ValueError(f"{name} must be a class, a module or a function; it is {shown(thing)}")
-    return thing
+    if not callable(value):
+        raise ValueError(f"{name} must be a class, a module or a function; it is {shown(value)}")
+    return value
 
 
 def _listed(names: list[str]) -> str:
@@ -344,8 +344,8 @@ def drawn(module: nn.Module | None) -> str:
             if isinstance(value, torch.Tensor) and value.is_floating_point() and value.is_leaf:
                 draws = rf"self\.{name}\b[^=\n]*=[^=\n]*\b(randn?|(xavier|kaiming)_\w+|uniform_?|normal_?)\("
                 if value.requires_grad or re.search(draws, code_of(part)):
-                    kept = "nn.Parameter trains it, register_buffer keeps it as it is"
-                    return f"self.{name} is a plain tensor with random numbers, which no optimizer sees: {kept}"
+                    advice = "nn.Parameter trains it, register_buffer keeps it as it is"
+                    return f"self.{name} is a plain tensor with random numbers, which no optimizer sees: {advice}"
     return ""
 
 

@@ -25,7 +25,7 @@ from attnviz.own.recognise import recognise
 from attnviz.own.source import build
 
 
-def told(module):
+def words_of(module):
     with torch.no_grad():
         return recognised(recognise(module))
 
@@ -51,7 +51,7 @@ FORMULAS = [
 
 @pytest.mark.parametrize("module, name, words", FORMULAS, ids=lambda value: type(value).__name__)
 def test_a_known_formula(module, name, words):
-    formula = told(module)
+    formula = words_of(module)
     assert name in formula.names and words in formula.words
 
 
@@ -99,7 +99,7 @@ def dot(query, keys):
 )
 def test_a_near_miss_is_told_by_what_differs(score, words):
     torch.manual_seed(0)
-    formula = told(Scored(score))
+    formula = words_of(Scored(score))
     assert words in formula.words
     assert bool(formula.names) == formula.words.startswith("Luong")
 
@@ -132,7 +132,7 @@ class Copied(nn.Module):
 
 
 def test_layers_that_begin_as_copies_of_one_are_told_apart():
-    formula = told(Copied())
+    formula = words_of(Copied())
     assert "multi-head" in formula.names and [place.parameter for place in formula.places.values()] == [
         f"layers.{layer}.{part}" for layer in (0, 1, 2, 3) for part in ("weight", "bias")
     ]
@@ -319,7 +319,7 @@ def test_a_bias_after_the_softmax_is_told():
 
 def test_queries_keys_and_values_may_lie_head_by_head_in_one_matrix():
     third = "of each head in `joint.weight`"
-    formula = told(JointByHeads(16, 2))
+    formula = words_of(JointByHeads(16, 2))
     assert formula.names == ("multi-head",)
     assert (
         f"queries by third 1 {third} and its bias, keys by third 2 {third}, values by third 3 {third};" in formula.words
@@ -327,7 +327,7 @@ def test_queries_keys_and_values_may_lie_head_by_head_in_one_matrix():
 
 
 def test_a_causal_mask_upside_down_is_no_window():
-    assert "window" not in told(UpsideDown(16, 4, 2)).words
+    assert "window" not in words_of(UpsideDown(16, 4, 2)).words
 
 
 def test_the_size_of_a_window_is_no_width():
@@ -340,7 +340,7 @@ def test_the_size_of_a_window_is_no_width():
 
 def test_a_cosine_of_heads_is_told():
     words = "none of the known ones: the cosine of W q and U k with W = `q_proj.weight`, U = half 1 of `kv_proj.weight`"
-    assert told(Normalised(16, 4, 2)).words.startswith(f"{words}, times 0.5; largest difference ")
+    assert words_of(Normalised(16, 4, 2)).words.startswith(f"{words}, times 0.5; largest difference ")
 
 
 def test_a_wrong_root_of_shared_heads_is_a_fault():
@@ -368,7 +368,7 @@ class LocationBased(nn.Module):
 def test_weights_that_do_not_depend_on_the_keys():
     words = "none of the known ones: weights of positions that do not depend on the keys, as in Luong's location-based"
     assert own.check(LocationBased).formula.startswith(words)
-    over_queries = told(Scored(lambda m, q, k: dot(m.W_a(q), k), dim=1))  # one query: every weight is 1
+    over_queries = words_of(Scored(lambda m, q, k: dot(m.W_a(q), k), dim=1))  # one query: every weight is 1
     assert over_queries.words == "none of the known ones"
 
 
@@ -378,7 +378,7 @@ def test_values_in_the_place_of_keys_are_told():
             return super().forward(query, values, keys)
 
     words = "none of the known ones: the scores are of the query and the values, not the keys: values are in the place"
-    assert told(Exchanged(lambda m, q, k: dot(m.W_a(q), k))).words.startswith(words)
+    assert words_of(Exchanged(lambda m, q, k: dot(m.W_a(q), k))).words.startswith(words)
 
 
 def test_a_module_that_computes_in_single_precision_is_told_its_formula():
@@ -387,4 +387,4 @@ def test_a_module_that_computes_in_single_precision_is_told_its_formula():
             weights = (dot(self.W_a(query).float(), keys.float())).softmax(dim=-1).to(query.dtype)
             return weights @ values, weights
 
-    assert told(Single(None)).names == ("general",)
+    assert words_of(Single(None)).names == ("general",)

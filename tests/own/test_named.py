@@ -12,7 +12,7 @@ from attnviz.own.formula import recognised
 from attnviz.own.recognise import recognise
 
 
-def told(module):
+def words_of(module):
     torch.manual_seed(0)
     with torch.no_grad():
         return recognised(recognise(module())).words
@@ -216,7 +216,7 @@ NAMED = [
 
 @pytest.mark.parametrize("module, words, more", NAMED, ids=lambda value: getattr(value, "__name__", None))
 def test_a_formula_is_named_with_its_paper(module, words, more):
-    formula = told(module)
+    formula = words_of(module)
     assert formula.startswith(words) and formula.endswith(more), formula
     assert float(formula.split("largest difference ")[1].split(";")[0]) < 1e-6
 
@@ -234,7 +234,7 @@ def test_a_formula_is_named_with_its_paper(module, words, more):
     ],
 )
 def test_a_near_miss_is_not_named(module, words):
-    formula = told(module)
+    formula = words_of(module)
     assert words in formula and "20" not in formula, formula  # no year of a paper
 
 

@@ -42,8 +42,8 @@ class Sparsemax(Heads):
     def shares(self, scores):
         ordered = scores.sort(dim=-1, descending=True).values
         sums, counts = ordered.cumsum(dim=-1), torch.arange(1, scores.shape[-1] + 1)
-        kept = (1 + counts * ordered > sums).sum(dim=-1, keepdim=True)
-        return (scores - (sums.gather(-1, kept - 1) - 1) / kept).clamp_min(0)
+        size = (1 + counts * ordered > sums).sum(dim=-1, keepdim=True)
+        return (scores - (sums.gather(-1, size - 1) - 1) / size).clamp_min(0)
 
 
 class Entmax(Heads):
