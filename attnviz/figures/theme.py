@@ -124,10 +124,15 @@ def lines(names: Iterable[str], dark: bool = False) -> dict[str, LineStyle]:
 
 
 def _mechanism(name: str) -> Mechanism | None:
-    """The mechanism whose title this name has, else that with the longest name that this one contains."""
-    plain = re.sub(r"[^a-z0-9]+", "-", name.lower())
-    fitting = (kind for kind in ALL.values() if kind.name in plain or kind.title in name)
-    return max(fitting, key=lambda kind: (kind.title in name, len(kind.name)), default=None)
+    """The mechanism that a name contains: the one with the longest title (`Luong · cosine`, or `Luong cosine` as on the
+    page), else the only one of a family (`Mine` of `Mine · cosine`), else the one with the longest name."""
+    plain, words = re.sub(r"[^a-z0-9]+", "-", name.lower()), name.replace(" · ", " ")
+    titled = {len(kind.title): kind for kind in ALL.values() if kind.title.replace(" · ", " ") in words}
+    family = [kind for kind in ALL.values() if kind.title.partition(" · ")[0] == name]
+    named = {len(kind.name): kind for kind in ALL.values() if kind.name in plain}
+    if titled or len(family) == 1:
+        return titled[max(titled)] if titled else family[0]
+    return named[max(named)] if named else None
 
 
 def _own(mechanism: Mechanism, dark: bool) -> LineStyle:

@@ -71,15 +71,18 @@ def test_a_mechanism_of_ones_own_has_the_same_look_alone_and_beside_others():
     """So its bars have the colour of its lines."""
     title, shipped = "Own · BahdanauAttention(hidden_size=64)", list(mechanisms.ALL)  # has the name of another in it
     mechanisms.add(Mechanism("own-dot", title, asks="after", score="attnviz.attention:Dot"))
-    mechanisms.add(Mechanism("own-dots", "Own · dots", asks="after", score="attnviz.attention:Dot"))
+    mechanisms.add(Mechanism("own-dots", "Own · points", asks="after", score="attnviz.attention:Dot"))
     try:
         alone = {name: theme.lines([name])[name] for name in ("own-dot", "own-dots", "bahdanau")}
         assert alone["own-dot"].color not in {look.color for look in theme.lines(shipped).values()}
         assert theme.lines(["bahdanau", "own-dots", "own-dot"]) == alone and len(set(alone.values())) == 3
         assert theme.lines(["Bahdanau · additive", title])[title] == theme.lines([title])[title] == alone["own-dot"]
-    finally:
-        mechanisms.remove("own-dot")
+        assert theme.lines(["Luong dot", "Own points"])["Own points"] == alone["own-dots"]  # as on the page
         mechanisms.remove("own-dots")
+        assert theme.lines(["Luong dot", "Own"])["Own"] == alone["own-dot"]  # the only one of its family
+    finally:
+        for name in set(mechanisms.ALL) - set(shipped):
+            mechanisms.remove(name)
 
 
 @pytest.mark.parametrize("colors", [theme.LIGHT, theme.DARK])
