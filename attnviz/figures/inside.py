@@ -38,7 +38,19 @@ def score_bars(opened, title: str | None = None, *, temperature: float = 1.0, da
     frame = upper_and_lower(Keys(opened.keys, (opened.token,)), names, 1.25, title, described, dark)
     frame["hovermode"] = "x"  # small weights are met too
     bars = [_score_bars(opened, weights, "y", dark), _score_bars(opened, scores, "y2", dark)]
+    _write_above_zero(frame, bars[1], scores, dark)
     return build(bars + ([_gaussian(opened.window, dark)] if opened.window else []), frame)
+
+
+def _write_above_zero(frame: dict, bars: dict, scores: np.ndarray, dark: bool) -> None:
+    """Where all scores are negative, the number of the largest goes above 0: below its bar it would lie on the longer
+    bars beside it."""
+    best, least = int(np.nanargmax(scores)), float(np.nanmin(scores))
+    if scores[best] < 0:
+        text, bars["text"][best] = bars["text"][best], ""
+        frame["yaxis2"] |= dict(range=[1.05 * least, -0.25 * least])
+        place = note(text, dark, x=best, y=0, xref="x", yref="y2", yanchor="bottom")
+        frame["annotations"].append(place | dict(font=dict(size=12, color=palette(dark).text)))
 
 
 def describe_scores(opened, weights: np.ndarray) -> str:

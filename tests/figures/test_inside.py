@@ -68,6 +68,16 @@ def test_small_scores_are_written_with_two_digits():
     assert all(parts.data[0].x[:3]) and not any(name.endswith(": 0.000") for name in parts.layout.yaxis.ticktext)
 
 
+def test_the_largest_of_negative_scores_is_written_above_the_bars():
+    opened = step()
+    low = replace(opened, scores=opened.scores - 30)
+    figure, above = score_bars(low), max(low.scores)
+    assert not any(figure.data[1].text) and figure.layout.yaxis2.range[1] > 0 > above
+    number = figure.layout.annotations[-1]
+    assert (number.text, number.x, number.y) == (f"{above:.2f}".replace("-", "−"), int(low.scores.argmax()), 0)
+    assert len(score_bars(opened).layout.annotations) == len(figure.layout.annotations) - 1
+
+
 def test_a_long_constant_part_does_not_hide_the_differences():
     opened = step()
     opened = replace(opened, scores=opened.scores + 50, parts=Parts(opened.parts.terms + 12.5, "hidden unit"))
