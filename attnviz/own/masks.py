@@ -14,7 +14,7 @@ from attnviz.own.capture import Outcome, Subject, parameters_of
 from attnviz.own.checks import FAULT, LIMIT, NEAR, OK, UNTESTED, Line, backwards, numbers, shares, smallest, undefined
 from attnviz.own.forms import Inputs
 from attnviz.own.matrices import reads_several
-from attnviz.own.source import DOCUMENTED, code_of, in_words, meant
+from attnviz.own.source import DOCUMENTED, USUAL, code_of, in_words, meant
 from attnviz.python_file import ANYTHING
 
 KEEP, HIDE = forms.KEEP, forms.HIDE
@@ -39,8 +39,7 @@ def padded(batch: int, keys: int, same: bool) -> Tensor:
 
 
 def effect_of(subject: Subject, inputs: Inputs, base: Tensor) -> tuple[int, bool]:
-    """The effect on the weights of a mask with 1 for visible keys, or of the inverted one if that does more, and
-    whether it is this one."""
+    """The effect of a mask on the weights, and whether 1 hides a key in it, which is so where that does more."""
     mask, best = subject.form.given_mask, (_NOTHING, False)
     visible = padded(len(inputs.keys), inputs.keys.shape[1], same="B" not in mask.axes)
     for hides in (False, True) if mask.kind in ("bool", "int") else (False,):
@@ -57,9 +56,9 @@ def effect_of(subject: Subject, inputs: Inputs, base: Tensor) -> tuple[int, bool
 
 
 def _effect(weights: Tensor, base: Tensor, visible: Tensor, itself: bool) -> int:
-    """What a mask does to the weights `base`. itself : the rows of padding count for nothing. Nor do those without a
-    visible key, as of a causal mask that is upside down."""
-    rows = weights.isfinite().all(dim=-1) & (visible[:, None] if itself else torch.tensor(True))
+    """What a mask does to the weights `base`. itself : rows of padding whose weights are all the same count for
+    nothing. Nor do those without a visible key, as of a causal mask that is upside down."""
+    rows = weights.isfinite().all(dim=-1) & ((visible[:, None] | (weights.std(dim=-1) > 1e-6)) if itself else True)
     if torch.allclose(weights, base, atol=1e-6) or not bool(rows.any()):
         return _NOTHING if bool(rows.any()) else _SOMETHING
     shown, weights = visible[:, None, None].expand_as(weights)[rows], weights[rows]
@@ -159,11 +158,12 @@ def _way(subject: Subject, stated: str | None, whole: str) -> Line:
     wanted, source = meant(code_of(subject.target), mask, stated)
     if mask.kind in ("bool", "int") and mask.hides != (wanted == HIDE):
         does, means = ("hides", "keeps") if mask.hides else ("keeps", "hides")
+        verdict = LIMIT if source == USUAL and mask.hides and _of_bools(subject) else FAULT
         advice = f"; if you mean it so, say --mask {HIDE if mask.hides else KEEP}, or write it in the docstring"
         reason = f"the mask is the other way round: here 1 {does} a key, and {source} that 1 {means} it{advice}"
         given = torch.tensor([[not mask.hides, mask.hides]])
         weights = subject.run(replace(subject.inputs(1, 1, 2), visible=given)).weights[0, 0, 0]
-        return Line(test, FAULT, reason, f"2 keys, mask 1 0: weights {numbers(weights)}")
+        return Line(test, verdict, reason, f"2 keys, mask 1 0: weights {numbers(weights)}")
     if mask.kind == "additive" and not re.search("att|bias|add", mask.parameter):
         reason = f"{mask.parameter} is added to the scores: right for 0 and −∞, and 1 and 0 would hide nothing"
         return Line(test, FAULT if stated or source == DOCUMENTED else LIMIT, reason)
@@ -171,19 +171,25 @@ def _way(subject: Subject, stated: str | None, whole: str) -> Line:
     return Line(test, OK, f"hidden keys get exactly 0 and {sums} ({subject.form.mask_in_words()})")
 
 
+def _of_bools(subject: Subject) -> bool:
+    """Must the mask be of bools? So 1 hides where `masked_fill` gets it as it is: a habit as common as the other."""
+    masked = replace(subject.inputs(1, 2, 3), visible=padded(1, 3, same=True))
+    form = replace(subject.form, mask=replace(subject.form.given_mask, kind="int"))
+    with suppress(*ANYTHING):  # a person's code may raise anything
+        return not torch.equal(Subject(subject.target, form).run(masked).weights, subject.run(masked).weights)
+    return True
+
+
 def _without(subject: Subject) -> Line:
     """The line of a module that no form of a mask fits: it takes none, or lays it over as many queries as keys."""
     for name in (name for name in _unread_masks(subject) if not re.search("quer|^q_|tgt|trg|target|dec", name)):
         laid = Subject(subject.target, replace(subject.form, mask=forms.MaskForm(name, "bool", "BS")), subject.title)
-        inputs = laid.inputs(2, 3, 3)
-        visible = padded(2, 3, same=False)
-        try:
+        inputs, visible = laid.inputs(2, 3, 3), padded(2, 3, same=False)
+        with suppress(*ANYTHING):  # a person's code may raise anything
             before, after = (laid.run(x).weights for x in (inputs, replace(inputs, visible=visible)))
-        except ANYTHING:  # a person's code may raise anything
-            continue
-        if _over_queries(before, after, visible):
-            example = f"its query has weights {numbers(after[0, 0, -1])}"
-            return Line(HIDDEN, FAULT, _ROWS, f"1 sentence, 3 queries, 3 keys, the last hidden: {example}")
+            if _over_queries(before, after, visible):
+                example = f"its query has weights {numbers(after[0, 0, -1])}"
+                return Line(HIDDEN, FAULT, _ROWS, f"1 sentence, 3 queries, 3 keys, the last hidden: {example}")
     return Line(HIDDEN, UNTESTED, _unread(subject) or "it takes no mask: in a batch, padding gets weight like any key")
 
 
@@ -238,9 +244,8 @@ def _swallowed(before: Tensor, after: Tensor, visible: Tensor) -> bool:
 
 def _why(subject: Subject) -> str:
     """What is wrong with a mask that does not hide."""
-    keys = 5
-    inputs = subject.inputs(1 if subject.form.alone else 3, 2, keys)
-    visible = padded(len(inputs.keys), keys, same="B" not in subject.form.given_mask.axes)
+    inputs = subject.inputs(1 if subject.form.alone else 3, 2, 5)
+    visible = padded(len(inputs.keys), 5, same="B" not in subject.form.given_mask.axes)
     before, after = subject.run(inputs), subject.run(replace(inputs, visible=visible))
     gone = (~visible)[:, None, None].expand_as(after.weights)
     if torch.allclose(before.weights, after.weights, atol=1e-6):
@@ -303,13 +308,15 @@ def padding(subject: Subject) -> Line:
         if keys < (3 if subject.form.itself else 2):  # a token may not see itself
             return None
         visible = padded(batch, keys, same="B" not in subject.form.given_mask.axes)
-        keyed = torch.where(visible[..., None], inputs.keys, inputs.keys + 3.0)
-        values = torch.where(visible[..., None], inputs.values, inputs.values + 3.0)
+        keyed, values = (torch.where(visible[..., None], x, x + 3.0) for x in (inputs.keys, inputs.values))
         inputs = replace(inputs, visible=visible)
         before, after = (subject.run(x) for x in (inputs, subject.changed(inputs, keys=keyed, values=values)))
         if subject.form.itself:  # the rows of padding itself may change
             first = int(visible[0].sum())
-            before, after = (Outcome(o.weights[:, :, :first], _cut(o.context, first), None) for o in (before, after))
+            before, after = (
+                Outcome(o.weights[:, :, :first], None if o.context is None else o.given[:, :first], None)
+                for o in (before, after)
+            )
         if (difference := before.difference(after, 0)) > 1e-4:
             return f"another last key changes the result by {difference:.2g}"
         return None
@@ -320,13 +327,11 @@ def padding(subject: Subject) -> Line:
     return Line(test, FAULT, "what stands in a hidden key changes the result", example)
 
 
-def _cut(context: Tensor | None, first: int) -> Tensor | None:
-    return None if context is None else context[:, :first]
-
-
-def _off_by_one(weights: Tensor) -> str:
-    """What is wrong with a causal mask whose diagonal is one too high or too low; "" for any other. weights (B, H, T,
-    S)."""
+def _not_below(weights: Tensor) -> str:
+    """What is wrong with a causal mask that is upside down, or whose diagonal is one too high or too low; "" for any
+    other. weights (B, H, T, S)."""
+    if backwards(weights):
+        return "a token sees those after it and none before: the causal mask is upside down (triu for tril?)"
     least, most = weights.amin(dim=(0, 1)) > 0, weights.amax(dim=(0, 1)) > 0
     for diagonal, reason in (
         (1, "a token sees the one after it, and none further on: the causal mask hides one too few"),
@@ -341,10 +346,7 @@ def _off_by_one(weights: Tensor) -> str:
 def order(subject: Subject) -> Line:
     """Permuted keys give permuted weights."""
     test = "permuted keys give permuted weights"
-    if subject.form.itself and backwards(subject.run(subject.inputs(3, 4, 5)).weights):
-        reason = "a token sees those after it and none before: the causal mask is upside down (triu for tril?)"
-        return Line(test, FAULT, reason)
-    if subject.form.itself and (reason := _off_by_one(subject.run(subject.inputs(3, 4, 7)).weights)):
+    if subject.form.itself and (reason := _not_below(subject.run(subject.inputs(3, 4, 7)).weights)):
         return Line(test, FAULT, reason)
     if subject.form.itself and subject.dims_later():
         return Line(test, FAULT, _DIMMED)
@@ -387,12 +389,12 @@ def nothing_visible(subject: Subject) -> Line:
         outcome = subject.run(replace(inputs, visible=torch.zeros(1, 2, dtype=torch.bool)))
     except ANYTHING as error:  # a person's code may raise anything
         return Line(test, OK, f"it is refused: {in_words(error)}")
-    weights, softmaxes = outcome.weights, outcome.softmaxes
-    if bool(weights.isnan().any()):
+    row = f"weights {numbers(outcome.weights)}"
+    if bool(outcome.weights.isnan().any()):
         cause = "−∞ less −∞, or 0 divided by 0, in a softmax that is written out"
-        if softmaxes:
-            alone = any(bool(softmax.weights.isnan().any()) for softmax in softmaxes)
+        if outcome.softmaxes:
+            alone = any(bool(softmax.weights.isnan().any()) for softmax in outcome.softmaxes)
             cause = "the softmax of −∞ alone" if alone else "weights of 0 divided by their sum"
         reason = f"NaN: {cause}. A sentence without a visible key makes every later loss NaN"
-        return Line(test, LIMIT, reason, f"1 sentence, 1 query, 2 keys, both hidden: weights {numbers(weights)}")
-    return Line(test, OK, f"no NaN: weights {numbers(weights)}")
+        return Line(test, LIMIT, reason, f"1 sentence, 1 query, 2 keys, both hidden: {row}")
+    return Line(test, OK, f"no NaN: {row}")

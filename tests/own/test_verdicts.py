@@ -1,5 +1,7 @@
 """A verdict follows from what a module does and what it is made of, not from words in its code or in a message."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -222,6 +224,17 @@ def test_a_padding_mask_is_read_where_a_large_number_hides_whole_rows(rows):
     assert report.ok and "pad_mask (B,S) bool, 1 hides a key" in report.form
 
 
+def test_a_mask_that_is_added_is_one_in_causal_attention_too():
+    """Where the causal mask hides all that follows, hidden keys at the end change the rows of padding alone."""
+
+    def attention(x, attention_mask=None):
+        hide = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        scores = x @ x.mT / x.shape[-1] ** 0.5 + (0 if attention_mask is None else attention_mask)
+        return (weights := scores.masked_fill(hide, -math.inf).softmax(dim=-1)) @ x, weights
+
+    assert "attention_mask (B,1,S) added to the scores, -inf hides" in own.check(attention).form
+
+
 class LogPointer(nn.Module):
     """Hidden keys as in AllenNLP's `masked_log_softmax`: 1e-45 is the smallest number above 0."""
 
@@ -292,3 +305,16 @@ def test_transposed_weights_have_no_wrong_axis_of_the_softmax():
     for attention in (returned, used):
         (fault,) = own.check(attention).faults
         assert fault.reason.startswith("the weights are transposed after the softmax: a row must belong to a query")
+
+
+@pytest.mark.parametrize("filled, verdict", [(lambda mask: mask, "limit"), (lambda mask: mask == 1, "fault")])
+def test_a_mask_that_hides_where_it_is_true_and_is_described_nowhere_is_a_limit(filled, verdict):
+    """As in many listings, which give `masked_fill` the padding; a comparison with a number says that 1 was chosen."""
+
+    def attention(query, keys, values, mask):
+        scores = (query @ keys.mT / keys.shape[-1] ** 0.5).masked_fill(filled(mask.unsqueeze(1)), -1e4)
+        return (weights := scores.softmax(dim=-1)) @ values, weights
+
+    line = line_of(attention, "hidden keys get 0")
+    assert line.verdict == verdict and line.reason.startswith("the mask is the other way round: here 1 hides a key")
+    assert own.check(attention, mask="hide").ok and not own.check(attention, mask="keep").ok
