@@ -12,7 +12,7 @@ from dashboard.choices.options import KINDS, facts, kind_title, title
 from dashboard.many.given import Given
 from dashboard.many.running import Run
 from dashboard.session.memory import Held
-from dashboard.shell.problems import SceneError
+from dashboard.shell.problems import SceneError, Waiting
 
 SHOWN_PROBLEMS = 3
 
@@ -110,7 +110,7 @@ def compose(choices: ManyChoices, given: Sequence[tuple[Given, Run, int]]) -> Ma
     """given : the sentences with their run and the number shown; likewise for the other sentences, if any. Raises
     SceneError."""
     if not choices.mechanisms:
-        raise SceneError("Choose at least one mechanism on the left.")
+        raise Waiting("Choose at least one mechanism on the left.")
     corpora = [Corpus(sentences, run, run.frame(choices.kind, done), done) for sentences, run, done in given]
     scene = ManyScene(choices, *corpora)
     if not scene.titles:

@@ -13,7 +13,7 @@ from attnviz.trace import Trace
 from dashboard.choices import pairs
 from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, facts, limit, mechanism_of, model, title
 from dashboard.session.memory import Held, sizes
-from dashboard.shell.problems import SceneError, Wanted, check_text, sentence
+from dashboard.shell.problems import SceneError, Waiting, Wanted, check_text, sentence
 
 Tracer = Callable[[str, str, str | None, int], Trace]  # model, text, target, beam
 Ask = Callable[[Sequence[str], str, str | None, int], Wanted]  # models, text, target, beam
@@ -95,7 +95,7 @@ def check(choices: Chosen) -> None:
     task = pairs.task(choices.pair)
     check_text(choices.text, bool(task.examples), limit(task))
     if not choices.mechanisms:
-        raise SceneError("Choose at least one mechanism on the left.")
+        raise Waiting("Choose at least one mechanism on the left.")
 
 
 def columns_of(mechanisms: Sequence[str], column: Callable[[str], Column]) -> tuple[tuple[Column, ...], dict[str, str]]:
@@ -135,9 +135,7 @@ def forced_text(choices: ForcedTextChoices, tracer: Tracer) -> str | None:
     if choices.target == TYPED:
         output = pairs.task(choices.pair).output
         if not choices.forced.strip():
-            raise SceneError(
-                f"Type the {output} that all models should write on the left, or choose another {output} there."
-            )
+            raise Waiting(f"On the left, type the {output} for all models, or choose another {output} there.")
         if len(choices.forced) > LIMIT:
             raise SceneError(f"The {output} has {len(choices.forced):,} characters; the limit is {LIMIT}. Shorten it.")
         return choices.forced

@@ -284,7 +284,7 @@ def target(pair: str, mechanisms: list[str], on_change: Callable[[], None] = lam
         key="force",
         bind="query-params",
         disabled=chosen != options.TYPED,
-        placeholder=pairs.task(pair).forced,
+        placeholder=f"for example: {pairs.task(pair).forced}",
         on_change=on_change,
     )
     return {"target": chosen, "forced": typed}

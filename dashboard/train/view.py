@@ -90,7 +90,7 @@ def show(fields: dict) -> None:
 def _wanted(fields: dict):
     """The task. SceneError if there is none to start."""
     if not fields["mechanisms"]:
-        raise SceneError("Choose at least one mechanism on the left.")
+        raise Waiting("Choose at least one mechanism on the left.")
     if isinstance(fields["problem"], Waiting):
         raise fields["problem"]
     return fields["task"]

@@ -73,7 +73,7 @@ def test_a_mechanism_of_ones_own_that_the_pair_lacks_gives_its_place_to_one_that
 def test_the_labels_name_the_language(untrained_served):
     app = run(pair="English → German")
     assert app.selectbox(key="target").label == "German text" and app.text_input(key="force").placeholder.startswith(
-        "Ein Mann"
+        "for example: Ein Mann"
     )
     assert app.text_input(key="text").placeholder == "Type an English sentence and press Enter"
     app.selectbox(key="pair").set_value("reverse").run()

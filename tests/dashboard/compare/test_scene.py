@@ -103,7 +103,7 @@ def test_a_mechanism_that_fails_leaves_the_others():
         (dict(mechanisms=()), "Choose at least one mechanism on the left."),
         (
             dict(target=TYPED),
-            "Type the French text that all models should write on the left, or choose another French text there.",
+            "On the left, type the French text for all models, or choose another French text there.",
         ),
         (
             dict(target=TYPED, forced="a" * 600),
@@ -111,7 +111,7 @@ def test_a_mechanism_that_fails_leaves_the_others():
         ),
         (
             dict(target=TYPED, pair="en-de"),
-            "Type the German text that all models should write on the left, or choose another German text there.",
+            "On the left, type the German text for all models, or choose another German text there.",
         ),
         (
             dict(target=FROM + "transformer"),
