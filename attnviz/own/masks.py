@@ -14,7 +14,7 @@ from attnviz.own.capture import Outcome, Subject, parameters_of
 from attnviz.own.checks import FAULT, LIMIT, NEAR, OK, UNTESTED, Line, backwards, numbers, shares, smallest, undefined
 from attnviz.own.forms import Inputs
 from attnviz.own.matrices import reads_several
-from attnviz.own.source import DOCUMENTED, USUAL, code_of, in_words, meant
+from attnviz.own.source import DOCUMENTED, code_of, in_words, meant
 from attnviz.python_file import ANYTHING
 
 KEEP, HIDE = forms.KEEP, forms.HIDE
@@ -158,26 +158,16 @@ def _way(subject: Subject, stated: str | None, whole: str) -> Line:
     wanted, source = meant(code_of(subject.target), mask, stated)
     if mask.kind in ("bool", "int") and mask.hides != (wanted == HIDE):
         does, means = ("hides", "keeps") if mask.hides else ("keeps", "hides")
-        verdict = LIMIT if source == USUAL and mask.hides and _of_bools(subject) else FAULT
         advice = f"; if you mean it so, say --mask {HIDE if mask.hides else KEEP}, or write it in the docstring"
         reason = f"the mask is the other way round: here 1 {does} a key, and {source} that 1 {means} it{advice}"
         given = torch.tensor([[not mask.hides, mask.hides]])
         weights = subject.run(replace(subject.inputs(1, 1, 2), visible=given)).weights[0, 0, 0]
-        return Line(test, verdict, reason, f"2 keys, mask 1 0: weights {numbers(weights)}")
+        return Line(test, FAULT, reason, f"2 keys, mask 1 0: weights {numbers(weights)}")
     if mask.kind == "additive" and not re.search("att|bias|add", mask.parameter):
         reason = f"{mask.parameter} is added to the scores: right for 0 and −∞, and 1 and 0 would hide nothing"
         return Line(test, FAULT if stated or source == DOCUMENTED else LIMIT, reason)
     sums = "rows sum to 1" if whole == OK else "rows sum to less than 1, as without it"
     return Line(test, OK, f"hidden keys get exactly 0 and {sums} ({subject.form.mask_in_words()})")
-
-
-def _of_bools(subject: Subject) -> bool:
-    """Must the mask be of bools? So 1 hides where `masked_fill` gets it as it is: a habit as common as the other."""
-    masked = replace(subject.inputs(1, 2, 3), visible=padded(1, 3, same=True))
-    form = replace(subject.form, mask=replace(subject.form.given_mask, kind="int"))
-    with suppress(*ANYTHING):  # a person's code may raise anything
-        return not torch.equal(Subject(subject.target, form).run(masked).weights, subject.run(masked).weights)
-    return True
 
 
 def _without(subject: Subject) -> Line:

@@ -70,7 +70,7 @@ _USUAL = (
     (r"layer_?(idx|id|num|index)?$|n_?layers?$|num_?layers?$", 1),
 )
 _METHODS = re.compile(r"method|score|kind|mode|type|attn|attention|align")  # a word that chooses the formula
-DOCUMENTED, USUAL = "its docstring or comment says", "most textbooks mean"  # sources of what 1 means
+DOCUMENTED = "its docstring or comment says"
 METHODS = ("general", "dot", "concat", "additive", "scaled_dot")
 _CONFIGS = re.compile(r"config|cfg|^args$|hparams|options")
 # What a mask has, and after it nothing of what it has elsewhere.
@@ -327,7 +327,7 @@ def meant(code: str, mask: MaskForm, stated: str | None = None) -> tuple[str, st
         return HIDE if mask.hides else KEEP, ""
     if _TIMES.search(code):
         return HIDE, "its code, which multiplies it by a large negative number, says"
-    return KEEP, USUAL
+    return KEEP, "most textbooks mean"
 
 
 def _remarks(code: str) -> str:

@@ -305,16 +305,3 @@ def test_transposed_weights_have_no_wrong_axis_of_the_softmax():
     for attention in (returned, used):
         (fault,) = own.check(attention).faults
         assert fault.reason.startswith("the weights are transposed after the softmax: a row must belong to a query")
-
-
-@pytest.mark.parametrize("filled, verdict", [(lambda mask: mask, "limit"), (lambda mask: mask == 1, "fault")])
-def test_a_mask_that_hides_where_it_is_true_and_is_described_nowhere_is_a_limit(filled, verdict):
-    """As in many listings, which give `masked_fill` the padding; a comparison with a number says that 1 was chosen."""
-
-    def attention(query, keys, values, mask):
-        scores = (query @ keys.mT / keys.shape[-1] ** 0.5).masked_fill(filled(mask.unsqueeze(1)), -1e4)
-        return (weights := scores.softmax(dim=-1)) @ values, weights
-
-    line = line_of(attention, "hidden keys get 0")
-    assert line.verdict == verdict and line.reason.startswith("the mask is the other way round: here 1 hides a key")
-    assert own.check(attention, mask="hide").ok and not own.check(attention, mask="keep").ok
