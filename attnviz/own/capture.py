@@ -294,8 +294,9 @@ class Subject:
         return as_weights(self._fitting(place, left[place.name], inputs), place.axes, len(inputs.query))[:, :, -1]
 
     def beside_another_key(self) -> tuple[Tensor, Tensor]:
-        """The weights of four keys (1, H, 4) before and after a change of a fifth."""
-        inputs, other = (self.inputs(1, 1, 5, seed=seed) for seed in (2, 3))
+        """The weights of four keys (B, H, 4) before and after a change of a fifth. In one sentence the fifth may happen
+        to have the same score as before."""
+        inputs, other = (self.inputs(1 if self.form.alone else 12, 1, 5, seed=seed) for seed in (2, 3))
         keys = torch.cat([inputs.keys[:, :4], other.keys[:, 4:]], dim=1)
         before, after = self.run(inputs), self.run(self.changed(inputs, keys=keys))
         return before.weights[..., 0, :4], after.weights[..., 0, :4]

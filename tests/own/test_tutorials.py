@@ -123,6 +123,7 @@ class NullKey(nn.Module):
 
 @pytest.mark.parametrize(("last", "place"), [(False, "first"), (True, "last")])
 def test_a_learnt_key_takes_a_share(last, place, wrapped):
+    torch.manual_seed(482)  # with these weights two keys of the tests happen to have the same score
     report = own.check(NullKey(16, last))
     assert report.ok and report.form.endswith(f"weights (B,T,S+1, the {place} to no key)"), report
     (limit,) = [line.reason for line in report.lines if line.verdict == "limit"]
