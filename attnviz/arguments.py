@@ -245,6 +245,7 @@ def _in_words(hint: Any) -> str:
         return "a function" if origin is Callable else f"a {origin.__name__}"
     named = getattr(hint, "__name__", str(hint))
     article = "an" if named[0] in "AEIOUaeiou" else "a"
+    made = f", as {hint.made_by} makes it" if hasattr(hint, "made_by") else ""
     return _WORDS.get(hint) or (
-        "None" if hint is None else "an array of numbers" if named == "ndarray" else f"{article} {named}"
+        "None" if hint is None else "an array of numbers" if named == "ndarray" else f"{article} {named}{made}"
     )

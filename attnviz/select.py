@@ -5,6 +5,7 @@ Axes: Q queries (rows), K keys (columns). Nothing is drawn here and no statistic
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,8 @@ class Grid:
     visible: np.ndarray
     sides: tuple[str, str] = ("", "")
     sink: bool = False
+
+    made_by: ClassVar[str] = "select.select(trace)"  # in the error of a function that is given a trace
 
     def __post_init__(self):
         object.__setattr__(self, "sides", self.sides if self.sides and any(self.sides) else SIDES[self.kind])

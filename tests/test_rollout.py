@@ -123,7 +123,7 @@ def test_a_causal_layer_looks_back_only():
 
 
 def test_by_distance_names_a_kind_that_is_not_there():
-    with pytest.raises(ValueError, match="^map must be one that synthetic has at the level of pieces"):
+    with pytest.raises(ValueError, match="^kind must be one that the trace of synthetic has at the level of pieces"):
         rollout.by_distance(trace("encoder"), "decoder")
 
 

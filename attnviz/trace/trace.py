@@ -247,11 +247,10 @@ class Trace:
         if layers and layer == -1:
             return layers[max(layers)]
         if layer not in layers:
-            have = ", ".join(f"{m.kind} {m.layer}" for m in self.maps) or "none"
-            raise ValueError(
-                f"map must be one that {self.model} has at the level of {self.level} ({have}); "
-                f"got {kind:.80}{'' if layer == -1 else f' {layer}'}"
-            )
+            have = ", ".join(f"{m.kind} {m.layer}" for m in self.maps)
+            what, value = ("layer", f"{kind} {layer}") if layers else ("kind", f"{kind:.80}")
+            level = f"has at the level of {self.level} ({have})"
+            raise ValueError(f"{what} must be one that the trace of {self.model} {level}; got {value}")
         return layers[layer]
 
     @property

@@ -174,7 +174,7 @@ def test_a_statistic_needs_a_table(trace, ask, message):
 
 
 def test_a_kind_or_attention_that_is_not_there():
-    with pytest.raises(ValueError, match="^map must be one that synthetic has"):
+    with pytest.raises(ValueError, match="^kind must be one that the trace of synthetic has"):
         figures.overview(synthetic.trace(), "encoder")
     with pytest.raises(ValueError, match="^synthetic has no attention"):
         figures.overview(replace(synthetic.trace(), maps=()))

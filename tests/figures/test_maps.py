@@ -6,6 +6,7 @@ from dataclasses import replace
 import grids
 import numpy as np
 import pytest
+import synthetic
 from grids import EOS, grid, words
 
 from attnviz import figures, reading
@@ -231,3 +232,8 @@ def test_every_label_in_full_is_there_where_axes_cut_or_leave_out_some():
 
 def test_where_all_labels_are_there_none_is_sent_twice(dog):
     assert figures.heatmap(dog).layout.meta["labels"] and "ticks" not in figures.heatmap(dog).layout.meta
+
+
+def test_a_trace_is_told_how_it_becomes_a_map():
+    with pytest.raises(ValueError, match=r"^grid must be a Grid, as select\.select\(trace\) makes it; got Trace"):
+        figures.heatmap(synthetic.trace())

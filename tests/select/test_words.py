@@ -110,8 +110,8 @@ def test_a_target_cut_inside_a_word_has_no_decoder_map():
     assert [m.kind for m in words.maps] == ["cross", "encoder"] and texts(words.target) == ["le", "chat"]
     with pytest.raises(ValueError) as error:
         select.select(cut, "decoder", words=True)
-    assert (
-        message(error) == "map must be one that synthetic has at the level of words (cross 0, encoder 0); got decoder"
+    assert message(error) == (
+        "kind must be one that the trace of synthetic has at the level of words (cross 0, encoder 0); got decoder"
     )
 
 

@@ -60,14 +60,20 @@ def test_map_finds_by_kind_and_layer():
 
 
 @pytest.mark.parametrize(
-    "kind, layer, wanted", [("decoder", -1, "decoder"), ("cross", 2, "cross 2"), ("cross", -2, "cross -2")]
+    "kind, layer, what, wanted",
+    [
+        ("decoder", -1, "kind", "decoder"),
+        ("decoder", 0, "kind", "decoder"),
+        ("cross", 2, "layer", "cross 2"),
+        ("cross", -2, "layer", "cross -2"),
+    ],
 )
-def test_map_says_what_there_is(kind, layer, wanted):
+def test_map_says_what_there_is(kind, layer, what, wanted):
     trace = synthetic.trace(layers=2, kinds=("cross", "encoder"))
     with pytest.raises(ValueError) as error:
         trace.map(kind, layer)
     assert message(error) == (
-        "map must be one that synthetic has at the level of pieces "
+        f"{what} must be one that the trace of synthetic has at the level of pieces "
         f"(cross 0, cross 1, encoder 0, encoder 1); got {wanted}"
     )
 
