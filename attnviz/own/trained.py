@@ -293,7 +293,7 @@ def _filled(
         wider = own != widths
         return filled, [f"built {own[0]} wide, with zeros beside the trained numbers"] if wider else []
     reason = next((error for error in problems if isinstance(error, Unfit)), problems[-1])
-    raise ValueError(f"the class cannot be built for queries of width {query} and keys of width {keys}: {_why(reason)}")
+    raise ValueError(_why(reason, f"for queries of width {query} and keys of width {keys}"))
 
 
 def _filled_heads(
@@ -314,24 +314,23 @@ def _filled_heads(
             formula = recognised(filled)
             shared = "grouped-query" in formula.names
         if shared:
-            _fill(
-                filled,
-                formula,
-                {letter: matrices[letter][: width // ours.heads] for letter in matrices if letter[0] in "WU"},
-            )
+            firsts = {letter: matrices[letter][: width // ours.heads] for letter in matrices if letter[0] in "WU"}
+            _fill(filled, formula, firsts)
         else:
             _fill(filled, formula, matrices, count, width // ours.heads)
     except ANYTHING as error:  # a person's code may raise anything
-        raise ValueError(f"the class cannot be built {width} wide: {_why(error)}") from error
+        raise ValueError(_why(error, f"{width} wide")) from error
     return filled, shared
 
 
 class Unfit(ValueError):
-    """A module's matrices cannot hold the trained ones."""
+    """A module's matrices cannot hold the trained ones, or it does not run with one sentence."""
 
 
-def _why(error: BaseException) -> str:
-    return str(error) if isinstance(error, ValueError) else in_words(error, "it raises ")
+def _why(error: BaseException, sizes: str) -> str:
+    """Why a module is not run: it does not fit, or cannot be built in these sizes."""
+    why = str(error) if isinstance(error, ValueError) else in_words(error, "it raises ")
+    return why if isinstance(error, Unfit) else f"the class cannot be built {sizes}: {why}"
 
 
 def _in_sizes(made: Built, subject: Subject, sizes: Sizes, widths: tuple[int, int, int]) -> Subject:
@@ -347,7 +346,12 @@ def _in_sizes(made: Built, subject: Subject, sizes: Sizes, widths: tuple[int, in
     other = Subject(target, replace(subject.form, widths=widths), subject.title)
     if other.module is not None:
         make_plain(other.module)
-    other.run(other.inputs(1, 1, 3))  # raises where the widths do not fit, and gives lazy layers theirs
+    several = other.inputs(1 if other.form.alone else 3, 2 if other.form.many else 1, 3)
+    other.run(several)  # raises where the widths do not fit, and gives lazy layers theirs
+    try:
+        other.run(other.inputs(1, 1, 3))
+    except ANYTHING as error:  # a person's code may raise anything
+        raise Unfit(f"called with one sentence {in_words(error, 'it raises ')}") from error
     return other
 
 
@@ -356,8 +360,9 @@ def _fill(subject: Subject, formula: Formula, matrices: dict[str, Tensor], heads
     by its root."""
     if subject.module is None or not (formula.places or matrices):
         return
-    if len({*formula.places.values()}) < len(formula.places):
-        raise Unfit("two of its matrices are one")
+    letters = [[x for x, place in formula.places.items() if place == twin] for twin in formula.places.values()]
+    if twice := next((x for x in letters if len(x) > 1), []):
+        raise Unfit(f"its {' and '.join(twice)} are one matrix, and the trained model has one for each")
     held: list[tuple[Place, Tensor]] = []
     views = _views(formula.places, subject.module, subject.form.widths, held)
     for view in views.values():
