@@ -6,6 +6,7 @@ import io
 import sys
 import tokenize
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -68,9 +69,28 @@ def in_words(error: BaseException) -> str:
 
 def where_and_why(error: BaseException, module: str) -> str:
     """An exception of a person's code in one line, with the last line of that module that ran, if one did."""
+    place = place_of(error, module)
+    return f"{place}, {in_words(error)}" if place else in_words(error)
+
+
+def place_of(error: BaseException, module: str) -> str:
+    """The last line of a module that ran before an exception, such as `mine.py, line 12`; "" if none did."""
     frames = traceback.walk_tb(error.__traceback__)
-    places = [(frame.f_code.co_filename, line) for frame, line in frames if frame.f_globals["__name__"] == module]
-    return "".join(f"{Path(file).name}, line {line}, " for file, line in places[-1:]) + in_words(error)
+    places = [(frame.f_code.co_filename, line) for frame, line in frames if frame.f_globals.get("__name__") == module]
+    return "".join(f"{Path(file).name}, line {line}" for file, line in places[-1:])
+
+
+def line_reached(error: BaseException, call: Callable) -> int:
+    """The line of a person's own function, such as `forward`, that raised or called what raised; 0 if unknown."""
+    code = getattr(call, "__code__", None)
+    frames = traceback.walk_tb(error.__traceback__)
+    return next((line for frame, line in frames if frame.f_code is code), 0)
+
+
+def is_slip(error: BaseException, kind: type) -> bool:
+    """Is it an error that no argument causes: of a name, or of an attribute of a package, a class or a `kind`?"""
+    holder = error.obj if isinstance(error, AttributeError) else None
+    return isinstance(error, NameError) or isinstance(holder, ModuleType | type | kind)
 
 
 def text_of(error: BaseException) -> str:

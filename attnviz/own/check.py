@@ -163,7 +163,8 @@ _TESTS: tuple[Callable, ...] = (
 @dataclass(frozen=True)
 class Report:
     """Every test of one module. name : how it was made. form : how it is called. formula : the formula that it
-    computes. trained : its result in the trained model of this formula.
+    computes. trained : its result in the trained model of this formula. called : the call with a query (B,D) that
+    raises, where only (B,1,D) is taken.
 
     >>> own.check(lambda query, keys: (query @ keys.mT).softmax(-1)).form
     'attention, batch-first: (query (B,T,D), keys (B,S,D)) -> weights (B,T,S)'
@@ -174,6 +175,7 @@ class Report:
     lines: tuple[Line, ...]
     formula: str = ""
     trained: str = ""
+    called: str = ""
 
     @property
     def ok(self) -> bool:
@@ -192,7 +194,8 @@ class Report:
 
     def _facts(self) -> list[str]:
         """Lines on how the module is called, what it computes, and its result in a trained model."""
-        facts = {"recognised as": self.form, "formula:": self.formula, "in a trained model:": self.trained}
+        facts = {"recognised as": self.form, "called with": self.called, "formula:": self.formula}
+        facts |= {"in a trained model:": self.trained}
         return [f"{name} {words}" for name, words in facts.items() if words]
 
     def to_dict(self) -> dict:
@@ -201,6 +204,7 @@ class Report:
         return {"name": self.name, "ok": self.ok, "summary": self.summary(), "form": self.form} | {
             "formula": self.formula,
             "trained": self.trained,
+            "called": self.called,
             "tests": lines,
         }
 
@@ -268,7 +272,8 @@ def check(
     if formula:
         verdict = OK if formula in recognised.names else FAULT
         lines.append(Line(f"the formula is {formula}", verdict, recognised.words))
-    return Report(subject.title, subject.form.sentence(), tuple(lines), recognised.words, trained)
+    called = gradients.without_an_axis(subject)
+    return Report(subject.title, subject.form.sentence(), tuple(lines), recognised.words, trained, called)
 
 
 def in_trained(

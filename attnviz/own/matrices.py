@@ -357,6 +357,11 @@ def unregistered(module: nn.Module) -> list[tuple[str, nn.Module | Tensor]]:
     return parts
 
 
+def is_lazy(target: Callable) -> bool:
+    """Has it layers that get their width from the first call?"""
+    return isinstance(target, nn.Module) and any(isinstance(p, UninitializedParameter) for p in target.parameters())
+
+
 def widths(target: Callable) -> list[int]:
     """Possible input widths of a module, from its parameters and its integer attributes."""
     if not isinstance(target, nn.Module):

@@ -5,6 +5,7 @@ distinguished.
 
 import copy
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,14 +15,12 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.parameter import UninitializedParameter
 
 from attnviz.own import forms
 from attnviz.own.capture import Subject
 from attnviz.own.forms import (
     INPUT,
     KEYS,
-    LENGTHS,
     MASK,
     QUERY,
     STATE,
@@ -33,9 +32,9 @@ from attnviz.own.forms import (
     mask_forms,
 )
 from attnviz.own.masks import HIDES, effect_of
-from attnviz.own.matrices import widths
-from attnviz.own.source import in_words, line_reached, looked_at
-from attnviz.python_file import ANYTHING, text_of
+from attnviz.own.matrices import is_lazy, widths
+from attnviz.own.source import call_of, looked_at, name_of, raised, stated_axes, within
+from attnviz.python_file import ANYTHING, is_slip, line_reached, text_of, where_and_why
 
 _MISSES = re.compile(r"mask|pad|len|NoneType", re.I)  # in what a call without a mask raises
 # In what a module raises that reads tokens, or one tensor, where roles have vectors, or a list: so in every layout.
@@ -56,8 +55,9 @@ _SELF_LAYOUTS = "BTD* BSD, TBD* SBD, BDT* BDS, BD1T* BD1S, TD* SD"
 
 @dataclass
 class Trials:
-    """The state of the search: the best subject so far, and the results of the first trials. widths : that the module
-    may read. close : forms that only lack a mask."""
+    """The best subject so far, and the results of trials. widths : that the module may read. close : forms that only
+    lack a mask. mixed : a run made weights of sentences for each other. reached : how much `failed` says. slip : an
+    error that no form causes. errors : all, "" for a run and for what a form causes."""
 
     widths: list[int]
     best: Subject | None = None
@@ -67,8 +67,25 @@ class Trials:
     fixed: str = ""
     among_heads: bool = False
     misfit: Mapping[str, str] | None = None
+    mixed: bool = False
     reached: float = -1
+    slip: str = ""
+    errors: set[str] = field(default_factory=set)
     close: list[Form] = field(default_factory=list)
+
+    def note(self, error: BaseException, subject: Subject, inputs: Inputs) -> None:
+        """Keep the likeliest reason: of (B, D) beside (B, S, D) if the file says so, else of what ran farthest."""
+        form, call, text = subject.form, call_of(subject.target), text_of(error)
+        where, line = where_and_why(error, getattr(call, "__module__", "")), line_reached(error, call)
+        self.slip = self.slip or where * is_slip(error, nn.Module)
+        self.errors.add("" if _MISFIT.search(text) or _MISSES.search(text) or not line else where)
+        if plain := (form.query, form.keys) == ("BD", "BSD"):
+            state = any(role == QUERY == forms.role_of(name) and "q" not in name for name, role in form.roles.items())
+            line = math.inf if line and len(stated_axes(subject.target)) == 2 else line + state / 4
+        line += (form.keys == "BSD") / 4  # of those that ran as far, the usual one
+        if line > self.reached:
+            words = raised(error, subject.target, *inputs.keys.shape[: 2 * plain], verb="raised")
+            self.failed, self.reached = f"called with {subject.shapes(inputs)} {words}", line
 
     def done(self, roles: Mapping[str, str]) -> bool:
         """Is the best fit good enough to stop, or can none fit? A module may project its context."""
@@ -81,14 +98,14 @@ class Trials:
 
 def recognise(target: Callable, title: str = "") -> Subject:
     """The module or function with its form. NotRecognised with the list of forms and the result of the trial."""
-    with looked_at(target, title or _name(target)):
-        return _recognised(target, title or _name(target))
+    with looked_at(target, title or name_of(target)):
+        return _recognised(target, title or name_of(target))
 
 
 def _recognised(target: Callable, title: str) -> Subject:
     parameters = _parameters(target)
     trials = Trials(widths(target))
-    masks = [name for name, p in parameters.items() if forms.role_of(name) in (MASK, LENGTHS)]
+    masks = [name for name, p in parameters.items() if forms.role_of(name) in (MASK, forms.LENGTHS)]
     extras: dict[str, object] = {name: value for name, value in _EXTRAS.items() if name in parameters}
     extras |= {name: None for name in masks if parameters[name].default is inspect.Parameter.empty}
     for roles in forms.assignments(parameters):
@@ -109,12 +126,10 @@ def _recognised(target: Callable, title: str) -> Subject:
                 _try(target, title, replace(form, roles={**form.roles, name: forms.ROWS}), trials)
     reason = _reason(trials, parameters) if trials.best is None else _steps(trials.best)
     if trials.best is None or reason:
-        words = f"{title} is not recognised as attention: {reason.rstrip('.')}.{_within(target, trials)}"
-        raise NotRecognised(f"{words}\n{forms.FORMS}")
+        raise _refusal(trials, target, title, reason)
     subject = _with_mask(_with_logs(_with_parts(trials.best)), masks)
     outcome = subject.run(subject.inputs(1 if subject.form.alone else 3, 2 if subject.form.many else 1, 4))
-    made = [softmax.weights for softmax in outcome.softmaxes]
-    return _with(subject, weights=forms.per_head(subject.form, outcome.weights, made))
+    return _with(subject, weights=forms.per_head(subject.form, outcome.weights, [x.weights for x in outcome.softmaxes]))
 
 
 def _with_logs(subject: Subject) -> Subject:
@@ -168,27 +183,21 @@ def _ignores(subject: Subject, names: Sequence[str]) -> bool:
         return False
 
 
-def _within(target: Callable, trials: Trials) -> str:
-    """Which submodule may be the attention, in a sentence; "" if none has such a name."""
-    parts = target.named_modules() if isinstance(target, nn.Module) else ()
-    own = ((name, type(part)) for name, part in parts if name)
-    names = [(n, kind.__name__) for n, kind in own if kind.__module__[:8] != "torch.nn" or "Att" in kind.__name__]
-    inner = [f"{kind} (self.{name})" for name, kind in names if re.search("att", f"{name.split('.')[-1]} {kind}", re.I)]
+def _refusal(trials: Trials, target: Callable, title: str, reason: str) -> NotRecognised:
+    """Why no form fits, with the list of forms; where none can help, the line of the file and its error."""
     whole = trials.best is not None or _TOKENS.search(trials.failed) or not (trials.failed or trials.returned)
-    if not inner and whole and len(_parameters(target)) > 2:
-        return " It seems to be a whole step of a decoder: test its attention in a class of its own, or use own.watch."
-    return f" It holds {inner[0]}: test that class by itself." if inner else ""
-
-
-def _name(target: Callable) -> str:
-    return getattr(target, "__name__", type(target).__name__)
+    part = within(target, bool(whole) and len(_parameters(target)) > 2)
+    slip = trials.slip or "".join(trials.errors) * (len(trials.errors) == 1 and not part)
+    if trials.best is None and slip:
+        return NotRecognised(f"{title} cannot run: {slip}")
+    return NotRecognised(f"{title} is not recognised as attention: {reason.rstrip('.')}.{part}\n{forms.FORMS}")
 
 
 def _reason(trials: Trials, parameters: Mapping[str, inspect.Parameter]) -> str:
     if trials.among_heads:
         swap = "swap the axes of tokens and heads, with transpose(1, 2), before the product"
         return f"{trials.returned}, and the heads of a token attend to each other, not tokens: {swap}"
-    if trials.returned:
+    if trials.returned and not trials.mixed:
         linear = "as weights have. If it is linear attention, it makes none to test or to show"
         return f"{trials.returned}, and none of it has an axis for the keys, {linear}"
     if _TOKENS.search(trials.failed):
@@ -200,13 +209,13 @@ def _reason(trials: Trials, parameters: Mapping[str, inspect.Parameter]) -> str:
 
 
 def _parameters(target: Callable) -> dict[str, inspect.Parameter]:
-    call = target.forward if isinstance(target, nn.Module) else target
     try:
-        parameters = inspect.signature(call).parameters
+        parameters = inspect.signature(call_of(target)).parameters
     except (TypeError, ValueError):
         traced = ": torch.jit.trace keeps no names of parameters, so test the module that it was made from"
         traced *= isinstance(target, torch.jit.ScriptModule)
-        raise NotRecognised(f"{_name(target)} has no signature that Python can read{traced}.\n{forms.FORMS}") from None
+        words = f"has no signature that Python can read{traced}.\n{forms.FORMS}"
+        raise NotRecognised(f"{name_of(target)} {words}") from None
     return {name: p for name, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
 
 
@@ -235,7 +244,7 @@ def _sweep(target, title, roles: dict, extras: dict, trials: Trials) -> None:
         layouts = [layout for layout in layouts if layout[0].rstrip("*") in queries]
     befores = forms.BEFORE_AXES if forms.BEFORE in own else ("BS",)
     for (query, keys), state, before in product(layouts, forms.PARTS if STATE in own else ("",), befores):
-        if "B" not in keys and trials.best is not None:
+        if "B" not in keys and (trials.best is not None or trials.mixed):
             return  # a module that takes a batch is used with one
         for sizes in _width_choices(target, roles, trials.widths) if keys != "BS" else [(1, 1, 1)]:
             if trials.done(roles):
@@ -244,16 +253,10 @@ def _sweep(target, title, roles: dict, extras: dict, trials: Trials) -> None:
             _try(target, title, Form(roles, query.rstrip("*"), keys, "*" in query, sizes, **how), trials)
 
 
-def is_lazy(target: Callable) -> bool:
-    """Has it layers that get their width from the first call?"""
-    return isinstance(target, nn.Module) and any(isinstance(p, UninitializedParameter) for p in target.parameters())
-
-
 def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
     """One trial run; store the subject if it fits better than earlier ones."""
     subject = Subject(copy.deepcopy(target) if is_lazy(target) else target, form, title)
-    taken = {*form.widths, *trials.widths}
-    batch, queries, keys = [n for n in _PRIMES if n not in taken][:3]
+    batch, queries, keys = [n for n in _PRIMES if n not in {*form.widths, *trials.widths}][:3]
     batch, keys = 1 if form.alone else batch, form.count or keys
     inputs = subject.inputs(batch, keys if form.itself else queries if form.many else 1, keys)
     try:
@@ -263,18 +266,14 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
         trials.close += [form] * bool(_MISSES.search(text_of(error)))
         if count := _size(subject, text_of(error), inputs, trials):
             return _try(target, title, replace(form, count=count), trials)
-        line = line_reached(error, target) + (f"{_name(target)}' object has no" in text_of(error)) / 2  # in any layout
-        if line > trials.reached:
-            trials.failed = f"called with {subject.shapes(inputs)} {in_words(error, 'it raised ')}"
-            trials.reached = line
-        return None
+        return trials.note(error, subject, inputs)
+    trials.errors.add("")
     _choose(subject, inputs, left, softmaxes, trials)
     if trials.best is None and not trials.returned:
         shapes = ", ".join(str(tuple(t.shape)) for name, t in left.items() if name.startswith("result")) or "no tensor"
         trials.returned = f"called with {subject.shapes(inputs)} it returned {shapes}"
         lost = [t.shape[2:] for t in left.values() if form.itself and t.ndim == 4 and t.shape[:2] == (batch, keys)]
         trials.among_heads |= any(rows == columns for rows, columns in lost)
-    return None
 
 
 def _choose(subject: Subject, inputs: Inputs, left: dict, softmaxes: list, trials: Trials) -> None:
@@ -290,7 +289,10 @@ def _choose(subject: Subject, inputs: Inputs, left: dict, softmaxes: list, trial
             rank = _rank(candidate, inputs, sum(name.startswith("result") for name in left))
         except ANYTHING:  # the same call may raise the next time
             continue
-        if (trials.best is None or rank > trials.rank) and (rank[0] or (usual and not any(null))):
+        own = places["weights"]  # of every sentence for every other one, where a query (B, 1, D) is spread over them
+        mixed = own.axes == "BHS" and left[own.name].shape[1] == sizes["B"] and not rank[1]
+        trials.mixed |= mixed
+        if not mixed and (trials.best is None or rank > trials.rank) and (rank[0] or (usual and not any(null))):
             trials.best, trials.rank = candidate, rank
 
 

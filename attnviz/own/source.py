@@ -7,7 +7,6 @@ import contextlib
 import inspect
 import re
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -337,18 +336,6 @@ def _remarks(code: str) -> str:
     return "\n".join([*commented, *(f'"{line}' for pair in documented for part in pair for line in part.splitlines())])
 
 
-def drawn(module: nn.Module | None) -> str:
-    """The reason if a plain tensor holds random numbers, as a parameter would, and is none; else ""."""
-    for part in module.modules() if module else ():
-        for name, value in vars(part).items():
-            if isinstance(value, torch.Tensor) and value.is_floating_point() and value.is_leaf:
-                draws = rf"self\.{name}\b[^=\n]*=[^=\n]*\b(randn?|(xavier|kaiming)_\w+|uniform_?|normal_?)\("
-                if value.requires_grad or re.search(draws, code_of(part)):
-                    advice = "nn.Parameter trains it, register_buffer keeps it as it is"
-                    return f"self.{name} is a plain tensor with random numbers, which no optimizer sees: {advice}"
-    return ""
-
-
 @contextlib.contextmanager
 def looked_at(target: Callable, title: str) -> Iterator[None]:
     """In this block, exceptions from inspecting a user's code become ValueError. ValueError too for an uninitialised
@@ -371,8 +358,42 @@ def in_words(error: BaseException, raised: str = "") -> str:
     return machine.too_large(error) or f"{raised}{python_file.in_words(error)}"
 
 
-def line_reached(error: BaseException, target: Callable) -> int:
-    """The line of a person's own function, such as `forward`, that raised or called what raised; 0 if unknown."""
-    code = getattr(target.forward if isinstance(target, nn.Module) else target, "__code__", None)
-    frames = traceback.walk_tb(error.__traceback__)
-    return next((line for frame, line in frames if frame.f_code is code), 0)
+def call_of(target: Callable) -> Callable:
+    """The function that a call runs: of a module, `forward`."""
+    return target.forward if isinstance(target, nn.Module) else target
+
+
+def name_of(target: Callable) -> str:
+    """The name of a function, or of the class of a module."""
+    return getattr(target, "__name__", type(target).__name__)
+
+
+def stated_axes(target: Callable) -> tuple[str, ...]:
+    """The first shape with the batch first in the docstring and comments of a call, such as `B`, `D`; () if none."""
+    text = f"{call_of(target).__doc__ or ''} {' '.join(re.findall('#.*', code_of(call_of(target))))}"
+    shape = re.search(r"(?<!\w)[(\[]\s*((?:[BNbn]|bsz?|\w*batch\w*)(?:(?:\s*[,×]\s*| x )\w+)+)\s*[)\]]", text)
+    return tuple(re.split(r"\s*[,×]\s*| x ", shape[1])) if shape else ()
+
+
+def raised(error: BaseException, target: Callable, batch: int = 0, keys: int = 0, *, verb: str = "raises") -> str:
+    """The error of a call with its place; keys : not 0 for a query (B, D) beside keys (B, S, D), and what they lack."""
+    words, lacks = in_words(error, f"it {verb} "), ""
+    place = python_file.place_of(error, getattr(call_of(target), "__module__", ""))
+    sizes = {int(number) for number in re.findall(r"tensor [ab] \((\d+)\)", words)}
+    if sizes == {batch, keys} or "same number of dimensions" in words:
+        lacks = ": unsqueeze(1) of the query is missing"
+    elif "must be a 3D tensor" in words or (keys in sizes and "dimension 2" in words):
+        three = "bmm multiplies (B,1,S) and (B,S,D), so an unsqueeze(1) is missing"
+        lacks = f": {'weights (B,S) times (B,S,D) need unsqueeze(-1)' if sizes else three}"
+    return f"{words}{f' ({place})' * bool(place)}{lacks * bool(keys)}"
+
+
+def within(target: Callable, step: bool) -> str:
+    """Which submodule may be the attention, in a sentence, or else, if `step`, that it may be a decoder's; or ""."""
+    parts = target.named_modules() if isinstance(target, nn.Module) else ()
+    own = ((name, type(part)) for name, part in parts if name)
+    names = [(n, kind.__name__) for n, kind in own if kind.__module__[:8] != "torch.nn" or "Att" in kind.__name__]
+    inner = [f"{kind} (self.{name})" for name, kind in names if re.search("att", f"{name.split('.')[-1]} {kind}", re.I)]
+    if not inner and step:
+        return " It seems to be a whole step of a decoder: test its attention in a class of its own, or use own.watch."
+    return f" It holds {inner[0]}: test that class by itself." if inner else ""

@@ -18,7 +18,8 @@ from attnviz.mechanisms import Mechanism
 from attnviz.own.capture import ShapeChanged, Subject
 from attnviz.own.checks import LIMIT, shares
 from attnviz.own.forms import BEFORE, OUTPUT, Inputs
-from attnviz.own.recognise import is_lazy, recognise
+from attnviz.own.matrices import is_lazy
+from attnviz.own.recognise import recognise
 from attnviz.own.source import Sizes, in_words, load
 from attnviz.python_file import ANYTHING
 

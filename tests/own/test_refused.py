@@ -106,7 +106,7 @@ class RepeatsTooOften(nn.Module):
         (NeverBegun, r"lacks what nn\.Module keeps in every module"),
         (LosesItsParts, r"cannot be tested: its code raises AttributeError: 'LosesItsParts' object has no"),
         (CannotBeMade, r"cannot be built: Speechless;"),
-        (CannotRun, r"is not recognised as attention: .* it raised Speechless"),
+        (CannotRun, r"cannot run: test_refused\.py, line \d+, Speechless$"),
         (RepeatsTooOften, r"is not recognised as attention: .* it raised RuntimeError: Sizes of tensors must match"),
         (CannotBeRead, r"cannot be tested: its code raises Speechless"),
         (HidesItsParts, r"cannot be tested: its code raises SystemExit: 3"),

@@ -324,7 +324,7 @@ class StepOfFive(nn.Module):
             WholeStep,
             "it reads numbers of tokens, and attention reads vectors. It seems to be a whole step of a decoder",
         ),
-        (NeedsAStart, "it raised AttributeError: 'NeedsAStart' object has no attribute 'before'."),
+        (NeedsAStart, ", AttributeError: 'NeedsAStart' object has no attribute 'before'"),
         (DenseSynthesizer, "; it runs with 10 tokens: take such sizes from the inputs, not from a number"),
         (
             StepOfFive,

@@ -1,6 +1,7 @@
 """A verdict follows from what a module does and what it is made of, not from words in its code or in a message."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attnviz import own
-from attnviz.own.forms import KEEP, MaskForm
+from attnviz.own.forms import KEEP, MaskForm, NotRecognised
 from attnviz.own.source import meant
 
 SCALED, LARGE = "scores are scaled as in the formula", "scores of ±10⁴"
@@ -305,3 +306,95 @@ def test_transposed_weights_have_no_wrong_axis_of_the_softmax():
     for attention in (returned, used):
         (fault,) = own.check(attention).faults
         assert fault.reason.startswith("the weights are transposed after the softmax: a row must belong to a query")
+
+
+class Bahdanau(nn.Module):
+    """A state of a decoder beside keys."""
+
+    def __init__(self, width=16):
+        super().__init__()
+        self.w, self.u, self.v = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, 1)
+
+    def weights(self, state, keys):
+        return self.v(torch.tanh(self.w(state) + self.u(keys))).squeeze(-1).softmax(-1)
+
+
+class ForgetsAnAxis(Bahdanau):
+    def forward(self, decoder_hidden, keys):
+        weights = self.weights(decoder_hidden, keys)
+        return (weights.unsqueeze(1) @ keys).squeeze(1), weights
+
+
+class SaysTheAxis(Bahdanau):
+    def forward(self, decoder_hidden, keys):  # (B, 1, D), (B, S, D)
+        weights = self.weights(decoder_hidden, keys)
+        return (weights.unsqueeze(1) @ keys).squeeze(1), weights
+
+
+class MultipliesTwoAxes(Bahdanau):
+    def forward(self, decoder_hidden, keys):
+        weights = self.weights(decoder_hidden.unsqueeze(1), keys)
+        return torch.bmm(weights, keys).squeeze(1), weights
+
+
+class SumsWithoutAnAxis(Bahdanau):
+    def forward(self, decoder_hidden, keys):
+        weights = self.weights(decoder_hidden.unsqueeze(1), keys)
+        return (weights * keys).sum(1), weights
+
+
+class MultipliesAsItsCommentSays(Bahdanau):
+    def forward(self, a, b):  # (batch, hidden), (batch, max_len, hidden)
+        weights = self.weights(a.unsqueeze(1), b)
+        return torch.bmm(weights, b).squeeze(1), weights
+
+
+def test_a_query_without_an_axis_for_queries_is_tried_too():
+    report = own.check(ForgetsAnAxis)
+    assert report.ok and "decoder_hidden (B,1,D)" in report.form
+    error = "The size of tensor a (3) must match the size of tensor b (5) at non-singleton dimension 1"
+    assert re.fullmatch(
+        rf"decoder_hidden \(3, 16\), keys \(3, 5, 16\) it raises RuntimeError: {re.escape(error)} \(test_verdicts.py, "
+        r"line \d+\): unsqueeze\(1\) of the query is missing, if you call it so\. With as many keys as sentences it "
+        "runs, and mixes the sentences",
+        report.called,
+    )
+    assert f"\ncalled with {report.called}\n" in str(report) and report.to_dict()["called"] == report.called
+    assert own.check(SaysTheAxis).called == ""
+
+
+@pytest.mark.parametrize(
+    "kind, reason",
+    [
+        (MultipliesTwoAxes, ": bmm multiplies (B,1,S) and (B,S,D), so an unsqueeze(1) is missing."),
+        (MultipliesAsItsCommentSays, ": bmm multiplies (B,1,S) and (B,S,D), so an unsqueeze(1) is missing."),
+        (SumsWithoutAnAxis, ": weights (B,S) times (B,S,D) need unsqueeze(-1)."),
+    ],
+)
+def test_a_refusal_quotes_the_call_that_is_meant(kind, reason):
+    with pytest.raises(NotRecognised) as error:
+        own.check(kind)
+    assert re.search(r"attention: called with \w+ \(3, 16\), \w+ \(3, 5, 16\) it raised RuntimeError", str(error.value))
+    assert reason in str(error.value)
+
+
+class NamesNothing(Bahdanau):
+    def forward(self, decoder_hidden, keys):
+        return self.weights(decoder_hidden.unsqueeze(1), key)  # noqa: F821
+
+
+class LacksAPart(Bahdanau):
+    def forward(self, decoder_hidden, keys):
+        return torch.softmax(self.score(decoder_hidden, keys), dim=-1)
+
+
+@pytest.mark.parametrize(
+    "kind, error",
+    [
+        (NamesNothing, "NameError: name 'key' is not defined"),
+        (LacksAPart, "AttributeError: 'LacksAPart' object has no attribute 'score'"),
+    ],
+)
+def test_a_slip_is_its_line_and_its_error(kind, error):
+    with pytest.raises(NotRecognised, match=rf"^{kind.__name__}\(\) cannot run: test_verdicts.py, line \d+, {error}$"):
+        own.check(kind)
