@@ -113,6 +113,15 @@ def test_any_presentation_is_on_one_screen(dashboard):
     assert dashboard.page.locator(".save button:visible").count() == 8  # each can be enlarged to see all labels
 
 
+def test_the_question_of_the_tour_stays_above_the_maps(dashboard):
+    dashboard.open("/?tour=1")
+    question, chart = (dashboard.page.locator(name).first for name in (".st-key-tour", ".plot:visible"))
+    chart.evaluate("chart => chart.scrollIntoView()")  # below what stays
+    tops = [box.bounding_box()["y"] for box in (question, chart)]
+    height = question.bounding_box()["height"]
+    assert 0 < tops[0] < 60 and tops[0] + height <= tops[1] < serving.SCREEN["height"] / 2
+
+
 def test_in_a_presentation_the_arrow_keys_move_the_step_at_once(dashboard):
     dashboard.page.goto(f"{dashboard.address}/?present=true&show=Bahdanau", wait_until="commit")
     dashboard.page.wait_for_function(FIRST_KEY, polling="raf")
