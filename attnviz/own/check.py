@@ -20,7 +20,7 @@ from attnviz.own.checks import FAULT, LIMIT, OK, RANDOM, UNTESTED, Line, undefin
 from attnviz.own.forms import LAYERS, TOP, NotRecognised
 from attnviz.own.matrices import Place
 from attnviz.own.recognise import recognise
-from attnviz.own.source import Built, built, code_of, in_words, looked_at, same_numbers
+from attnviz.own.source import Built, built, code_of, in_words, looked_at, raised, same_numbers, stated_axes
 from attnviz.python_file import ANYTHING
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ def check(
     if formula:
         verdict = OK if formula in recognised.names else FAULT
         lines.append(Line(f"the formula is {formula}", verdict, recognised.words))
-    called = gradients.without_an_axis(subject)
+    called = _without_an_axis(subject)
     return Report(subject.title, subject.form.sentence(), tuple(lines), recognised.words, trained, called)
 
 
@@ -343,6 +343,20 @@ def _in_trained(made: Built, subject: Subject, formula: formulas.Formula, wanted
         return trained.placed(made, subject, formula, wanted).words + unseen * (not hides)
     except ANYTHING as error:  # a person's code may raise anything
         return f"not run: {error}" if isinstance(error, ValueError) else f"not run: {in_words(error, 'it raises ')}"
+
+
+def _without_an_axis(subject: Subject) -> str:
+    """The call with a query (B, D) and its error, where (B, 1, D) is taken, unless the file says (B, 1, D); else ""."""
+    form, words, inputs = subject.form, "", [subject.inputs(3, 1, keys) for keys in (5, 3)]
+    other = Subject(subject.target, replace(form, query="BD"))
+    if (form.query, form.keys, form.many, form.state) == ("BTD", "BSD", False, ""):
+        for sizes in inputs if stated_axes(subject.target)[1:2] != ("1",) else ():
+            try:
+                other.call(other.given(sizes))
+                return f"{words}. With as many keys as sentences it runs, and mixes the sentences" * bool(words)
+            except ANYTHING as error:  # a person's code may raise anything
+                words = words or f"{other.shapes(sizes)} {raised(error, other.target, 3, 5)}, if you call it so"
+    return words
 
 
 def _non_local(formula: formulas.Formula, module: nn.Module | None) -> bool:

@@ -24,7 +24,7 @@ from attnviz.own.capture import Subject
 from attnviz.own.checks import FAULT, LIMIT, NEAR, OK, RANDOM, UNTESTED, Line, numbers, shares, smallest, undefined
 from attnviz.own.forms import BEFORE, Inputs
 from attnviz.own.matrices import BIAS, reads_several, tell_apart, unregistered
-from attnviz.own.source import code_of, in_words, raised, stated_axes
+from attnviz.own.source import code_of, in_words
 from attnviz.python_file import ANYTHING, text_of
 
 _OLDER: dict[type, Callable] = {WeightNorm: utils.remove_weight_norm, SpectralNorm: utils.remove_spectral_norm}
@@ -74,20 +74,6 @@ def parameters(subject: Subject, shared: Sequence[str] = ()) -> Line:
         reason += ", and at the first step there are no weights before"
     note = f"; {', '.join(constant)}: 0, since {reason}" if constant else ""
     return Line(test, OK, f"all of them{note}")
-
-
-def without_an_axis(subject: Subject) -> str:
-    """The call with a query (B, D) and its error, where (B, 1, D) is taken, unless the file says (B, 1, D); else ""."""
-    form, words, inputs = subject.form, "", [subject.inputs(3, 1, keys) for keys in (5, 3)]
-    other = Subject(subject.target, replace(form, query="BD"))
-    if (form.query, form.keys, form.many, form.state) == ("BTD", "BSD", False, ""):
-        for sizes in inputs if stated_axes(subject.target)[1:2] != ("1",) else ():
-            try:
-                other.call(other.given(sizes))
-                return f"{words}. With as many keys as sentences it runs, and mixes the sentences" * bool(words)
-            except ANYTHING as error:  # a person's code may raise anything
-                words = words or f"{other.shapes(sizes)} {raised(error, other.target, 3, 5)}, if you call it so"
-    return words
 
 
 def _drawn(module: nn.Module | None) -> str:

@@ -56,8 +56,8 @@ _SELF_LAYOUTS = "BTD* BSD, TBD* SBD, BDT* BDS, BD1T* BD1S, TD* SD"
 @dataclass
 class Trials:
     """The best subject so far, and the results of trials. widths : that the module may read. close : forms that only
-    lack a mask. mixed : a run made weights of sentences for each other. reached : how much `failed` says. slip : an
-    error that no form causes. errors : all, "" for a run and for what a form causes."""
+    lack a mask. mixed : in one, a sentence had weights for other sentences. reached : the line at which `failed` came.
+    slip : an error in the code itself. errors : of all trials, as text; "" where it ran, or where the form is wrong."""
 
     widths: list[int]
     best: Subject | None = None
